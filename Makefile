@@ -1,0 +1,79 @@
+# `make demo` and `make test` are all a newcomer needs; the rest is for those who work on the project.
+PYTHON ?= python3
+PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
+RUN := .venv/bin
+DEV := .venv-dev/bin
+BENCH := .venv-bench/bin
+
+.PHONY: help demo test test-slow lint format smoke reproduce bench bench-gpu clean
+
+help:
+	@echo "make demo       score the sample that ships, in a bare environment (.venv)"
+	@echo "make test       lint, types, import contract, smoke test of the bare environment, tests"
+	@echo "make test-slow  the tests that do not fit into make test: full-size export, long sweeps"
+	@echo "make format     rewrite the code as make test wants it"
+	@echo "make bench      this program beside its peers on this machine's CPU; SMOKE=1 for a short one: docs/bench.md"
+	@echo "make bench-gpu  the same on a CUDA machine, KIT=SITE_DIR: docs/bench.md"
+	@echo "make reproduce  the tables of the paper, with your bundle, templates and data: docs/reproduce.md"
+	@echo "make clean      remove environments and caches"
+
+# The bare run-time environment: no torch, no transformers.
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(RUN)/pip install $(PIP_FLAGS) -e '.[cpu]'
+	touch $@
+
+.venv-dev/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-dev
+	$(DEV)/pip install $(PIP_FLAGS) torch
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,stats,dev]'
+	touch $@
+
+demo: .venv/installed
+	@rm -rf demo-out
+	$(RUN)/scorer run scorer/embedded/sample.parquet --bundle embedded --out demo-out
+	@echo
+	@echo "Three of the rows, explained:"
+	@for row in 0 1 2; do echo; $(RUN)/scorer explain demo-out --row sample.parquet:$$row || exit $$?; done
+	@echo
+	@echo "The scored Parquet is demo-out/sample.parquet: the input's columns and the labels beside them."
+	@echo "This model is small and knows restaurants only. For other data export a real one: see README.md."
+
+lint: .venv-dev/installed
+	$(DEV)/ruff check .
+	$(DEV)/ruff format --check .
+	$(DEV)/mypy
+	$(DEV)/lint-imports
+
+format: .venv-dev/installed
+	$(DEV)/ruff check --fix .
+	$(DEV)/ruff format .
+
+smoke: .venv/installed
+	sh tests/smoke.sh $(RUN)
+
+test: lint smoke
+	$(DEV)/pytest -n 2
+
+test-slow: .venv-dev/installed
+	$(DEV)/pytest -m slow
+
+# The peers, each as its own documentation installs it.
+.venv-bench/installed: pyproject.toml constraints.txt constraints-bench.txt
+	$(PYTHON) -m venv .venv-bench
+	$(BENCH)/pip install $(PIP_FLAGS) torch
+	$(BENCH)/pip install $(PIP_FLAGS) -c constraints-bench.txt -e '.[cpu,export,bench]'
+	touch $@
+
+bench: .venv-bench/installed
+	$(BENCH)/python -m benchmarks.cpu $(if $(SMOKE),--smoke)
+
+bench-gpu:
+	$(PYTHON) -m benchmarks.gpu $(if $(KIT),--kit $(KIT))
+
+reproduce: .venv-dev/installed
+	$(DEV)/python -m scorer.commands.reproduce --bundle $(BUNDLE) --templates-e2e $(TEMPLATES_E2E) \
+	  --templates-webnlg $(TEMPLATES_WEBNLG) --data $(DATA) --out reproduce-out
+
+clean:
+	rm -rf .venv .venv-dev .venv-bench demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
