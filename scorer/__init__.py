@@ -1,0 +1,44 @@
+"""d2t-scorer: which generated texts say all and only the facts.
+
+>>> from scorer import Scorer, Triple
+>>> scorer = Scorer.embedded()
+>>> scorer.score([Triple("Blue Spice", "eatType", "pub")], "Blue Spice is a pub.").fine
+'OK'
+
+Names are loaded when they are first used, so that ``import scorer`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import CheckResult as CheckResult
+    from .api import Scorer as Scorer
+    from .api import Verdict as Verdict
+    from .errors import ScorerError as ScorerError
+    from .metric.inputs import ColumnNames as ColumnNames
+    from .metric.triples import Triple as Triple
+
+_HOME = {
+    "CheckResult": ".api",
+    "ColumnNames": ".metric.inputs",
+    "Scorer": ".api",
+    "ScorerError": ".errors",
+    "Triple": ".metric.triples",
+    "Verdict": ".api",
+}
+__all__ = ["CheckResult", "ColumnNames", "Scorer", "ScorerError", "Triple", "Verdict", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return metadata.version("d2t-scorer")
+    if name in _HOME:
+        return getattr(import_module(_HOME[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

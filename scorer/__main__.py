@@ -1,0 +1,5 @@
+"""``python -m scorer`` is the ``scorer`` command."""
+
+from .commands import main
+
+main()

@@ -1,0 +1,209 @@
+"""The Python interface: a scorer that is opened once and asked many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from .errors import UsageError
+from .inference.bundle import Bundle
+from .inference.engine import Engine
+from .inference.texts import PLAIN, SPACED
+from .inference.verify import DeviceFacts, verify
+from .metric.checks import KIND_NAMES, Options
+from .metric.columns import OUTPUT
+from .metric.inputs import ColumnNames, find_columns
+from .metric.rows import Rows, from_pairs
+from .metric.templates import Templates, parse_optional
+from .metric.triples import Triple
+from .metric.verdict import passes
+from .pipeline import Item, Judged, Pipeline
+from .signature import signature
+from .status import SCORED, TOO_LONG
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none).
+
+    ``tokens``: of the whole pair, special tokens included; ``None`` for texts too long to be worth tokenising.
+    """
+
+    check: str
+    fact: int | None
+    premise: str
+    hypothesis: str
+    tokens: int | None
+    contradiction: float | None
+    neutral: float | None
+    entailment: float | None
+    passed: bool | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The label of one row; fields as the output columns of the same names.
+
+    ``facts``: the triples in words. ``checks``: every check with its probabilities.
+    """
+
+    fine: str | None
+    rough: str | None
+    confidence: float | None
+    omitted: list[int] | None
+    fact_entailment: list[float | None] | None
+    text_entailment: float | None
+    all_facts_entailment: float | None
+    error: str | None
+    note: str | None
+    facts: list[str]
+    checks: list[CheckResult]
+
+
+class Scorer:
+    """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
+
+    Args:
+        bundle: a folder that ``scorer export`` wrote, or ``"embedded"``.
+        templates: a template file, its parsed content, or ``None`` for the bundle's own (else backoff).
+        protocol: ``paper`` or ``nlgi_eval`` (the paper's released code).
+        checks: ``both`` sides, or ``hallucination`` alone.
+        optional: facts a text need not say, as ``predicate=object``; added to those of the template file.
+        overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
+        device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
+
+    Raises:
+        ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to mend it.
+    """
+
+    def __init__(
+        self,
+        bundle: str | Path,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        templates: str | Path | Mapping[str, Any] | None = None,
+        protocol: str = "paper",
+        checks: str = "both",
+        optional: Sequence[str] = (),
+        missing_template: str = "backoff",
+        overlong: str = "error",
+        threads: int | None = None,
+        token_budget: int | None = None,
+        columns: ColumnNames | None = None,
+        log: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        opened = Bundle.load(bundle)
+        self.templates = _templates(templates, opened)
+        self.options = Options(
+            _one_of("protocol", protocol, ("paper", "nlgi_eval")),
+            _one_of("checks", checks, ("both", "hallucination")),
+            parse_optional(optional) | self.templates.optional,
+            _one_of("missing_template", missing_template, ("backoff", "error")),
+        )
+        truncate = _one_of("overlong", overlong, ("error", "truncate")) == "truncate"
+        self.engine = Engine(
+            opened,
+            device=device,
+            precision=precision,
+            token_budget=token_budget,
+            threads=threads,
+            truncate=truncate,
+            form=SPACED if protocol == "nlgi_eval" else PLAIN,
+            warn=log,
+        )
+        self.facts: DeviceFacts = verify(self.engine, log)
+        """What the variant does on this device."""
+        self.signature = signature(self.engine, self.templates, self.options, truncate=truncate)
+        self.pipeline = Pipeline(self.engine, self.templates, self.options, columns or ColumnNames())
+
+    @classmethod
+    def embedded(cls, **options: Any) -> Scorer:
+        """A scorer with the model that ships. It knows restaurants and nothing else."""
+        return cls("embedded", **options)
+
+    def score(self, triples: Sequence[Triple | tuple[str, str, str]], text: str | None) -> Verdict:
+        """Score one row."""
+        return self.score_row(from_pairs([(triples, text)]))
+
+    def score_row(self, rows: Rows) -> Verdict:
+        """Score the first of parsed rows, its selection included."""
+        judged = self.pipeline.score(rows)
+        arrays = dict(zip(OUTPUT.names, judged.columns(), strict=True))
+        fields = (
+            "fine",
+            "rough",
+            "confidence",
+            "omitted",
+            "fact_entailment",
+            "text_entailment",
+            "all_facts_entailment",
+            "error",
+            "note",
+        )
+        facts = [judged.checks.texts[judged.checks.facts[i]] for i in judged.rows.triples.ids.tolist()]
+        return Verdict(
+            **{name: arrays[name][0].as_py() for name in fields},
+            facts=facts,
+            checks=_explain(judged, self.engine.bundle.max_length),
+        )
+
+    def score_table(self, table: pa.Table) -> pa.Table:
+        """Add the output columns to a table; order, rows and other columns unchanged."""
+        columns = find_columns(table.schema, self.pipeline.names)
+        judged = self.pipeline.score(columns.rows(table))
+        return self.pipeline.add_columns(table, columns, judged)
+
+    def score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
+        """Score a stream of record batches or tables, each a window of its own; reading overlaps with inference."""
+
+        def items() -> Iterator[Item[None]]:
+            for batch in batches:
+                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+                yield Item(None, table, find_columns(table.schema, self.pipeline.names))
+
+        for _, table, _ in self.pipeline.stream(items()):
+            if table is not None:
+                yield table
+
+
+def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle) -> Templates:
+    if given is None:
+        return Templates.load(bundle.templates_file) if bundle.templates_file else Templates()
+    return Templates.from_dict(given) if isinstance(given, Mapping) else Templates.load(Path(given))
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> Any:
+    if value not in choices:
+        raise UsageError(f"{name} is {value!r}; write one of {', '.join(choices)}")
+    return value
+
+
+def _explain(judged: Judged, max_length: int) -> list[CheckResult]:
+    checks, answers = judged.checks, judged.answers
+    scored = answers.status == SCORED
+    passed = passes(answers.probabilities)
+    start = judged.rows.triples.offsets[0]
+    results = []
+    for c in range(len(checks)):
+        contradiction, neutral, entailment = answers.probabilities[c].tolist() if scored[c] else (None, None, None)
+        # A text that cannot fit whatever it says was not tokenised, and its pair only seems short.
+        unknown = answers.status[c] == TOO_LONG and judged.tokens[c] <= max_length
+        results.append(
+            CheckResult(
+                KIND_NAMES[checks.kind[c]],
+                int(checks.fact[c] - start) if checks.fact[c] >= 0 else None,
+                checks.texts[checks.premise[c]],
+                checks.texts[checks.hypothesis[c]],
+                None if unknown else int(judged.tokens[c]),
+                contradiction,
+                neutral,
+                entailment,
+                bool(passed[c]) if scored[c] else None,
+            )
+        )
+    return results

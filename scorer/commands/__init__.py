@@ -1,0 +1,60 @@
+"""The command line: one thin file a command. Heavy imports happen inside the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import baseline, check, convert, doctor, evaluate, explain, export, plan, run
+
+app = typer.Typer(
+    name="scorer",
+    help="Which generated texts say all and only the facts: NLI scoring of data-to-text output.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib import metadata
+
+        typer.echo(f"d2t-scorer {metadata.version('d2t-scorer')}")
+        for line in doctor.runtime_lines():
+            typer.echo(line)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Show versions and the providers of ONNX Runtime, and exit.",
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("run")(run.run_command)
+app.command("plan")(plan.plan_command)
+app.add_typer(convert.app, name="convert")
+app.command("check")(check.check_command)
+app.command("explain")(explain.explain_command)
+app.command("export")(export.export_command)
+app.command("evaluate")(evaluate.evaluate_command)
+app.command("baseline")(baseline.baseline_command)
+app.command("doctor")(doctor.doctor_command)
+
+
+def main() -> None:
+    """Entry point of the ``scorer`` command."""
+    app()

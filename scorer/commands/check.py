@@ -1,0 +1,119 @@
+"""``scorer check``: one row, explained; with neither triples nor text, a console."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import UsageError
+from .common import (
+    EMBEDDED_NOTE,
+    DeviceOption,
+    OptionalOption,
+    Overlong,
+    OverlongOption,
+    Precision,
+    PrecisionOption,
+    Protocol,
+    ProtocolOption,
+    Sides,
+    SidesOption,
+    TemplatesOption,
+    guarded,
+    open_scorer,
+    say,
+    scorer_settings,
+)
+
+if TYPE_CHECKING:
+    from ..api import Scorer
+    from ..metric.triples import Triple
+
+EXAMPLE_TRIPLES = "Blue Spice | eatType | pub ++ Blue Spice | area | riverside"
+EXAMPLE_TEXT = "Blue Spice is a pub by the river."
+
+
+@guarded
+def check_command(
+    triples: Annotated[
+        str | None, typer.Option("--triples", metavar='"S | P | O ++ S | P | O"', help="The facts, divided by ++.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="T", help="The text to check.")] = None,
+    bundle: Annotated[
+        str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")
+    ] = "embedded",
+    templates: TemplatesOption = None,
+    protocol: ProtocolOption = Protocol.paper,
+    checks: SidesOption = Sides.both,
+    optional: OptionalOption = None,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = Precision.auto,
+    overlong: OverlongOption = Overlong.error,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+) -> None:
+    """Score one row and explain it: the facts in words, C/N/E of every check, the label.
+
+    With neither --triples nor --text, an interactive console; Ctrl-D ends it.
+    """
+    from .rendering import print_verdict
+
+    if (triples is None) != (text is None):
+        raise UsageError("give both --triples and --text, or neither for the console")
+    row = _parse(triples) if triples is not None else None
+    settings = scorer_settings(bundle, templates, protocol, checks, optional, device, precision, overlong)
+    scorer = open_scorer(settings)
+    if bundle == "embedded":
+        say(f"note: {EMBEDDED_NOTE}")
+    if row is None:
+        _console(scorer)
+        return
+    verdict = scorer.score(row, text)
+    if as_json:
+        typer.echo(
+            json.dumps({**dataclasses.asdict(verdict), "signature": scorer.signature}, indent=1, ensure_ascii=False)
+        )
+    else:
+        print_verdict(verdict)
+    scorer.engine.close()
+
+
+def _parse(triples: str) -> list[Triple]:
+    from ..metric.triples import parse_triple
+
+    parsed = []
+    for part in triples.split("++"):
+        triple = parse_triple(part)
+        if triple is None:
+            raise UsageError(f"{part.strip()!r} is not a triple; write subject | predicate | object, divided by ++")
+        parsed.append(triple)
+    return parsed
+
+
+def _console(scorer: Scorer) -> None:
+    """Ask for triples and a text in turn, with a worked example first; Ctrl-D or an empty line ends."""
+    import contextlib
+
+    from .rendering import print_verdict
+
+    with contextlib.suppress(ImportError):  # line editing and history, where Python was built with it
+        import readline  # noqa: F401  (importing it is what turns it on)
+
+    say("An example first:")
+    say(f"triples> {EXAMPLE_TRIPLES}\ntext> {EXAMPLE_TEXT}")
+    print_verdict(scorer.score(_parse(EXAMPLE_TRIPLES), EXAMPLE_TEXT))
+    say("Now yours. Ctrl-D ends.")
+    while True:
+        try:
+            triples = input("triples> ").strip()
+            if not triples:
+                continue
+            row = _parse(triples)
+            print_verdict(scorer.score(row, input("text> ")))
+        except UsageError as error:
+            say(str(error))
+        except EOFError:
+            say("")
+            return

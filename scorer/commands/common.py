@@ -1,0 +1,165 @@
+"""What the commands share: options with one wording, and how an error ends a command."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+
+import typer
+
+from ..errors import ScorerError
+from ..interrupts import Terminated
+
+if TYPE_CHECKING:
+    from ..api import Scorer
+    from ..metric.inputs import ColumnNames
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Protocol(StrEnum):
+    """Spellings of the metric."""
+
+    paper = "paper"
+    nlgi_eval = "nlgi_eval"
+
+
+class Sides(StrEnum):
+    """Sides that are checked."""
+
+    both = "both"
+    hallucination = "hallucination"
+
+
+class Missing(StrEnum):
+    """What happens to a triple without a template."""
+
+    backoff = "backoff"
+    error = "error"
+
+
+class Overlong(StrEnum):
+    """What happens to a pair longer than the model takes."""
+
+    error = "error"
+    truncate = "truncate"
+
+
+class Precision(StrEnum):
+    """Variants of a bundle."""
+
+    auto = "auto"
+    fp32 = "fp32"
+    fp16 = "fp16"
+    int8 = "int8"
+
+
+TemplatesOption = Annotated[
+    str | None,
+    typer.Option("--templates", metavar="FILE", help="Template file (JSON). Default: the bundle's, else backoff."),
+]
+ProtocolOption = Annotated[
+    Protocol, typer.Option("--protocol", help="The paper's metric, or what its released code computes.")
+]
+SidesOption = Annotated[Sides, typer.Option("--checks", help="Check both sides, or only for hallucinations.")]
+OptionalOption = Annotated[
+    list[str] | None,
+    typer.Option("--optional", metavar="P=O", help="A fact that a text need not say, for example eatType=restaurant."),
+]
+MissingOption = Annotated[
+    Missing, typer.Option("--missing-template", help="Put a triple without a template into words by backoff, or stop.")
+]
+DeviceOption = Annotated[
+    str, typer.Option("--device", metavar="auto|cpu|cuda|cuda:N", help="What is named must really start.")
+]
+PrecisionOption = Annotated[
+    Precision, typer.Option("--precision", help="Variant of the model; auto is fp16 on CUDA, int8 on the CPU.")
+]
+OverlongOption = Annotated[
+    Overlong, typer.Option("--overlong", help="A pair longer than the model takes is an error, or is cut and noted.")
+]
+TextColumnOption = Annotated[str, typer.Option("--text-column", metavar="NAME", help="Column of texts.")]
+TriplesColumnOption = Annotated[str, typer.Option("--triples-column", metavar="NAME", help="Column of triples.")]
+MrColumnOption = Annotated[
+    str | None, typer.Option("--mr-column", metavar="NAME", help="Column of E2E slots to use instead of triples.")
+]
+KeepOption = Annotated[
+    str | None, typer.Option("--keep", metavar="COLUMNS", help="Input columns to keep, by comma. Default: all.")
+]
+EMBEDDED_NOTE = "the embedded model knows restaurants (E2E) and nothing else; for other data give --bundle a real one"
+
+
+def guarded(command: Callable[P, R]) -> Callable[P, R]:
+    """End a command as the contract says: one line on stderr and an exit code, never a traceback for bad input."""
+
+    @functools.wraps(command)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except ScorerError as error:
+            say(f"scorer: {' '.join(str(error).split())}")
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt:
+            say("scorer: interrupted; the same command resumes")
+            raise typer.Exit(130) from None
+        except Terminated:
+            say("scorer: terminated; the same command resumes")
+            raise typer.Exit(143) from None
+        except BrokenPipeError:
+            # Whoever read our output has left; that is no failure of ours, and nothing more can be said to them.
+            sys.stderr.close()
+            raise typer.Exit(0) from None
+
+    return wrapper
+
+
+def say(message: str) -> None:
+    """A line for people, on stderr; stdout is for data."""
+    typer.echo(message, err=True)
+
+
+def scorer_settings(
+    bundle: str,
+    templates: str | None,
+    protocol: Protocol,
+    checks: Sides,
+    optional: list[str] | None,
+    device: str,
+    precision: Precision,
+    overlong: Overlong,
+    missing_template: Missing = Missing.backoff,
+) -> dict[str, Any]:
+    """The options that set up a scorer, as a plan records them: absolute paths, plain strings."""
+    return {
+        "bundle": bundle if bundle == "embedded" else str(Path(bundle).resolve()),
+        "templates": str(Path(templates).resolve()) if templates else None,
+        "protocol": protocol.value,
+        "checks": checks.value,
+        "optional": sorted(optional or []),
+        "missing_template": missing_template.value,
+        "device": device,
+        "precision": precision.value,
+        "overlong": overlong.value,
+    }
+
+
+def column_names(
+    text: str, triples: str, mr: str | None, keep: str | None, prefix: str = "", details: bool = False
+) -> ColumnNames:
+    """The options that name columns."""
+    from ..metric.inputs import ColumnNames
+
+    kept = tuple(name.strip() for name in keep.split(",") if name.strip()) if keep is not None else None
+    return ColumnNames(text=text, triples=triples, mr=mr, keep=kept, prefix=prefix, details=details)
+
+
+def open_scorer(settings: dict[str, Any], **more: Any) -> Scorer:
+    """A :class:`scorer.Scorer` from settings as a plan records them."""
+    from ..api import Scorer
+
+    return Scorer(**settings, log=say, **more)

@@ -1,0 +1,99 @@
+"""``scorer evaluate``: a scored Parquet with gold columns, and the figures of the papers."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import guarded, say
+
+
+class Against(StrEnum):
+    """What the figures can be put beside."""
+
+    paper = "paper"
+
+
+@guarded
+def evaluate_command(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder of `scorer run`, or one scored file.")],
+    gold_fine: Annotated[
+        str | None, typer.Option("--gold-fine", metavar="NAME", help="Column of FINE gold. Default: gold_fine.")
+    ] = None,
+    gold_rough: Annotated[
+        str | None, typer.Option("--gold-rough", metavar="NAME", help="Column of ROUGH gold. Default: gold_rough.")
+    ] = None,
+    human: Annotated[
+        list[str] | None,
+        typer.Option("--human", metavar="NAME", help="Column of human scores; repeatable. Default: all known ones."),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", metavar="X", help="Gold is OK where the first human score is at least X."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Column to correlate with human scores; min:NAME or mean:NAME of lists, neg:NAME of an error rate. "
+            "Repeatable, the first is tested against the others. Default: confidence.",
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", metavar="NAME", help="Group by this column too, beside triples and system; repeatable."),
+    ] = None,
+    system: Annotated[str, typer.Option("--system-column", metavar="NAME", help="Column of systems.")] = "system",
+    exclude_system: Annotated[
+        list[str] | None, typer.Option("--exclude-system", metavar="NAME", help="Leave a system out; repeatable.")
+    ] = None,
+    annotations: Annotated[
+        Path | None,
+        typer.Option("--annotations", metavar="FILE", help="One row a text and annotator: gives the ceiling."),
+    ] = None,
+    against: Annotated[Against | None, typer.Option("--against", help="Put the published tables beside.")] = None,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=0, metavar="N", help="Bootstrap samples of inputs; 0 for no intervals.")
+    ] = 1000,
+    input_column: Annotated[
+        str | None,
+        typer.Option("--input-column", metavar="NAME", help="Rows alike here have the same input. Default: the facts."),
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", metavar="P", help="The run's --prefix. Default: what its plan says.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Scores against gold labels and human scores: the figures of the papers, with n and 95 % intervals.
+
+    not_OK is the positive class; each side, omission and hallucination, also stands alone. Rows with an error count as
+    not_OK. Correlations need the extra `stats`.
+    """
+    from ..evaluation.rendering import print_report
+    from ..evaluation.report import EvaluateOptions, evaluate
+
+    options = EvaluateOptions(
+        gold_fine=gold_fine,
+        gold_rough=gold_rough,
+        human=tuple(human or ()),
+        threshold=threshold,
+        metrics=tuple(metric or ("confidence",)),
+        by=tuple(by or ()),
+        system=system,
+        exclude_systems=tuple(exclude_system or ()),
+        inputs=input_column,
+        prefix=prefix,
+        annotations=annotations,
+        against=against.value if against else None,
+        resamples=resamples,
+    )
+    report = evaluate(out, options, lambda message: say(f"note: {message}"))
+    if as_json:
+        typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
+    else:
+        print_report(report)

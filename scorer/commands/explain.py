@@ -1,0 +1,59 @@
+"""``scorer explain``: a scored row again, with what was asked and answered."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import Precision, guarded, open_scorer, say
+
+
+@guarded
+def explain_command(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder of `scorer run`.")],
+    row: Annotated[
+        str | None, typer.Option("--row", metavar="FILE:N", help="Output file below OUT, and row counted from 0.")
+    ] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="HEX", help="A row_key in hexadecimal.")] = None,
+    precision: Annotated[
+        Precision | None, typer.Option("--precision", help="Recompute with another variant than the run's.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+) -> None:
+    """A scored row again: facts, C/N/E of each check, the stored label beside the recomputed one."""
+    from ..explain import explain, find_row, settings_of
+    from ..metric.inputs import ColumnNames
+    from .rendering import print_verdict
+
+    settings = settings_of(out)
+    columns = ColumnNames(**settings.pop("columns", {}))
+    file, number = find_row(out, row, key)
+    if precision is not None:
+        settings["precision"] = precision.value
+    scorer = open_scorer(settings)
+    found = explain(out, scorer, file, number, columns)
+    scorer.engine.close()
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(found), indent=1, ensure_ascii=False))
+        return
+    typer.echo(f"{file}:{number}  key {found.key}")
+    for position, fact in enumerate(found.recomputed.facts):
+        typer.echo(f"fact {position}: {fact}")
+    print_verdict(found.recomputed)
+    stored = found.stored
+    if stored.get("fine") is not None:
+        typer.echo(f"stored: {stored['fine']}, confidence {stored['confidence']:.4f}")
+    elif stored.get("error") is not None:
+        typer.echo(f"stored: error {stored['error']}")
+    if found.difference is not None:
+        bound = {True: "within", False: "beyond", None: "without"}[found.within_bound]
+        allowed = f" of {found.allowed:.2g}" if found.allowed is not None else ""
+        typer.echo(f"largest difference of an entailment probability: {found.difference:.2g}, {bound} a bound{allowed}")
+    if not found.same_labels:
+        say("note: the recomputed label differs from the stored one")
+    if found.signature != found.stored_signature:
+        say(f"note: stored under another signature: {found.stored_signature}")

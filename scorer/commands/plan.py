@@ -1,0 +1,110 @@
+"""``scorer plan``: what a run would do; scores nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .common import (
+    DeviceOption,
+    KeepOption,
+    MrColumnOption,
+    OptionalOption,
+    Overlong,
+    OverlongOption,
+    Precision,
+    PrecisionOption,
+    Protocol,
+    ProtocolOption,
+    Sides,
+    SidesOption,
+    TemplatesOption,
+    TextColumnOption,
+    TriplesColumnOption,
+    column_names,
+    guarded,
+    open_scorer,
+    scorer_settings,
+)
+
+
+@guarded
+def plan_command(
+    inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs.")],
+    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="OUT", help="Say what a run into this folder would skip.")
+    ] = None,
+    templates: TemplatesOption = None,
+    protocol: ProtocolOption = Protocol.paper,
+    checks: SidesOption = Sides.both,
+    optional: OptionalOption = None,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = Precision.auto,
+    overlong: OverlongOption = Overlong.error,
+    text_column: TextColumnOption = "text",
+    triples_column: TriplesColumnOption = "triples",
+    mr_column: MrColumnOption = None,
+    keep: KeepOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+) -> None:
+    """What a run would do: shards, rows, checks, unique pairs, backoff, lengths, time, disk. Scores nothing.
+
+    Above 200,000 rows the counts are estimated from a sample, and marked so.
+    """
+    from ..forecast import forecast
+
+    settings = scorer_settings(bundle, templates, protocol, checks, optional, device, precision, overlong)
+    names = column_names(text_column, triples_column, mr_column, keep)
+    scorer = open_scorer(settings, columns=names)
+    found = forecast(inputs, scorer, names, out)
+    scorer.engine.close()
+    if as_json:
+        typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
+    else:
+        _print(found)
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from .summary import print_backoff
+
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    shards, rows, checks = found["shards"], found["rows"], found["checks"]
+    about = "about " if found["estimated"] else ""
+    if found["estimated"]:
+        console.print(
+            f"estimated from {rows['sampled']:,} of {rows['to_score']:,} rows, taken from the starts of shards"
+        )
+    console.print(
+        f"shards: {shards['usable']}, {shards['skipped']} of them done before, {len(shards['failed'])} unusable"
+    )
+    for name, reason in shards["failed"].items():
+        console.print(f"  {name}: {reason}")
+    console.print(f"rows: {rows['all']:,}, {rows['to_score']:,} of them to score")
+    for what in ("errors", "notes"):
+        if found[what]:
+            kinds = ", ".join(f"{kind} {about}{count:,}" for kind, count in sorted(found[what].items()))
+            console.print(f"{what}: {kinds}")
+    console.print(f"checks: {about}{checks['all']:,}, {about}{checks['unique']:,} unique pairs")
+    print_backoff(console, found["facts"])
+    console.print("tokens a pair:")
+    most = max((bin_["pairs"] for bin_ in found["token_lengths"]), default=0) or 1
+    for bin_ in found["token_lengths"]:
+        console.print(f"  up to {bin_['up_to']:>4}: {bin_['pairs']:>12,}  {'█' * round(40 * bin_['pairs'] / most)}")
+    console.print(f"longer than the model takes: {about}{found['too_long']:,} pairs")
+    disk = found["disk"]
+    console.print(f"disk: about {disk['needed'] / 1e6:,.0f} MB needed, {disk['free'] / 1e6:,.0f} MB free")
+    console.print(
+        f"time: about {_time(found['seconds'])} for the model ({found['precision']} on {found['device']['kind']})"
+    )
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,60 @@
+"""``python -m scorer.commands.reproduce``, behind ``make reproduce``: the tables of Dušek & Kasner in one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import guarded, say
+
+
+@guarded
+def reproduce_command(
+    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
+    templates_e2e: Annotated[Path, typer.Option("--templates-e2e", metavar="FILE", help="Templates for E2E.")],
+    templates_webnlg: Annotated[Path, typer.Option("--templates-webnlg", metavar="FILE", help="Templates for WebNLG.")],
+    data: Annotated[
+        Path, typer.Option("--data", metavar="DIR", help="Folder of e2e_primary.parquet and webnlg17_humeval.parquet.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="Folder for inputs, runs and figures; resumes.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Score E2E and WebNLG17 under both protocols, with templates and by backoff, and print one table.
+
+    Eight runs; a rerun takes up where the last one ended. The figures also go to OUT/figures.json.
+    """
+    from ..errors import ScorerError
+    from ..evaluation.correlation import available
+    from ..evaluation.published import EMBEDDED_NOTE, STRANGER_NOTE
+    from ..evaluation.rendering import wide_console
+    from ..evaluation.reproduce import print_lines, reproduce
+
+    def score(source: Path, templates: Path, folder: Path, protocol: str) -> None:
+        say(f"scoring {folder.name}")
+        call = [sys.executable, "-m", "scorer", "run", str(source), "--out", str(folder), "--bundle", bundle]
+        call += ["--templates", str(templates), "--protocol", protocol, "--max-error-rate", "1", "--json"]
+        ended = subprocess.run(call, stdout=subprocess.DEVNULL, check=False)
+        if ended.returncode:
+            raise ScorerError(f"scorer run into {folder} ended with {ended.returncode}; its messages stand above")
+
+    if not available():
+        say("note: ρ is null: install the extra stats (pip install 'd2t-scorer[stats]')")
+    lines = reproduce(data, {"e2e": templates_e2e, "webnlg": templates_webnlg}, out, score)
+    text = json.dumps(lines, indent=1, ensure_ascii=False)
+    (out / "figures.json").write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        typer.echo(text)
+    else:
+        print_lines(lines, wide_console())
+    if bundle == "embedded":
+        say(f"note: E2E: {EMBEDDED_NOTE}")
+        say(f"note: WebNLG: {STRANGER_NOTE}")
+
+
+if __name__ == "__main__":
+    typer.run(reproduce_command)

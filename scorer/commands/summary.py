@@ -1,0 +1,63 @@
+"""What a run came to, in a few lines for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..metric.verdict import FINE
+
+
+def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False) -> None:
+    """Print the labels, what needs a look (errors, notes, backoff, failed shards), and where the output lies."""
+    console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
+    rows, labels, facts = summary["rows"], summary["labels"], summary["facts"]
+    labelled = rows["scored"] + rows["reused"]
+    table = Table(box=None, pad_edge=False)
+    for header in ("FINE", "ROUGH", "rows", "share"):
+        table.add_column(header, justify="left" if header.isupper() else "right")
+    for name in FINE:
+        share = f"{labels[name] / labelled:.1%}" if labelled else "-"
+        table.add_row(name, "OK" if name == "OK" else "not_OK", f"{labels[name]:,}", share)
+    console.print(table)
+    not_ok = labelled - labels["OK"]
+    console.print(f"rows: {rows['in']:,} in, {rows['scored']:,} scored ({labels['OK']:,} OK, {not_ok:,} not_OK)")
+    for what in ("errors", "notes"):
+        if rows[what]:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows[what].items()))
+            console.print(f"{what}: {kinds}", markup=False)
+    print_backoff(console, facts)
+    checks, tokens = summary["checks"], summary["tokens"]
+    if checks["all"]:
+        duplicate = 1 - checks["unique"] / checks["all"]
+        padding = 1 - tokens["real"] / tokens["padded"] if tokens["padded"] else 0.0
+        console.print(
+            f"checks: {checks['all']:,}, {duplicate:.1%} of them duplicates; {padding:.1%} of tokens are padding"
+        )
+    shards, seconds = summary["shards"], summary["seconds"]
+    total = max(seconds["total"], 1e-9)
+    if summary["computed_now"]:
+        console.print(
+            f"speed: {summary['computed_now'] / total:,.0f} pairs/s over {total:.1f} s, on {summary['device']['kind']}"
+        )
+    console.print(f"shards: {shards['done']} done ({shards['skipped']} before), {shards['failed']} failed")
+    if shards["failed"]:
+        console.print(f"what failed and why: {out}/_failed/", markup=False)
+    console.print(f"output: {out}", markup=False)
+
+
+def print_backoff(console: Console, facts: dict[str, Any]) -> None:
+    """The share of facts without a template, and the predicates behind it."""
+    count = facts["template"] + facts["backoff"]
+    if not count:
+        return
+    console.print(f"facts: {count:,}, {facts['backoff'] / count:.1%} of them by backoff (no template)")
+    missing = {p: n["backoff"] for p, n in facts["by_predicate"].items() if n["backoff"]}
+    if missing:
+        most = sorted(missing, key=lambda p: (-missing[p], p))[:5]
+        named = ", ".join(f"{predicate} {missing[predicate]:,}" for predicate in most)
+        more = f", and {len(missing) - 5} more predicates" if len(missing) > 5 else ""
+        console.print(f"  most often: {named}{more}", markup=False)

@@ -1,0 +1,111 @@
+"""Files of the E2E challenge and of those who evaluated it since.
+
+System outputs (TSV, header ``MR output``), the data set and its cleaned version (CSV, ``mr,ref``, ``fixed``,
+``orig_mr``), files of texts alone beside a file of meaning representations. Dušek et al. 2018, 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import UsageError
+from ..metric.triples import Triple, parse_mr
+from .lines import display
+from .pairing import References, add_own_texts, add_text_files, by_key, no_references
+from .problems import Problems
+from .rows import Input, Rows
+from .sheets import Form, Sheet
+from .sources import Source, parse_source, parse_systems
+
+
+def convert_e2e(
+    inputs: Sequence[str],
+    problems: Problems,
+    *,
+    texts: Sequence[str] = (),
+    references: str | None = None,
+    mr_column: str | None = None,
+    text_column: str | None = None,
+    empty: Sequence[str] = (),
+) -> Rows:
+    """Rows from E2E files, each ``FILE`` or ``NAME=FILE``.
+
+    Without ``texts`` each of ``inputs`` is a system's file with inputs and outputs. With it there is one file of
+    inputs, and ``texts`` are files of one output a line. A reference file, with one line for every reference, can
+    stand for its inputs: a text file then has as many lines as it has lines, or as it has distinct inputs.
+
+    Args:
+        references: a file of inputs and references, which become a column.
+        empty: texts that stand for no text (``null``, ``N/A``).
+
+    Raises:
+        ScorerError: a file that cannot be read or used; under ``strict``, the first malformed line.
+    """
+    form = Form(read_mr, True, True, mr_column, text_column, tuple(empty))
+    rows = Rows()
+    known = _read_references(parse_source(references), form, problems) if references else None
+    if texts:
+        _with_text_files(rows, inputs, texts, form, known, problems)
+    else:
+        seen: set[object] = set()
+        for source in parse_systems(inputs):
+            sheet = Sheet(source, form, problems)
+            if not sheet.has_text:
+                raise UsageError(
+                    f"{display(source.path)} has no column of texts (its columns: {sheet.column_names}); "
+                    "name it by --text-column, or give the texts by --texts"
+                )
+            found: References = by_key(known, rows) if known is not None else no_references
+            for item in sheet.inputs():
+                seen.add(item.key)
+                add_own_texts(rows, [item], source.name, found)
+        rows.inputs = len(seen)
+    return rows
+
+
+def read_mr(mr: str) -> list[Triple] | str:
+    """The triples of a meaning representation, or what is wrong with it."""
+    triples = parse_mr(mr)
+    if triples is not None:
+        return triples
+    if not mr.strip():
+        return "an empty meaning representation"
+    names = mr.replace(" ", "").count("name[")
+    if names != 1:
+        return "a meaning representation without a name" if not names else f"a meaning representation of {names} names"
+    return "not a meaning representation like name[...], food[...]"
+
+
+def _with_text_files(
+    rows: Rows,
+    inputs: Sequence[str],
+    texts: Sequence[str],
+    form: Form,
+    known: dict[object, list[str]] | None,
+    problems: Problems,
+) -> None:
+    if len(inputs) != 1:
+        raise UsageError(f"with --texts there is one file of inputs, but {len(inputs)} were given")
+    source = parse_source(inputs[0])
+    sheet = Sheet(source, form, problems)
+    items = list(sheet.inputs())
+    if known is None and sheet.has_text:
+        known = _collect(items)
+    distinct = list({item.key: item for item in reversed(items)}.values())[::-1]
+    found: References = by_key(known, rows) if known is not None else no_references
+    where = display(source.path)
+    add_text_files(rows, [items, distinct], where, parse_systems(texts), found, problems, form.empty)
+
+
+def _read_references(source: Source, form: Form, problems: Problems) -> dict[object, list[str]]:
+    sheet = Sheet(source, form, problems)
+    if not sheet.has_text:
+        raise UsageError(f"{display(source.path)} has no column of references (its columns: {sheet.column_names})")
+    return _collect(list(sheet.inputs()))
+
+
+def _collect(items: Sequence[Input]) -> dict[object, list[str]]:
+    known: dict[object, list[str]] = {}
+    for item in items:
+        known.setdefault(item.key, []).extend(item.references())
+    return known

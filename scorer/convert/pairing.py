@@ -1,0 +1,98 @@
+"""Inputs and texts brought together: texts beside their inputs, or in files of one text a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ..errors import InputError
+from .lines import NUL, UNREADABLE, Lines, display, read_lines
+from .problems import Problems
+from .rows import Input, Rows, Text
+from .sources import Source
+
+# The references for a text of an input; the text is given where it stands beside the input and may be one of them.
+References = Callable[[Input, "Text | None"], "list[str] | None"]
+
+
+def add_own_texts(rows: Rows, inputs: Iterable[Input], system: str, references: References) -> None:
+    """A row for every text that stands beside its input. ``system`` is for texts that name none."""
+    for source in inputs:
+        for text in source.texts:
+            rows.add(
+                source,
+                text.text,
+                system=text.system or system,
+                file=source.file,
+                line=text.line,
+                references=references(source, text),
+                extra=text.extra,
+            )
+
+
+def add_text_files(
+    rows: Rows,
+    choices: Sequence[Sequence[Input]],
+    where: str,
+    systems: Sequence[Source],
+    references: References,
+    problems: Problems,
+    empty: Sequence[str],
+) -> None:
+    """A row for every line of every text file, with the input of the same number.
+
+    ``choices``: what the inputs may be (all of them, or each distinct one once); the files' number of lines decides.
+
+    Raises:
+        InputError: a file has another number of lines than there are inputs.
+    """
+    for system in systems:
+        lines = read_lines(system.path)
+        inputs = next((choice for choice in choices if len(choice) == len(lines.text)), None)
+        if inputs is None:
+            counts = " or ".join(f"{n:,}" for n in dict.fromkeys(len(choice) for choice in choices))
+            raise InputError(
+                f"{display(system.path)} has {len(lines.text):,} lines, but {where} has {counts} inputs; "
+                "it must have one line for every input, blank where the system wrote nothing"
+            )
+        rows.inputs = max(rows.inputs, len(inputs))
+        for number, source in enumerate(inputs):
+            text = _text(lines, number, system, problems)
+            rows.add(
+                source,
+                "" if text is not None and text in empty else text,
+                system=system.name,
+                file=system.file,
+                line=number + 1,
+                references=references(source, None),
+            )
+
+
+def by_key(known: Mapping[object, list[str]], rows: Rows) -> References:
+    """References looked up by input; inputs that have none get an empty list and are counted."""
+    missing: set[object] = set()
+
+    def look_up(source: Input, text: Text | None) -> list[str]:
+        found = known.get(source.key)
+        if found is None:
+            missing.add(source.key)
+            rows.unreferenced = len(missing)
+        return found or []
+
+    return look_up
+
+
+def beside(source: Input, text: Text | None) -> list[str]:
+    """The other texts that stand beside an input, as references."""
+    return source.references(without=text)
+
+
+def no_references(source: Input, text: Text | None) -> None:
+    """No references, and no column of them."""
+
+
+def _text(lines: Lines, number: int, system: Source, problems: Problems) -> str | None:
+    text = lines.text[number].strip()
+    if number not in lines.broken:
+        return text
+    problems.add(display(system.path), number + 1, lines.broken[number], text)
+    return None if UNREADABLE in text or NUL in text else text

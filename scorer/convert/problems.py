@@ -1,0 +1,48 @@
+"""Malformed lines: reported one by one, counted, or fatal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import InputError
+
+SHOWN = 20
+VALUE_LENGTH = 80
+
+
+class Problems:
+    """Takes every malformed line of a conversion.
+
+    Under ``strict`` the first one ends the conversion; else the first ``SHOWN`` are passed to ``say``, and all are
+    counted.
+    """
+
+    def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
+        self.count = 0
+        self._strict = strict
+        self._say = say
+
+    def add(self, file: str, line: int, what: str, value: str | None = None) -> None:
+        """Report one line: where it is, what is wrong with it, and what was found there.
+
+        Raises:
+            InputError: under ``strict``.
+        """
+        found = "" if value is None else f": {shorten(value)}"
+        message = f"{file}:{line}: {what}{found}"
+        if self._strict:
+            raise InputError(f"{message}; mend the line, or leave out --strict to keep its row without what is broken")
+        self.count += 1
+        if self.count <= SHOWN:
+            self._say(message)
+
+    def close(self) -> None:
+        """Say how many more there were than were shown."""
+        if self.count > SHOWN:
+            self._say(f"and {self.count - SHOWN:,} more malformed lines, counted but not shown")
+
+
+def shorten(value: str) -> str:
+    """A value as it is shown in a message: one line, control characters escaped, no longer than needed."""
+    cut = value if len(value) <= VALUE_LENGTH else value[: VALUE_LENGTH - 3] + "..."
+    return repr(cut)

@@ -1,0 +1,172 @@
+"""The rows of a conversion, gathered column by column, and the Arrow table they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ..metric.triples import Triple
+
+TRIPLES = pa.list_(pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())]))
+OWN = ("mr", "triples", "text", "system", "file", "line", "references", "original_triples")
+
+# Numbers that come out as they went in: 007 is a code, and 20 digits are an identifier that a float would round.
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_FLOAT = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+
+
+@dataclass(slots=True)
+class Text:
+    """A text that stands beside its input, and the line it stands on. ``None``: the text cannot be read."""
+
+    line: int
+    text: str | None
+    system: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Input:
+    """An input of a file: as written, as triples (``None``: cannot be read), with the texts that stand beside it."""
+
+    file: str
+    line: int
+    mr: str | None
+    triples: Sequence[Triple] | None
+    texts: Sequence[Text] = ()
+    extra: Mapping[str, str] = field(default_factory=dict)
+    original: Sequence[Triple] | None = None
+
+    @property
+    def key(self) -> object:
+        """What two spellings of one input have in common."""
+        return tuple(sorted(self.triples)) if self.triples else self.mr
+
+    def references(self, without: Text | None = None) -> list[str]:
+        """The readable texts that stand beside this input, but for one of them."""
+        return [text.text for text in self.texts if text is not without and text.text]
+
+
+class Rows:
+    """A growing table. Equal lists of triples are kept once, since systems share their inputs.
+
+    ``inputs`` and ``unreferenced`` are counts for the summary, kept by whoever adds the rows.
+    """
+
+    def __init__(self) -> None:
+        self.inputs = 0
+        self.unreferenced = 0
+        self.mr: list[str | None] = []
+        self.text: list[str | None] = []
+        self.system: list[str] = []
+        self.file: list[str] = []
+        self.line: list[int] = []
+        self._facts = _Lists()
+        self._originals = _Lists()
+        self._references: list[list[str] | None] = []
+        self._extra: dict[str, list[str | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def add(
+        self,
+        source: Input,
+        text: str | None,
+        *,
+        system: str,
+        file: str,
+        line: int,
+        references: list[str] | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> None:
+        """Append a row: an input, and a text from the line of a file."""
+        rows = len(self)
+        self.mr.append(source.mr)
+        self._facts.append(source.triples)
+        self._originals.append(source.original)
+        self.text.append(text)
+        self.system.append(system)
+        self.file.append(file)
+        self.line.append(line)
+        self._references.append(references)
+        values = {**source.extra, **(extra or {})}
+        for name in values:
+            if name not in self._extra:
+                self._extra[name] = [None] * rows
+        for name, column in self._extra.items():
+            column.append(values.get(name))
+
+    def table(self) -> pa.Table:
+        """The rows as Arrow: mr, triples, text, system, file, line (int32), references and original triples where
+        there are any, then the columns that were passed through, as numbers where all their values are."""
+        columns: dict[str, pa.Array] = {
+            "mr": pa.array(self.mr, pa.string()),
+            "triples": self._facts.array(),
+            "text": pa.array(self.text, pa.string()),
+            "system": pa.array(self.system, pa.string()),
+            "file": pa.array(self.file, pa.string()),
+            "line": pa.array(self.line, pa.int32()),
+        }
+        if any(references is not None for references in self._references):
+            columns["references"] = pa.array(self._references, pa.list_(pa.string()))
+        if self._originals:
+            columns["original_triples"] = self._originals.array()
+        for name, values in self._extra.items():
+            columns[name] = typed(values)
+        return pa.table(columns)
+
+
+class _Lists:
+    """A column of lists of triples, each distinct list kept once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Triple, ...], int] = {}
+        self._rows: list[int | None] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def append(self, triples: Sequence[Triple] | None) -> None:
+        self._rows.append(None if triples is None else self._known.setdefault(tuple(triples), len(self._known)))
+
+    def array(self) -> pa.Array:
+        offsets: list[int] = [0]
+        flat: list[Triple] = []
+        for triples in self._known:
+            flat.extend(triples)
+            offsets.append(len(flat))
+        parts = [pa.array([triple[part] for triple in flat], pa.string()) for part in range(3)]
+        struct = pa.StructArray.from_arrays(parts, names=["subject", "predicate", "object"])
+        distinct = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), struct)
+        return distinct.take(pa.array(self._rows, pa.int32())).cast(TRIPLES)
+
+
+def typed(values: Sequence[str | None]) -> pa.Array:
+    """A column of strings as int64 or float64 where every value is written as one (blank is null), else as strings."""
+    filled = [value.strip() for value in values if value is not None and value.strip()]
+    conversions: list[tuple[re.Pattern[str], Any, pa.DataType]] = [
+        (_INTEGER, int, pa.int64()),
+        (_FLOAT, float, pa.float64()),
+    ]
+    for pattern, convert, kind in conversions:
+        if filled and all(pattern.fullmatch(value) for value in filled):
+            return pa.array([convert(value) if value and value.strip() else None for value in values], kind)
+    return pa.array(values, pa.string())
+
+
+def free_names(names: Sequence[str]) -> list[str]:
+    """Names for columns to pass through: none twice, none that a conversion gives a meaning itself."""
+    taken: set[str] = set(OWN)
+    free = []
+    for name in names:
+        chosen = f"source_{name}" if name in OWN else name
+        while chosen in taken:
+            chosen += "_2"
+        taken.add(chosen)
+        free.append(chosen)
+    return free

@@ -1,0 +1,57 @@
+"""The one Parquet file of a conversion: whole or not there at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import InputError, OutputError, UsageError
+from ..storage import ShardWriter
+from ..storage.durable import output_errors
+from .rows import Rows
+from .sources import parse_source
+
+ROW_GROUP = 100_000
+
+
+def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
+    """Refuse an output that would destroy something, before any work is done.
+
+    Raises:
+        UsageError: ``out`` is one of the inputs, or names no Parquet file.
+        OutputError: ``out`` is there already and ``force`` is not set, or it is a folder.
+    """
+    if out.suffix != ".parquet":
+        raise UsageError(
+            f"--out {out} is not the name of a Parquet file; write F.parquet, since `scorer run` reads those"
+        )
+    with output_errors("write", out):
+        if out.is_dir():
+            raise OutputError(f"--out {out} is a folder; name a file in it")
+        if not out.exists():
+            return
+        for argument in inputs:
+            path = parse_source(argument).path
+            if path.exists() and path.samefile(out):
+                raise UsageError(f"--out {out} is an input, which is never overwritten; choose another name")
+    if not force:
+        raise OutputError(f"--out {out} is there already; choose another name, or overwrite it with --force")
+
+
+def write_rows(rows: Rows, out: Path) -> None:
+    """Write the table of all rows.
+
+    Raises:
+        InputError: there are no rows.
+        OutputError: it cannot be written; whatever had that name before is untouched then.
+    """
+    if not len(rows):
+        raise InputError(f"the inputs have no rows, so {out} was not written")
+    table = rows.table()
+    writer = ShardWriter(out, table.schema)
+    try:
+        for start in range(0, table.num_rows, ROW_GROUP):
+            writer.write(table.slice(start, ROW_GROUP))
+        writer.commit()
+    finally:
+        writer.abandon()

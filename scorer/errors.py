@@ -1,0 +1,74 @@
+"""Every error this program raises on purpose.
+
+::
+
+    ScorerError                     exit code 2 unless noted
+    ├── UsageError                  an option or argument that cannot be honoured
+    │   ├── TemplateError           a template file that cannot be read or lacks what was asked
+    │   └── ColumnError             an input column missing, of the wrong type, or in the way
+    ├── OutputError                 the output folder is not ours, is in use, or cannot be written
+    ├── InputError                  no input, or none of the inputs can be read
+    │   └── ShardError              one shard that cannot be read; set aside, the others go on
+    ├── BundleError                 a model bundle that is damaged, unknown or unfit
+    ├── CheckpointError             a checkpoint that export refuses, with the reason
+    ├── DeviceError                 a device or provider that was named and does not start
+    └── MissingDependencyError      an optional extra is needed and not installed
+
+A message is one line: what is wrong, where, the value found, and how to mend it. The command line prints it
+and exits; a library user catches :class:`ScorerError`.
+"""
+
+from __future__ import annotations
+
+
+class ScorerError(Exception):
+    """Root of all errors raised on purpose. ``exit_code`` is what the command line returns."""
+
+    exit_code = 2
+
+
+class UsageError(ScorerError):
+    """An option or argument that cannot be honoured."""
+
+
+class TemplateError(UsageError):
+    """A template file that cannot be read, or that lacks a template under ``--missing-template error``."""
+
+
+class ColumnError(UsageError):
+    """An input column that is missing, has the wrong type, or has the name of an output column."""
+
+
+class OutputError(ScorerError):
+    """An output folder that is not ours, is held by another run, or cannot be written."""
+
+
+class InputError(ScorerError):
+    """No input was found, or none of the inputs can be read."""
+
+
+class ShardError(InputError):
+    """One shard that cannot be read. A run sets it aside and goes on.
+
+    ``kind`` is the short word that ``_failed/`` records: ``unreadable``, ``crashed``, ``timeout``, ``columns``.
+    """
+
+    def __init__(self, message: str, kind: str = "unreadable") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class BundleError(ScorerError):
+    """A bundle that is damaged, newer than this program, or unfit for what was asked."""
+
+
+class CheckpointError(ScorerError):
+    """A checkpoint that export refuses: pickled weights, remote code, unknown architecture or labels."""
+
+
+class DeviceError(ScorerError):
+    """A device that was named and does not start; never replaced by another one in silence."""
+
+
+class MissingDependencyError(ScorerError):
+    """An optional part is needed and its extra is not installed."""

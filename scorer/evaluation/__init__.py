@@ -1,0 +1,14 @@
+"""Scores against gold: the figures of the papers, and the rivals they were compared with.
+
+``gold``        a scored folder or file; ``columns`` its labels and scores as arrays; ``inputs`` which rows share one
+``truth``       the gold labels that the predictions are held against; ``labels`` the two together
+``figures``     confusion counts to accuracy, precision, recall, F1, each side on its own
+``bootstrap``   95 % intervals over inputs; the test of two dependent correlations
+``correlation`` Pearson, Spearman, Kendall, by sentence and by system; the annotators' ceiling
+``groups``      the same figures by the values of a column
+``report``      all of it as one object, which ``rendering`` shows
+``published``   what the papers printed
+``baselines``   the rivals, as a run's output columns
+
+All but the correlations need no more than the run-time dependencies; those need the extra ``stats``.
+"""

@@ -1,0 +1,6 @@
+"""The rivals of the literature, each writing a run's output columns.
+
+``e2e_slots``  a pattern matcher for the eight slots of the E2E data: missing, added, value errors, repetitions
+``keywords``   whether each value, or a synonym, is in the text; sees no hallucination
+``overlap``    BLEU, chrF and TER against references, by sacrebleu
+"""

@@ -1,0 +1,249 @@
+"""Baselines as commands run them: an input's rows, a run's output columns, one Parquet file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...errors import ColumnError, InputError, OutputError
+from ...metric.columns import OUTPUT, to_columns
+from ...metric.inputs import ColumnNames, InputColumns, find_columns
+from ...metric.rows import Rows
+from ...metric.triples import Triple, iterate
+from ...metric.verdict import EMPTY_TEXT, Verdicts
+from ...signature import FOOTER_KEY
+from ...storage import ShardReader, ShardWriter, resolve_inputs
+from . import e2e_slots, keywords, overlap
+
+REVISION = 1
+"""Rises when a baseline's labels change."""
+WINDOW_ROWS, WINDOW_BYTES = 16384, 32 << 20
+
+SLOT_COLUMNS = ("slots_missing", "slots_added", "slots_wrong", "slots_repeated", "slot_error_rate")
+ALIASES = {
+    "eat_type": "eatType",
+    "price_range": "priceRange",
+    "family_friendly": "familyFriendly",
+    "rating": "customer rating",
+    "customer_rating": "customer rating",
+    "customerRating": "customer rating",
+}
+"""Other spellings of E2E slots."""
+E2E_SLOTS = frozenset({"eatType", "food", "priceRange", "customer rating", "area", "familyFriendly", "near"})
+
+
+class Judge(Protocol):
+    """A baseline: adds its columns to a window of rows."""
+
+    name: str
+
+    def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
+        """The output columns of a run in order, then the baseline's own."""
+        ...
+
+
+def write(
+    inputs: Iterable[str],
+    out: Path,
+    judge: Judge,
+    names: ColumnNames,
+    progress: Callable[[int], None] = lambda rows: None,
+) -> int:
+    """Judge all rows of the inputs, one after the other, into one Parquet file. Returns the rows written.
+
+    Raises:
+        InputError: nothing to read, or inputs of different columns. ColumnError: a column is missing or in the way.
+        OutputError: the file cannot be written, or is one of the inputs.
+    """
+    writer: ShardWriter | None = None
+    rows, first = 0, None
+    files = resolve_inputs(list(inputs))
+    try:
+        with ShardReader() as reader:
+            for file in files:
+                if Path(file.uri.removeprefix("file://")).resolve() == out.resolve():
+                    raise OutputError(f"--out {out} is the input itself; name another file")
+                info = reader.probe(file.uri)
+                first = first or info.schema
+                if info.schema.names != first.names or info.schema.types != first.types:
+                    raise InputError(f"{file.uri} has other columns than the inputs before it; take them one by one")
+                for table in _windows(reader, file.uri, info.schema, names, judge):
+                    if writer is None:
+                        writer = ShardWriter(out, table.schema, metadata={FOOTER_KEY: _signature(judge, first)})
+                    writer.write(table)
+                    rows += len(table)
+                    progress(len(table))
+        if writer is not None:
+            writer.commit()
+            writer = None
+    finally:
+        if writer is not None:
+            writer.abandon()
+    return rows
+
+
+class SlotsJudge:
+    """The E2E slot matcher; ``confidence`` is one minus the slot error rate, not below 0.
+
+    ``as_gold``: see :func:`scorer.evaluation.baselines.e2e_slots.judge`; stands in the signature.
+    """
+
+    def __init__(self, *, as_gold: bool = False) -> None:
+        self.as_gold = as_gold
+        self.name = "e2e-slots-as-gold" if as_gold else "e2e-slots"
+
+    def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
+        verdicts = _nothing(rows)
+        counts = np.zeros((len(rows), len(SLOT_COLUMNS)))
+        seen: dict[tuple[bytes, str], e2e_slots.SlotErrors] = {}
+        for r, triples, text in _judged(rows):
+            slots = [triple._replace(predicate=ALIASES.get(triple.predicate, triple.predicate)) for triple in triples]
+            if not any(triple.predicate in E2E_SLOTS for triple in slots):
+                raise ColumnError(
+                    f"row {r} has no E2E slot but {triples[0].predicate!r}; this baseline knows {', '.join(E2E_SLOTS)}"
+                )
+            start, end = rows.triples.offsets[r], rows.triples.offsets[r + 1]
+            key = (rows.triples.ids[start:end].tobytes(), text)
+            found = seen.get(key)
+            if found is None:
+                found = seen[key] = e2e_slots.judge(slots, text, as_gold=self.as_gold)
+            absent = found.missing + found.wrong
+            _fill(verdicts, r, start, end, absent, found.omission, found.hallucination, max(0.0, 1 - found.rate))
+            verdicts.text_entailment[r] = not found.hallucination
+            counts[r] = (
+                len(found.missing) + (found.name == "missing"),
+                len(found.added),
+                len(found.wrong) + (found.name == "wrong"),
+                found.repeated,
+                found.rate,
+            )
+        without = np.zeros(len(rows), bool)
+        without[list(verdicts.errors)] = True
+        extra = [
+            (name, pa.array(counts[:, c].astype(np.float32 if c == 4 else np.int16), mask=without))
+            for c, name in enumerate(SLOT_COLUMNS)
+        ]
+        return [*zip(OUTPUT.names, to_columns(rows, verdicts), strict=True), *extra]
+
+
+class KeywordsJudge:
+    """Values found in the text; ``confidence`` is the share of facts that are, and there is no hallucination side."""
+
+    name = "keywords"
+
+    def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
+        verdicts = _nothing(rows)
+        for r, triples, text in _judged(rows):
+            start, end = rows.triples.offsets[r], rows.triples.offsets[r + 1]
+            there = keywords.present(triples, text)
+            absent = [position for position, found in enumerate(there) if not found]
+            _fill(verdicts, r, start, end, absent, bool(absent), False, sum(there) / len(there))
+        return list(zip(OUTPUT.names, to_columns(rows, verdicts), strict=True))
+
+
+class OverlapJudge:
+    """Scores against references, no labels. An input that has a run's output columns keeps them, so that the scores
+    can stand beside the run's own."""
+
+    name = "overlap"
+
+    def __init__(self, text: str, references: str) -> None:
+        self.text, self.references = text, references
+        self.metric = overlap.Overlap()
+
+    def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
+        for name in (self.text, self.references):
+            if name not in table.schema.names:
+                raise ColumnError(f"no column {name!r}; overlap compares texts with a list of references a row")
+        if not pa.types.is_list(table.schema.field(self.references).type):
+            kind = table.schema.field(self.references).type
+            raise ColumnError(f"column {self.references!r} is {kind}, but references are list<string>")
+        found = self.metric.scores(table[self.text].to_pylist(), table[self.references].to_pylist())
+        extra = [
+            (name, pa.array(found[:, c].astype(np.float32), mask=np.isnan(found[:, c])))
+            for c, name in enumerate(overlap.COLUMNS)
+        ]
+        if _is_scored(table.schema):
+            return extra
+        return [*zip(OUTPUT.names, to_columns(rows, _nothing(rows)), strict=True), *extra]
+
+
+def _windows(reader: ShardReader, uri: str, schema: pa.Schema, names: ColumnNames, judge: Judge) -> Iterator[pa.Table]:
+    columns = _input_columns(schema, names, judge)
+    for table in reader.windows(uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES):
+        added = judge.columns(columns.rows(table), table)
+        table = table.replace_schema_metadata(None)
+        for name, array in added:
+            if name in table.schema.names:
+                raise ColumnError(f"the input has a column {name!r}, which this baseline writes; leave it out")
+            table = table.append_column(name, array)
+        yield table
+
+
+def _input_columns(schema: pa.Schema, names: ColumnNames, judge: Judge) -> InputColumns:
+    if isinstance(judge, OverlapJudge) and _is_scored(schema):
+        names = replace(names, keep=tuple(name for name in schema.names if name not in OUTPUT.names))
+    return find_columns(schema, names)
+
+
+def _is_scored(schema: pa.Schema) -> bool:
+    return set(OUTPUT.names) <= set(schema.names)
+
+
+def _signature(judge: Judge, schema: pa.Schema) -> str:
+    """That of the baseline; where a run's labels are kept, the run's own."""
+    earlier = (schema.metadata or {}).get(FOOTER_KEY.encode())
+    if isinstance(judge, OverlapJudge) and _is_scored(schema) and earlier:
+        return str(earlier.decode())
+    return f"baseline:{judge.name}|metric:{REVISION}"
+
+
+def _judged(rows: Rows) -> Iterator[tuple[int, list[Triple], str]]:
+    """Row number, triples and text of all rows without an error."""
+    for r, triples in enumerate(iterate(rows.triples)):
+        text = rows.text_of(r)
+        if r not in rows.errors and text is not None:
+            yield r, triples, text
+
+
+def _nothing(rows: Rows) -> Verdicts:
+    """Verdicts that say nothing yet; errors of the rows, and a note for blank texts."""
+    n, facts = len(rows), len(rows.triples.ids)
+    blank = [r for r in range(n) if r not in rows.errors and not (rows.text_of(r) or "").strip()]
+    return Verdicts(
+        fine=np.full(n, -1, np.int8),
+        confidence=np.full(n, np.nan, np.float32),
+        text_entailment=np.full(n, np.nan, np.float32),
+        all_facts_entailment=np.full(n, np.nan, np.float32),
+        fact_entailment=np.full(facts, np.nan, np.float32),
+        omitted=np.zeros(facts, bool),
+        omission_known=np.zeros(n, bool),
+        facts_checked=np.zeros(n, bool),
+        errors=dict(rows.errors),
+        notes=dict.fromkeys(blank, EMPTY_TEXT),
+    )
+
+
+def _fill(
+    verdicts: Verdicts,
+    row: int,
+    start: Any,
+    end: Any,
+    absent: list[int],
+    omission: bool,
+    hallucination: bool,
+    confidence: float,
+) -> None:
+    said: npt.NDArray[np.float32] = np.ones(end - start, np.float32)
+    said[absent] = 0.0
+    verdicts.fact_entailment[start:end] = said
+    verdicts.omitted[start:end] = said == 0
+    verdicts.fine[row] = omission + 2 * hallucination
+    verdicts.confidence[row] = confidence
+    verdicts.omission_known[row] = verdicts.facts_checked[row] = True

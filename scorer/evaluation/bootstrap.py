@@ -1,0 +1,152 @@
+"""Resampling: 95 % intervals over inputs, and the test of two dependent correlations.
+
+Rows of one input (twenty systems put the same facts into words) are not independent, so inputs are drawn with
+replacement, each with all its rows; intervals over rows would be too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .figures import Counts, Values, measure
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Interval = tuple[float, float]
+Statistic = Callable[[Floats, Floats], float]
+
+RESAMPLES = 1000
+SEED = 20201215
+_CELLS = 4_000_000  # draws held at once
+
+# Wilcox (2009) draws 599 samples; to hold 95 % under heteroscedasticity, the bounds of the difference of Pearson
+# correlations move outwards where pairs are few. (pairs below, rank of the lower bound, of the upper), from 1.
+WILCOX_RESAMPLES = 599
+_WILCOX_RANKS = ((40, 7, 593), (80, 8, 592), (180, 11, 588), (250, 14, 585))
+_WILCOX_MANY = (15, 584)
+
+
+def figure_intervals(
+    fine: Counts | None, rough: Counts, resamples: int = RESAMPLES, seed: int = SEED
+) -> dict[str, dict[str, Interval | None]]:
+    """95 % percentile intervals of all figures.
+
+    Args:
+        fine, rough: counts by input, *Shape:* (inputs, 4, 5) and (inputs, 2, 3).
+
+    Returns: as :func:`scorer.evaluation.figures.measure`, each figure as (low, high); ``None`` where more than one in
+    twenty samples has no such figure, or there are fewer than two inputs.
+    """
+    inputs = len(rough)
+    drawn: dict[str, dict[str, list[Values]]] = {}
+    for weights in _weights(inputs, resamples, seed) if inputs > 1 else ():
+        sampled = measure(_weighted(weights, fine) if fine is not None else None, _weighted(weights, rough))
+        for block, figures in sampled.items():
+            for name, values in figures.items():
+                drawn.setdefault(block, {}).setdefault(name, []).append(values)
+    return {
+        block: {name: percentiles(np.concatenate(values)) for name, values in figures.items()}
+        for block, figures in drawn.items()
+    }
+
+
+def percentiles(values: Values) -> Interval | None:
+    """The middle 95 % of resampled values; ``None`` where more than one in twenty is NaN, or there are none."""
+    there = values[~np.isnan(values)]
+    if not len(values) or len(there) < 0.95 * len(values):
+        return None
+    low, high = np.percentile(there, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def cluster_samples(inputs: Indices, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[Indices]:
+    """Row numbers of samples that draw whole inputs with replacement. ``inputs``: *Shape:* (rows,)."""
+    order = np.argsort(inputs, kind="stable")
+    lengths = np.bincount(np.unique(inputs, return_inverse=True)[1])
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    rng = np.random.default_rng(seed)
+    for _ in range(resamples):
+        chosen = rng.integers(0, len(lengths), len(lengths))
+        sizes = lengths[chosen]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        yield order[np.repeat(starts[chosen], sizes) + within]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether one metric's correlation with the human score is higher than another's.
+
+    ``difference``: first minus second. ``low``, ``high``: its 95 % interval. ``p``: two-sided bootstrap p-value.
+    ``higher``: ``first``, ``second``, or ``None`` when the interval holds 0. ``n``: pairs.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    higher: str | None
+    n: int
+
+
+def compare_correlations(
+    first: Floats, second: Floats, human: Floats, statistic: Statistic, *, pearson: bool = False, seed: int = SEED
+) -> Comparison | None:
+    """Wilcox's percentile bootstrap for two correlations that share the human score.
+
+    R. R. Wilcox (2009), Comparing Pearson correlations: dealing with heteroscedasticity and nonnormality; the pairs
+    (first, human) and (second, human) of one row are drawn together. *Shape:* (n,) each, no NaN.
+
+    Args:
+        pearson: move the bounds outwards for few pairs, as the paper does for Pearson's correlation.
+
+    Returns: ``None`` with fewer than three pairs, or where a correlation is not defined (a constant metric).
+    """
+    n = len(human)
+    if n < 3:
+        return None
+    rng = np.random.default_rng(seed)
+    differences = np.empty(WILCOX_RESAMPLES)
+    for b in range(WILCOX_RESAMPLES):
+        rows = rng.integers(0, n, n)
+        differences[b] = statistic(first[rows], human[rows]) - statistic(second[rows], human[rows])
+    observed = statistic(first, human) - statistic(second, human)
+    # A sample of one repeated row has no correlation; where that is more than a rarity there is nothing to say.
+    differences = np.sort(differences[~np.isnan(differences)])
+    if np.isnan(observed) or len(differences) < 0.95 * WILCOX_RESAMPLES:
+        return None
+    ranks = next((ranks for bound, *ranks in _WILCOX_RANKS if n < bound), list(_WILCOX_MANY)) if pearson else [15, 585]
+    low, high = (differences[min(rank, len(differences)) - 1] for rank in ranks)
+    below = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
+    higher = "first" if low > 0 else "second" if high < 0 else None
+    return Comparison(float(observed), float(low), float(high), 2 * min(below, 1 - below), higher, n)
+
+
+def by_input(codes: Indices, used: npt.NDArray[np.bool_]) -> tuple[Indices, int]:
+    """Inputs of the used rows, counted from 0 without gaps; and their number."""
+    found, renumbered = np.unique(codes[used], return_inverse=True)
+    result = np.zeros(len(codes), np.int64)
+    result[used] = renumbered
+    return result, len(found)
+
+
+def _weights(inputs: int, resamples: int, seed: int) -> Iterator[Indices]:
+    """How often each input is drawn, in blocks of samples. *Shape:* (samples, inputs)."""
+    rng = np.random.default_rng(seed)
+    block = max(1, _CELLS // inputs)
+    for start in range(0, resamples, block):
+        yield rng.multinomial(inputs, np.full(inputs, 1 / inputs), size=min(block, resamples - start))
+
+
+def _weighted(weights: Indices, counts: Counts) -> Counts:
+    """Counts of each sample. (samples, inputs) by (inputs, a, b) → (samples, a, b)."""
+    flat = counts.reshape(len(counts), -1).astype(np.float64)
+    return np.rint(weights.astype(np.float64) @ flat).astype(np.int64).reshape(len(weights), *counts.shape[1:])
+
+
+def nested(intervals: Mapping[str, Mapping[str, Interval | None]], block: str) -> dict[str, list[float] | None]:
+    """One block of intervals as JSON has it."""
+    return {name: None if pair is None else list(pair) for name, pair in intervals.get(block, {}).items()}

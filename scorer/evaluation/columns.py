@@ -1,0 +1,112 @@
+"""Columns as numpy arrays: labels as small integers, scores as floats, groups as codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import ColumnError
+from ..metric.triples import encode
+from ..metric.verdict import FINE, ROUGH
+
+NOT_OK = 1
+NO_LABEL = -1
+_SPELLINGS = {"hallucination+omission": "omission+hallucination", "not OK": "not_OK"}  # of the papers' own code
+
+
+def label_codes(column: pa.Array, names: Sequence[str], what: str) -> npt.NDArray[np.int8]:
+    """Positions of labels in ``names``; -1 for null. int8, *Shape:* (rows,).
+
+    Raises:
+        ColumnError: a label that is none of ``names`` nor an older spelling of one.
+    """
+    try:
+        text = column.cast(pa.string())
+    except pa.ArrowException as e:
+        raise ColumnError(f"column {what!r} is {column.type}, but labels are strings: {', '.join(names)}") from e
+    known = pa.array([*names, *_SPELLINGS])
+    target = [*range(len(names)), *(names.index(new) if new in names else NO_LABEL for new in _SPELLINGS.values())]
+    found = pc.fill_null(pc.index_in(text, value_set=known), len(target)).to_numpy(zero_copy_only=False)
+    codes = np.array([*target, NO_LABEL], np.int8)[found]
+    unknown = (codes == NO_LABEL) & pc.is_valid(text).to_numpy(zero_copy_only=False)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ColumnError(
+            f"column {what!r} has the label {text[row].as_py()!r} in row {row}; it may be {', '.join(names)} or null"
+        )
+    return codes
+
+
+def fine_codes(column: pa.Array, what: str) -> npt.NDArray[np.int8]:
+    """Positions in :data:`scorer.metric.verdict.FINE`, bit 1 omission, bit 2 hallucination; -1 for null."""
+    return label_codes(column, FINE, what)
+
+
+def rough_codes(column: pa.Array, what: str) -> npt.NDArray[np.int8]:
+    """Positions in :data:`scorer.metric.verdict.ROUGH`; -1 for null."""
+    return label_codes(column, ROUGH, what)
+
+
+def rough_of(fine: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """ROUGH of FINE; -1 stays."""
+    return np.minimum(fine, np.int8(NOT_OK))
+
+
+def from_scores(scores: npt.NDArray[np.float64], threshold: float) -> npt.NDArray[np.int8]:
+    """ROUGH from a human score: OK from the threshold on; NaN gives -1."""
+    return np.where(np.isnan(scores), NO_LABEL, scores < threshold).astype(np.int8)
+
+
+def numbers(column: pa.Array, what: str) -> npt.NDArray[np.float64]:
+    """A numeric or boolean column; NaN for null. float64, *Shape:* (rows,).
+
+    Raises:
+        ColumnError: not numeric.
+    """
+    kind = column.type
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+    if not any(test(kind) for test in tests):
+        raise ColumnError(f"column {what!r} is {kind}, but a score must be a number")
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+
+
+def list_reduced(column: pa.Array, how: str) -> npt.NDArray[np.float64]:
+    """Minimum or mean of each list of numbers, nulls skipped; NaN for null and empty lists. *Shape:* (rows,)."""
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    values = np.asarray(pc.list_flatten(column).cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    rows = np.repeat(np.arange(len(column)), lengths)
+    there = ~np.isnan(values)
+    rows, values = rows[there], values[there]
+    counts = np.bincount(rows, minlength=len(column))
+    if how == "min":
+        result = np.full(len(column), np.inf)
+        np.minimum.at(result, rows, values)
+    else:
+        result = np.bincount(rows, weights=values, minlength=len(column)) / np.maximum(counts, 1)
+    return np.where(counts > 0, result, np.nan)
+
+
+def group_codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Positions of each row's value among the distinct values in order; numbers as numbers, null last as ``None``."""
+    if pa.types.is_nested(column.type):
+        raise ColumnError(f"a column of {column.type} cannot group rows; name one of single values")
+    if pa.types.is_string(column.type):
+        codes, values = encode(column)
+        names: list[Any] = [value.decode(errors="replace") for value in values]
+    else:
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        codes = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+        names = encoded.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=lambda i: names[i])
+    rank = np.empty(len(names) + 1, np.int64)
+    rank[order] = np.arange(len(names))
+    rank[-1] = len(names)  # where code -1, null, points
+    ordered = [names[i] for i in order]
+    return rank[codes], [*ordered, None] if (codes < 0).any() else ordered

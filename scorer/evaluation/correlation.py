@@ -1,0 +1,131 @@
+"""Pearson, Spearman and Kendall of scores with human ratings; n beside each.
+
+scipy computes them (extra ``stats``); without it every coefficient is ``None`` and :func:`available` is False.
+"""
+
+from __future__ import annotations
+
+from importlib import util
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .bootstrap import Floats, Indices, Statistic, cluster_samples, compare_correlations, percentiles
+
+KINDS = ("pearson", "spearman", "kendall")
+MINIMUM = 3  # with two pairs every correlation is 1 or -1
+# Beyond these many rows a thousand resampled coefficients take minutes; the interval is None then.
+_INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
+_COMPARED_ROWS = 20000
+
+
+def available() -> bool:
+    """Whether the extra ``stats`` is installed."""
+    try:
+        return all(util.find_spec(name) is not None for name in ("scipy", "sklearn"))
+    except (ImportError, ValueError):  # something stands in their place that is no package
+        return False
+
+
+def statistic(kind: str) -> Statistic:
+    """The coefficient of two arrays of *Shape:* (n,) without NaN; NaN where one of them is constant."""
+    from scipy import stats
+
+    function = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
+
+    def compute(x: Floats, y: Floats) -> float:
+        if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+            return float("nan")
+        return float(function(x, y)[0])
+
+    return compute
+
+
+def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: int = 0) -> dict[str, Any]:
+    """All three coefficients of the rows where both are there.
+
+    Args:
+        x, y: float64, *Shape:* (rows,), NaN for none.
+        inputs: int64, *Shape:* (rows,), which rows have the same input; for intervals.
+
+    Returns: ``n``, each of :data:`KINDS` (``None`` when undefined), and ``interval`` by kind when asked.
+    """
+    there = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[there], y[there]
+    result: dict[str, Any] = {"n": len(x)}
+    if not available() or len(x) < MINIMUM:
+        return result | dict.fromkeys(KINDS)
+    kinds = {kind: statistic(kind) for kind in KINDS}
+    result |= {kind: _plain(compute(x, y)) for kind, compute in kinds.items()}
+    if inputs is not None and resamples:
+        drawn: dict[str, list[float]] = {kind: [] for kind in KINDS if len(x) <= _INTERVAL_ROWS[kind]}
+        for rows in cluster_samples(inputs[there], resamples) if drawn else ():
+            for kind, values in drawn.items():
+                values.append(kinds[kind](x[rows], y[rows]))
+        found = {kind: percentiles(np.array(drawn.get(kind, []))) for kind in KINDS}
+        result["interval"] = {kind: list(pair) if pair else None for kind, pair in found.items()}
+    return result
+
+
+def compare(first: Floats, second: Floats, human: Floats) -> dict[str, dict[str, Any] | None]:
+    """The test of two metrics by each coefficient, over rows where all three are there; ``None`` where undefined."""
+    there = ~(np.isnan(first) | np.isnan(second) | np.isnan(human))
+    first, second, human = first[there], second[there], human[there]
+    if not available() or len(human) > _COMPARED_ROWS:
+        return dict.fromkeys(KINDS)
+    results: dict[str, dict[str, Any] | None] = {}
+    for kind in KINDS:
+        found = compare_correlations(first, second, human, statistic(kind), pearson=kind == "pearson")
+        results[kind] = None if found is None else vars(found).copy()
+    return results
+
+
+def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tuple[list[Floats], npt.NDArray[np.bool_]]:
+    """Means by system over the rows where all values are there; and which systems have any such row.
+
+    *Shape:* (rows,) each → (n_systems,) each.
+    """
+    there = ~np.any([np.isnan(value) for value in values], axis=0)
+    counts = np.bincount(systems[there], minlength=n_systems)
+    sums = [np.bincount(systems[there], weights=value[there], minlength=n_systems) for value in values]
+    return [np.where(counts, total / np.maximum(counts, 1), np.nan) for total in sums], counts > 0
+
+
+def ceiling(rows: Indices, ratings: Floats) -> dict[str, Any]:
+    """One annotator against the mean of the others of the same text, over all annotations of texts with two or more.
+
+    Args:
+        rows: int64, *Shape:* (annotations,), which text. ratings: float64, *Shape:* (annotations,).
+    """
+    there = ~np.isnan(ratings)
+    rows, ratings = rows[there], ratings[there]
+    counts = np.bincount(rows, minlength=1)[rows] if len(rows) else np.zeros(0, np.int64)
+    sums = np.bincount(rows, weights=ratings, minlength=1)[rows] if len(rows) else np.zeros(0)
+    several = counts > 1
+    others = (sums[several] - ratings[several]) / (counts[several] - 1)
+    return correlate(ratings[several], others)
+
+
+def ranking(confidence: Floats, not_ok: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """How well a low confidence finds the rows that are not OK, whatever the threshold: ROC AUC, average precision."""
+    there = ~np.isnan(confidence)
+    confidence, not_ok = confidence[there], not_ok[there]
+    result: dict[str, Any] = {"n": len(confidence), "roc_auc": None, "average_precision": None}
+    if not available() or not not_ok.any() or not_ok.all():
+        return result
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    result["roc_auc"] = float(roc_auc_score(not_ok, -confidence))
+    result["average_precision"] = float(average_precision_score(not_ok, -confidence))
+    return result
+
+
+def spearman_with_count(counts: Floats, correct: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """Spearman of the number of facts with correctness, and with errors: the same value with the other sign."""
+    found = correlate(counts, correct.astype(np.float64))["spearman"]
+    return {"n": len(counts), "correctness": found, "errors": None if found is None else -found}
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -1,0 +1,143 @@
+"""From confusion counts to figures. All functions work on a stack of counts at once, as the bootstrap needs.
+
+Counts of FINE labels are *Shape:* (..., 4, 5): gold label, then predicted label or error. Counts of ROUGH labels are
+*Shape:* (..., 2, 3) in the same way. not_OK is the positive class. A row with an error is not_OK (nobody vouches for
+its text), wrong under every FINE label, and names no side.
+
+A figure without a denominator is NaN here and null in JSON, not 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..metric.verdict import FINE, ROUGH
+
+Counts = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+
+ERROR = "error"
+_FINE, _ROUGH = len(FINE), len(ROUGH)
+_SIDES = {"omission": np.array([0, 1, 0, 1], bool), "hallucination": np.array([0, 0, 1, 1], bool)}
+
+
+def confusion(
+    gold: npt.NDArray[np.int8],
+    predicted: npt.NDArray[np.int8],
+    labels: int,
+    groups: npt.NDArray[np.int64] | None = None,
+    n_groups: int = 1,
+) -> Counts:
+    """Count (gold, predicted) pairs, by group if asked. Rows without gold are left out.
+
+    Args:
+        gold: int8, *Shape:* (rows,), -1 for none.
+        predicted: int8, *Shape:* (rows,), -1 for an error.
+        groups: int64, *Shape:* (rows,), below ``n_groups``.
+
+    Returns: int64, *Shape:* (labels, labels + 1), or (n_groups, labels, labels + 1) with ``groups``.
+    """
+    there = gold >= 0
+    column = np.where(predicted < 0, labels, predicted)[there].astype(np.int64)
+    cell = gold[there].astype(np.int64) * (labels + 1) + column
+    size = labels * (labels + 1)
+    if groups is None:
+        return np.bincount(cell, minlength=size).reshape(labels, labels + 1)
+    cell += groups[there] * size
+    return np.bincount(cell, minlength=size * n_groups).reshape(n_groups, labels, labels + 1)
+
+
+def rough_figures(counts: Counts) -> dict[str, Values]:
+    """Accuracy, and precision, recall, F1 of not_OK; an error counts as not_OK. *Shape:* (...) each."""
+    flagged = counts[..., 1] + counts[..., 2]
+    correct = counts[..., 0, 0] + flagged[..., 1]
+    return {
+        "accuracy": _ratio(correct, counts.sum(axis=(-2, -1))),
+        **_side(flagged[..., 1], flagged[..., 0], counts[..., 1, 0]),
+    }
+
+
+def fine_figures(counts: Counts) -> dict[str, Values]:
+    """Accuracy over the four labels, and the mean F1 of the labels that occur in gold or prediction."""
+    square = counts[..., :_FINE]
+    hits = np.diagonal(square, axis1=-2, axis2=-1)
+    occurring = counts.sum(axis=-1) + square.sum(axis=-2)
+    f1 = _ratio(2 * hits, occurring)
+    labels = (occurring > 0).sum(axis=-1)
+    return {
+        "accuracy": _ratio(hits.sum(axis=-1), counts.sum(axis=(-2, -1))),
+        "macro_f1": _ratio(np.nan_to_num(f1).sum(axis=-1), labels),
+    }
+
+
+def side_figures(counts: Counts, side: str) -> dict[str, Values]:
+    """Precision, recall, F1 of one side, ``omission`` or ``hallucination``, whatever the other side says."""
+    has = _SIDES[side]
+    named = counts[..., :_FINE][..., has].sum(axis=-1)
+    total = counts.sum(axis=-1)
+    hits = named[..., has].sum(axis=-1)
+    return _side(hits, named[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits)
+
+
+def measure(fine: Counts | None, rough: Counts) -> dict[str, dict[str, Values]]:
+    """All figures of a stack of counts, as the JSON names them; without FINE gold, those of ROUGH alone."""
+    figures = {"rough": rough_figures(rough)}
+    if fine is not None:
+        figures["fine"] = fine_figures(fine)
+        for side in _SIDES:
+            figures[side] = side_figures(fine, side)
+    return figures
+
+
+def collapse(fine: Counts) -> Counts:
+    """ROUGH counts of FINE counts. *Shape:* (..., 4, 5) → (..., 2, 3)."""
+    rows = np.stack([fine[..., 0, :], fine[..., 1:, :].sum(axis=-2)], axis=-2)
+    return np.stack([rows[..., 0], rows[..., 1:_FINE].sum(axis=-1), rows[..., _FINE]], axis=-1)
+
+
+def confusion_table(counts: Counts) -> dict[str, dict[str, int]]:
+    """One matrix as gold label → predicted label (or ``error``) → rows."""
+    names = FINE if len(counts) == _FINE else ROUGH
+    return {
+        gold: dict(zip((*names, ERROR), line, strict=True)) for gold, line in zip(names, counts.tolist(), strict=True)
+    }
+
+
+def strawmen(fine: Counts | None, rough: Counts) -> dict[str, Any]:
+    """What costs nothing: counts that "always OK" gets, and that knowing every omission but no hallucination gets."""
+    always = np.zeros_like(rough)
+    always[:, 0] = rough.sum(axis=-1)
+    made: dict[str, tuple[Counts | None, Counts]] = {"always OK": (None, always)}
+    if fine is not None:
+        total = fine.sum(axis=-1)
+        lazy, half = np.zeros_like(fine), np.zeros_like(fine)
+        lazy[:, 0] = total
+        for gold, omission in enumerate(_SIDES["omission"].tolist()):
+            half[gold, int(omission)] = total[gold]
+        made = {"always OK": (lazy, collapse(lazy)), "omissions perfect, no hallucination": (half, collapse(half))}
+    n = int(rough.sum())
+    return {
+        name: {block: {"n": n} | plain(values) for block, values in measure(*both).items()}
+        for name, both in made.items()
+    }
+
+
+def plain(figures: dict[str, Values]) -> dict[str, Any]:
+    """Single figures as floats, NaN as ``None``."""
+    return {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
+
+
+def _side(hits: Counts, wrongly: Counts, missed: Counts) -> dict[str, Values]:
+    return {
+        "precision": _ratio(hits, hits + wrongly),
+        "recall": _ratio(hits, hits + missed),
+        "f1": _ratio(2 * hits, 2 * hits + wrongly + missed),
+    }
+
+
+def _ratio(part: Any, whole: Any) -> Values:
+    part, whole = np.asarray(part, float), np.asarray(whole, float)
+    return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0)

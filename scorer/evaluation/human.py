@@ -1,0 +1,174 @@
+"""Scores against human ratings: which columns, by sentence and by system, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import ColumnError
+from ..metric.triples import encode
+from ..metric.verdict import FINE, ROUGH
+from . import correlation
+from .bootstrap import Floats, Indices
+from .columns import group_codes, label_codes, list_reduced, numbers
+from .correlation import KINDS
+from .gold import Scored
+
+RATINGS = (
+    "human_semantics",
+    "human_correctness",
+    "human_coverage",
+    "human_relevance",
+    "human_fluency",
+    "human_grammar",
+    "human_textstructure",
+    "human_quality",
+    "human_naturalness",
+)
+"""Names of ratings that are found by themselves, those about content first."""
+
+SIDES = (
+    ("min:fact_entailment", "human_coverage"),
+    ("mean:fact_entailment", "human_coverage"),
+    ("text_entailment", "human_relevance"),
+)
+"""Each side of the metric with the question to raters that it should answer."""
+
+_REDUCTIONS = ("min", "mean", "neg")
+
+
+def rating_columns(names: list[str], given: tuple[str, ...]) -> list[str]:
+    """The columns of human ratings: those named, else those known that exist."""
+    return list(given) if given else [name for name in RATINGS if name in names]
+
+
+def base_column(metric: str) -> str:
+    """The column behind a metric: ``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` → ``ter``."""
+    how, colon, column = metric.partition(":")
+    return column if colon and how in _REDUCTIONS else metric
+
+
+class Ratings:
+    """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN for none."""
+
+    def __init__(self, scored: Scored, prefix: str, columns: list[str], system: str, inputs: Indices) -> None:
+        self.scored, self.prefix, self.columns, self.inputs = scored, prefix, columns, inputs
+        self.systems: Indices | None = None
+        self.system_names: list[Any] = []
+        if scored.has(system):
+            self.systems, self.system_names = group_codes(scored.array(system))
+
+    def human(self, column: str) -> Floats:
+        """A column of ratings.
+
+        Raises:
+            ColumnError: missing or not numeric.
+        """
+        if not self.scored.has(column):
+            raise ColumnError(f"no column {column!r} of human scores")
+        return numbers(self.scored.array(column), column)
+
+    def metric(self, name: str, *, required: bool = True) -> Floats | None:
+        """A score column, an output column before any other of the same name; ``fine`` and ``rough`` are 1 where OK.
+
+        Raises:
+            ColumnError: missing though required, or not numeric.
+        """
+        column = base_column(name)
+        found = next((c for c in (self.prefix + column, column) if self.scored.has(c)), None)
+        if found is None:
+            if not required:
+                return None
+            raise ColumnError(f"--metric {name!r}: no such column")
+        array = self.scored.array(found)
+        if column in ("fine", "rough") and column == name:
+            codes = label_codes(array, FINE if column == "fine" else ROUGH, found)
+            return np.where(codes < 0, np.nan, codes == 0)
+        if name.startswith("neg:"):
+            return -numbers(array, found)
+        if column != name:
+            if not pa.types.is_list(array.type):
+                raise ColumnError(f"--metric {name!r}: column {found!r} is {array.type}, not a list of numbers")
+            return list_reduced(array, name.partition(":")[0])
+        return numbers(array, found)
+
+    def blocks(self, metrics: list[str], resamples: int) -> dict[str, Any]:
+        """``correlation`` of the first metric with the first rating, all ``correlations``, and what follows."""
+        values: dict[str, Floats] = {}
+        for name in metrics:
+            found = self.metric(name, required=bool(self.columns))
+            if found is not None:
+                values[name] = found
+        lines = [
+            line
+            for name, value in values.items()
+            for column in self.columns
+            for line in self.lines(name, value, column, resamples)
+        ]
+        if lines:
+            first = lines[0]
+        else:
+            first = {"metric": None, "human": None, "level": None, "n": 0, **dict.fromkeys(KINDS)}
+        return {
+            "correlation": first,
+            "correlations": lines,
+            "comparisons": self._comparisons(values),
+            "side_validity": self._side_validity(),
+        }
+
+    def lines(self, name: str, value: Floats, column: str, resamples: int = 0) -> list[dict[str, Any]]:
+        """One metric with one rating, by sentence and by system."""
+        rating = self.human(column)
+        head = {"metric": name, "human": column}
+        lines = [head | {"level": "sentence"} | correlation.correlate(value, rating, self.inputs, resamples)]
+        if self.systems is not None:
+            (metric_means, human_means), _ = correlation.system_means(
+                [value, rating], self.systems, len(self.system_names)
+            )
+            lines.append(head | {"level": "system"} | correlation.correlate(metric_means, human_means))
+        return lines
+
+    def _comparisons(self, values: dict[str, Floats]) -> list[dict[str, Any]]:
+        """The first metric against each other, with the first rating, by sentence and by system."""
+        names = list(values)
+        if not self.columns or len(names) < 2:
+            return []
+        column = self.columns[0]
+        rating = self.human(column)
+        lines = []
+        for first, second in [(names[0], other) for other in names[1:]]:
+            head = {"first": first, "second": second, "human": column}
+            lines.append(head | {"level": "sentence"} | correlation.compare(values[first], values[second], rating))
+            if self.systems is not None:
+                means, _ = correlation.system_means(
+                    [values[first], values[second], rating], self.systems, len(self.system_names)
+                )
+                lines.append(head | {"level": "system"} | correlation.compare(*means))
+        return lines
+
+    def _side_validity(self) -> list[dict[str, Any]]:
+        lines = []
+        for name, column in SIDES:
+            value = self.metric(name, required=False) if self.scored.has(column) else None
+            if value is not None:
+                lines += self.lines(name, value, column)
+        return lines
+
+
+def ceilings(raw: Scored, path: Path) -> dict[str, Any]:
+    """How far one annotator agrees with the others, by rating column of a file with a row an annotation.
+
+    Raises:
+        ColumnError: no ``row_id``, or no rating.
+    """
+    if not raw.has("row_id"):
+        raise ColumnError(f"{path} has no column 'row_id'; annotations are one row a text and annotator")
+    columns = rating_columns(raw.table.schema.names, ())
+    if not columns:
+        raise ColumnError(f"{path} has no column of ratings; known are {', '.join(RATINGS)}")
+    rows: npt.NDArray[np.int64] = encode(raw.array("row_id"))[0]
+    return {column: correlation.ceiling(rows, numbers(raw.array(column), column)) for column in columns}

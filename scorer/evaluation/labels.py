@@ -1,0 +1,113 @@
+"""Predicted labels against gold ones, on any part of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..metric.verdict import FINE, ROUGH
+from .bootstrap import Indices, by_input, figure_intervals, nested
+from .figures import confusion, confusion_table, measure, plain, strawmen
+
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int8]
+
+BLOCKS = {
+    "rough": ("accuracy", "precision", "recall", "f1"),
+    "fine": ("accuracy", "macro_f1"),
+    "omission": ("precision", "recall", "f1"),
+    "hallucination": ("precision", "recall", "f1"),
+}
+
+
+def no_figures() -> dict[str, Any]:
+    """The same blocks where there are no gold labels, so that readers of the JSON find their keys."""
+    blocks: dict[str, Any] = {block: {"n": 0} | dict.fromkeys(names) for block, names in BLOCKS.items()}
+    blocks["rough"]["confusion"] = blocks["fine"]["confusion"] = None
+    return blocks | {"inputs": 0}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Gold and predicted labels of all rows, *Shape:* (rows,) each.
+
+    ``fine``, ``rough``: predictions, -1 for an error. ``gold_fine``, ``gold_rough``: -1 for a row that is not judged;
+    ``gold_fine`` is ``None`` where the gold has only ROUGH labels. ``inputs``: which rows share an input.
+    """
+
+    fine: Codes | None
+    rough: Codes
+    gold_fine: Codes | None
+    gold_rough: Codes
+    inputs: Indices
+
+    def figures(self, where: Mask | None = None, *, resamples: int = 0) -> dict[str, Any]:
+        """The blocks of :data:`BLOCKS` over some rows, each with ``n`` and, with ``resamples``, ``interval``."""
+        judged = self.gold_rough >= 0 if where is None else (self.gold_rough >= 0) & where
+        codes, n_inputs = by_input(self.inputs, judged)
+        rough_by_input = self._count(self.gold_rough, self.rough, len(ROUGH), judged, codes, n_inputs)
+        fine_by_input = None
+        if self.gold_fine is not None and self.fine is not None:
+            fine_by_input = self._count(self.gold_fine, self.fine, len(FINE), judged, codes, n_inputs)
+        rough = rough_by_input.sum(axis=0)
+        fine = fine_by_input.sum(axis=0) if fine_by_input is not None else None
+        measured = measure(fine, rough)
+        intervals = figure_intervals(fine_by_input, rough_by_input, resamples) if resamples else {}
+        result: dict[str, Any] = {}
+        for block, names in BLOCKS.items():
+            n = int((rough if block == "rough" else fine).sum()) if block in measured else 0  # type: ignore[union-attr]
+            result[block] = {"n": n} | (plain(measured[block]) if block in measured else dict.fromkeys(names))
+            if resamples:
+                result[block]["interval"] = nested(intervals, block)
+        result["rough"]["confusion"] = confusion_table(rough)
+        result["fine"]["confusion"] = confusion_table(fine) if fine is not None else None
+        result["inputs"] = n_inputs
+        return result
+
+    def strawmen(self) -> dict[str, Any]:
+        """What predictions that cost nothing would get on the same rows."""
+        fine = None
+        if self.gold_fine is not None:
+            fine = confusion(self.gold_fine, np.zeros_like(self.gold_fine), len(FINE))
+        return strawmen(fine, confusion(self.gold_rough, np.zeros_like(self.gold_rough), len(ROUGH)))
+
+    def replaced(self, where: Mask, fine: str) -> Labels:
+        """The same with one FINE label predicted on some rows."""
+        code = np.int8(FINE.index(fine))
+        changed = np.where(where, code, self.fine).astype(np.int8) if self.fine is not None else None
+        rough = np.where(where, np.minimum(code, 1), self.rough).astype(np.int8)
+        return Labels(changed, rough, self.gold_fine, self.gold_rough, self.inputs)
+
+    def correct(self) -> dict[str, tuple[Mask, Mask]]:
+        """By label set, (judged rows, rows whose label is right); an error is never right for FINE."""
+        flagged = np.where(self.rough < 0, 1, self.rough)
+        found = {"rough": (self.gold_rough >= 0, flagged == self.gold_rough)}
+        if self.gold_fine is not None and self.fine is not None:
+            found["fine"] = (self.gold_fine >= 0, self.fine == self.gold_fine)
+        return found
+
+    def shares(self, groups: Indices, names: list[Any]) -> list[dict[str, Any]]:
+        """By group, the share of each label among the predictions and in the gold, over judged rows."""
+        gold, predicted = self.gold_fine, self.fine
+        labels: tuple[str, ...] = FINE
+        if gold is None or predicted is None:
+            gold, predicted, labels = self.gold_rough, self.rough, ROUGH
+        counts = confusion(gold, predicted, len(labels), groups, len(names))
+        lines = []
+        for name, matrix in zip(names, counts, strict=True):
+            n = int(matrix.sum())
+            if not n:
+                continue
+            told = dict(zip((*labels, "error"), (matrix.sum(axis=0) / n).tolist(), strict=True))
+            lines.append({"value": name, "n": n, "predicted": told,
+                          "gold": dict(zip(labels, (matrix.sum(axis=1) / n).tolist(), strict=True))})  # fmt: skip
+        return lines
+
+    @staticmethod
+    def _count(
+        gold: Codes, predicted: Codes, labels: int, judged: Mask, codes: Indices, n_inputs: int
+    ) -> npt.NDArray[np.int64]:
+        return confusion(np.where(judged, gold, -1).astype(np.int8), predicted, labels, codes, n_inputs)

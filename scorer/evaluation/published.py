@@ -1,0 +1,230 @@
+"""What the papers printed, and ours beside it with the difference.
+
+A comparison is of the same rows only when the data is whole: the published figures are of 13,230, 2,230 and 2,848
+rows. And it is of the same metric only with the papers' model, ``roberta-large-mnli``, and templates. ``n`` and the
+notes say so beside every line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..inference.bundle import EMBEDDED
+from ..signature import parse
+from .columns import from_scores
+from .correlation import KINDS
+from .gold import Scored
+from .human import Ratings
+from .labels import Labels
+
+NLI = "Dušek & Kasner (INLG 2020)"
+FACTSPOTTER = "Zhang, Balalau & Manolescu (FactSpotter, Findings of EMNLP 2023)"
+SHIMORINA = "Shimorina (2018), as Dušek & Kasner quote it"
+CHALLENGE = "Dušek, Novikova & Rieser (E2E NLG Challenge), Table 12, right half"
+
+COLUMNS = ("bleu", "meteor")
+"""Columns of the data itself that are put beside published figures."""
+
+HUMAN_SYSTEM = "webnlg"  # the references of WebNLG17 among the rated systems
+
+_ROUGH = ("rough.accuracy", "rough.recall", "rough.precision", "rough.f1")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A printed row: figures by the name under which ours are found."""
+
+    source: str
+    name: str
+    figures: dict[str, float]
+
+
+TABLE_1 = tuple(
+    Row(f"{NLI}, Table 1", name, dict(zip((*_ROUGH, "rho"), values, strict=True)))
+    for name, values in {
+        "WebNLG Default": (0.775, 0.772, 0.796, 0.784, 0.628),
+        "WebNLG Backoff": (0.768, 0.760, 0.793, 0.776, 0.637),
+    }.items()
+)
+TABLE_2 = tuple(
+    Row(f"{NLI}, Table 2", name, dict(zip(("fine.accuracy", *_ROUGH), values, strict=True)))
+    for name, values in {
+        "E2E Default": (0.911, 0.933, 0.895, 0.910, 0.903),
+        "E2E Backoff": (0.846, 0.874, 0.913, 0.768, 0.834),
+    }.items()
+)
+OVERLAP = (
+    Row(SHIMORINA, "WebNLG17 BLEU, human semantics, Spearman", {"bleu": 0.59}),
+    Row(SHIMORINA, "WebNLG17 METEOR, human semantics, Spearman", {"meteor": 0.73}),
+)
+FACTSPOTTER_20, FACTSPOTTER_17 = (
+    Row(f"{FACTSPOTTER}, {table}", name, dict(zip(KINDS, values, strict=True)))
+    for table, name, values in (
+        ("Table 2", "WebNLG20 correctness", (0.94, 0.80, 0.64)),
+        ("Table 3", "WebNLG17 semantics", (0.97, 0.93, 0.85)),
+    )
+)
+
+# Outputs of each primary system, in per cent: OK, only additions, only omissions, both (value errors are both).
+TABLE_12 = {
+    "tuda": (100, 0, 0, 0),
+    "sheff1": (93, 0, 5, 2),
+    "gong": (92, 4, 2, 2),
+    "forge1": (92, 0, 8, 0),
+    "slug": (91, 1, 4, 4),
+    "dangnt": (88, 0, 12, 0),
+    "tgen": (79, 3, 16, 2),
+    "slug-alt": (78, 4, 9, 9),
+    "zhaw2": (76, 3, 20, 1),
+    "tnt1": (73, 1, 22, 4),
+    "tnt2": (71, 1, 28, 1),
+    "zhaw1": (70, 3, 25, 2),
+    "tr2": (66, 6, 23, 5),
+    "nle": (63, 3, 24, 10),
+    "harv": (54, 2, 30, 14),
+    "adapt": (50, 3, 36, 10),
+    "tr1": (48, 0, 52, 0),
+    "forge3": (41, 0, 55, 3),
+    "zhang": (27, 0, 73, 0),
+    "chen": (11, 0, 88, 1),
+    "sheff2": (5, 0, 88, 6),
+}
+TABLE_12_LABELS = ("OK", "hallucination", "omission", "omission+hallucination")
+
+EMBEDDED_NOTE = (
+    "the embedded model is another model than the papers' roberta-large-mnli: it was trained on what the very script "
+    "behind the E2E gold says, on three quarters of the public inputs among others, so its E2E figures say how well it "
+    "learned that script, not how well NLI serves"
+)
+STRANGER_NOTE = (
+    "the embedded model is another model than the papers' roberta-large-mnli and knows restaurants alone; on other "
+    "data its figures say what it has not learned, not how well NLI serves"
+)
+TRIPLES_NOTE = (
+    "Dušek & Kasner print Spearman -0.05 and -0.08 with the number of triples; by their sign these look like those of "
+    "correctness, not of errors"
+)
+PART_NOTE = "n is not that of the paper: these are other rows, or a part of them"
+LEVEL_NOTE = (
+    "FactSpotter's figures are read as system level Pearson, Spearman, Kendall; it used nine systems of WebNLG17, "
+    "without the human one, and so does the line here"
+)
+
+
+def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> dict[str, Any]:
+    """The published rows that speak of this data, each figure with ours, the difference and n.
+
+    Returns: ``lines``, ``table_12`` (published shares by system, for E2E) and ``notes``; no lines when the data is none
+    of the papers'.
+    """
+    lines: list[dict[str, Any]] = []
+    notes = []
+    e2e = labels is not None and labels.gold_fine is not None and scored.has("gold_fine")
+    rows_of: dict[str, int] = {}
+    if e2e and labels is not None:
+        lines += _labelled(_chosen(TABLE_2, scored), labels, None)
+        rows_of = {NLI: 13230}
+    if "human_semantics" in ratings.columns:
+        lines += _webnlg17(labels, ratings, scored)
+        rows_of = {NLI: 2230}
+    if "human_correctness" in ratings.columns:
+        lines += _system_level(FACTSPOTTER_20, ratings, "human_correctness", np.ones(len(scored.table), bool))
+    if any(line["n"] != rows_of.get(NLI) for line in lines if line["source"].startswith(NLI)):
+        notes.append(PART_NOTE)
+    if any(line["source"].startswith(NLI) for line in lines):
+        notes.append(TRIPLES_NOTE)
+    if any(line["source"].startswith(FACTSPOTTER) for line in lines):
+        notes.append(LEVEL_NOTE)
+    if scored.signature and _is_embedded(scored.signature):
+        notes.append(EMBEDDED_NOTE if e2e else STRANGER_NOTE)
+    if not lines:
+        notes.append("none of the papers' tables is about this data: it has neither E2E gold nor WebNLG ratings")
+    return {"lines": lines, "table_12": _table_12() if e2e else None, "notes": notes}
+
+
+def _webnlg17(labels: Labels | None, ratings: Ratings, scored: Scored) -> list[dict[str, Any]]:
+    rating = ratings.human("human_semantics")
+    confidence = ratings.metric("confidence", required=False)
+    lines = []
+    for threshold in (2.5, 2.0) if labels is not None else ():
+        gold = from_scores(rating, threshold)
+        judged = Labels(labels.fine, labels.rough, None, gold, labels.inputs)  # type: ignore[union-attr]
+        extra = None
+        if confidence is not None and threshold == 2.5:
+            extra = ratings.lines("confidence", confidence, "human_semantics")[0]
+        lines += [line | {"threshold": threshold} for line in _labelled(_chosen(TABLE_1, scored), judged, extra)]
+    for row in OVERLAP:
+        (name,) = row.figures
+        values = ratings.metric(name, required=False)
+        if values is not None:
+            found = ratings.lines(name, values, "human_semantics")[0]
+            lines.append(_line(row, name, found["spearman"], found["n"]) | {"level": "sentence"})
+    machines = np.ones(len(scored.table), bool)
+    if ratings.systems is not None and HUMAN_SYSTEM in ratings.system_names:
+        machines = ratings.systems != ratings.system_names.index(HUMAN_SYSTEM)
+    return lines + _system_level(FACTSPOTTER_17, ratings, "human_semantics", machines)
+
+
+def _labelled(rows: Iterable[Row], labels: Labels, rho: dict[str, Any] | None) -> list[dict[str, Any]]:
+    figures = labels.figures()
+    lines = []
+    for row in rows:
+        for path in row.figures:
+            if path == "rho":
+                if rho is not None:
+                    lines.append(_line(row, path, rho["spearman"], rho["n"]))
+                continue
+            block, name = path.split(".")
+            lines.append(_line(row, path, figures[block][name], figures[block]["n"]))
+    return lines
+
+
+def _system_level(row: Row, ratings: Ratings, column: str, where: np.ndarray) -> list[dict[str, Any]]:
+    confidence = ratings.metric("confidence", required=False)
+    if confidence is None or ratings.systems is None:
+        return []
+    found = ratings.lines("confidence", np.where(where, confidence, np.nan), column)[-1]
+    return [_line(row, kind, found[kind], found["n"]) | {"level": "system"} for kind in KINDS]
+
+
+def _line(row: Row, figure: str, ours: float | None, n: int) -> dict[str, Any]:
+    printed = row.figures[figure]
+    difference = None if ours is None else ours - printed
+    return {
+        "source": row.source,
+        "row": row.name,
+        "figure": figure,
+        "published": printed,
+        "ours": ours,
+        "difference": difference,
+        "n": n,
+    }
+
+
+def _chosen(rows: tuple[Row, ...], scored: Scored) -> list[Row]:
+    """Default or Backoff, as the run was; both where it is not known."""
+    facts = scored.summary.get("facts", {})
+    if not facts.get("template") and not facts.get("backoff"):
+        return list(rows)
+    wanted = "Default" if facts["template"] else "Backoff"
+    return [row for row in rows if row.name.endswith(wanted)]
+
+
+def _table_12() -> dict[str, dict[str, float]]:
+    return {
+        system: dict(zip(TABLE_12_LABELS, (share / 100 for share in shares), strict=True))
+        for system, shares in TABLE_12.items()
+    }
+
+
+def _is_embedded(signature: str) -> bool:
+    try:
+        name = json.loads((EMBEDDED / "bundle.json").read_text(encoding="utf-8"))["name"]
+    except (OSError, ValueError, KeyError):
+        return False
+    return bool(parse(signature).get("model", "").partition("@")[0] == name)

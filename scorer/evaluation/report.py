@@ -1,0 +1,246 @@
+"""The whole evaluation as one object: what ``--json`` prints, and what the tables show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import ColumnError, UsageError
+from ..metric.inputs import ColumnNames
+from ..metric.verdict import EMPTY_TEXT
+from . import correlation, human, published
+from .bootstrap import RESAMPLES
+from .columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
+from .gold import Scored, load, run_columns, schema_names
+from .human import Ratings
+from .inputs import find_inputs
+from .labels import Labels, Mask, no_figures
+from .truth import find_truth
+
+SCHEMA = 1
+MAX_GROUPS = 1000
+MAX_INTERVALS = 100  # groups beyond this many have no intervals of their own
+SUSPECT = "gold_suspect"
+_INPUT = ("triples", "mr", "dataset", "n_triples", SUSPECT)
+_OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What is evaluated against what.
+
+    ``gold_fine``, ``gold_rough``: columns of gold labels, found by themselves when ``None``. ``human``: columns of
+    ratings, likewise. ``threshold``: with it, the first human column gives the ROUGH gold, OK from there on.
+    ``metrics``: columns to correlate; ``min:`` or ``mean:`` before a list column reduces it, ``neg:`` turns an error
+    rate round. ``by``: columns to group by, beside the number of triples and the system. ``annotations``: a file with
+    every annotator's ratings. ``inputs``: column that tells inputs apart, the facts by default. ``against``: ``paper``
+    puts the published tables beside. ``resamples``: of the bootstrap; 0 for no intervals.
+    """
+
+    gold_fine: str | None = None
+    gold_rough: str | None = None
+    human: tuple[str, ...] = ()
+    threshold: float | None = None
+    metrics: tuple[str, ...] = ("confidence",)
+    by: tuple[str, ...] = ()
+    system: str = "system"
+    exclude_systems: tuple[str, ...] = ()
+    inputs: str | None = None
+    prefix: str | None = None
+    annotations: Path | None = None
+    against: str | None = None
+    resamples: int = RESAMPLES
+
+
+def evaluate(
+    path: Path, options: EvaluateOptions, note: Callable[[str], None] = lambda message: None
+) -> dict[str, Any]:
+    """Evaluate a scored folder or file.
+
+    Args:
+        note: told what the reader of the figures should know: missing extra, errors, a run that has not finished.
+
+    Raises:
+        ScorerError: nothing to read, files scored differently, no gold, a column that is missing or of a wrong type.
+    """
+    names = schema_names(path)
+    columns = run_columns(path)
+    if options.prefix is not None:
+        columns = replace(columns, prefix=options.prefix)
+    ratings = human.rating_columns(names, options.human)
+    for column in (*options.by, *options.human):
+        if column not in names:
+            raise ColumnError(f"no column {column!r} in {path}; the columns are {', '.join(names)}")
+    metrics = [column for metric in options.metrics for column in (human.base_column(metric), metric)]
+    gold_names = [n for n in names if n.startswith("gold_")]
+    given = [options.gold_fine, options.gold_rough, options.system, options.inputs, columns.triples, columns.mr]
+    output = [columns.prefix + name for name in _OUTPUT]
+    score_columns = [n for metric in metrics for n in (metric, columns.prefix + metric)]
+    wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
+    scored = load(path, [*wanted, *published.COLUMNS])
+    if not scored.finished:
+        note(f"{path} has no _SUCCESS: the figures are of the shards that are done")
+    if not correlation.available():
+        note("correlations are null: install the extra stats (pip install 'd2t-scorer[stats]')")
+    if not scored.omissions_checked:
+        note("this run checked for hallucinations alone: against gold with omissions only that side means something")
+    return _Evaluation(_without(scored, options), options, columns, ratings, note).report(path)
+
+
+class _Evaluation:
+    """One table under evaluation."""
+
+    def __init__(
+        self,
+        scored: Scored,
+        options: EvaluateOptions,
+        columns: ColumnNames,
+        ratings: list[str],
+        note: Callable[[str], None],
+    ) -> None:
+        self.scored, self.options, self.note, self.prefix = scored, options, note, columns.prefix
+        self.rows = len(scored.table)
+        self.inputs = find_inputs(scored, columns, options.inputs)
+        self.resamples = options.resamples if self.inputs.known else 0
+        if options.resamples and not self.inputs.known:
+            note("no intervals: nothing tells the inputs apart; keep the facts, or name a column by --input-column")
+        self.errors = self._text("error")
+        self.failed = self.errors.is_valid().to_numpy(zero_copy_only=False)
+        self.gold: dict[str, str | None] = {"fine": None, "rough": None}
+        self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes)
+        self.labels, self.unlabelled = self._labels()
+
+    def report(self, path: Path) -> dict[str, Any]:
+        options, resamples = self.options, self.resamples
+        counted = pc.value_counts(self.errors.drop_null()).to_pylist()
+        kinds = {kind["values"]: kind["counts"] for kind in sorted(counted, key=lambda kind: str(kind["values"]))}
+        result: dict[str, Any] = {
+            "schema": SCHEMA,
+            "path": str(path),
+            "signature": self.scored.signature,
+            "finished": self.scored.finished,
+            "rows": self.rows,
+            "errors": {"n": int(self.failed.sum()), "kinds": kinds},
+            "unlabelled": int(self.unlabelled.sum()),
+            "excluded_systems": list(options.exclude_systems),
+            "gold": self.gold,
+            "resamples": resamples,
+        }
+        if self.failed.any():
+            self.note(f"{int(self.failed.sum()):,} of {self.rows:,} rows have errors; they count as not_OK")
+        if self.labels is not None:
+            result |= self.labels.figures(resamples=resamples) | self._label_extras(self.labels)
+        else:
+            result |= no_figures()
+        metrics = list(options.metrics)
+        result |= self.ratings.blocks(metrics, resamples)
+        result["ceiling"] = self._ceiling()
+        if options.against:
+            result["against"] = published.against(self.labels, self.ratings, self.scored)
+        return result
+
+    def _label_extras(self, labels: Labels) -> dict[str, Any]:
+        judged = labels.gold_rough >= 0
+        extras: dict[str, Any] = {"strawmen": labels.strawmen(), "by": {}}
+        for name, (codes, values) in self._groups().items():
+            samples = self.resamples if len(values) <= MAX_INTERVALS else 0
+            lines = [{"value": v, **labels.figures(codes == i, resamples=samples)} for i, v in enumerate(values)]
+            extras["by"][name] = [line for line in lines if line["rough"]["n"]]
+            if name == self.options.system:
+                extras["shares"] = labels.shares(codes, values)
+        if self.scored.has(SUSPECT):
+            suspect = numbers(self.scored.array(SUSPECT), SUSPECT) > 0
+            if (suspect & judged).any():
+                extras["suspect"] = labels.figures(suspect, resamples=self.resamples)
+                extras["without_suspect"] = labels.figures(~suspect, resamples=self.resamples)
+        empty = pc.fill_null(pc.equal(self._text("note"), EMPTY_TEXT), False).to_numpy(zero_copy_only=False) & judged
+        if empty.any():
+            as_read = labels.replaced(empty, "omission+hallucination")
+            extras["empty"] = {"n": int(empty.sum()), "as_nan": as_read.figures(), "without": labels.figures(~empty)}
+        confidence = self.ratings.metric("confidence", required=False)
+        if confidence is not None:
+            shown = np.where(judged, confidence, np.nan)
+            extras["ranking"] = correlation.ranking(shown, labels.gold_rough == 1)
+        lengths = self.inputs.lengths
+        if lengths is not None:
+            extras["triples_correlation"] = {
+                name: correlation.spearman_with_count(lengths[there].astype(float), right[there])
+                for name, (there, right) in labels.correct().items()
+            }
+        return extras
+
+    def _labels(self) -> tuple[Labels | None, Mask]:
+        """Predictions and gold; ``None`` where there is no gold of either kind, or no prediction at all."""
+        prefix, options = self.prefix, self.options
+        none = np.zeros(self.rows, bool)
+        fine = rough = None
+        if self.scored.has(prefix + "fine"):
+            fine = fine_codes(self.scored.array(prefix + "fine"), prefix + "fine")
+            rough = rough_of(fine)
+        elif self.scored.has(prefix + "rough"):
+            rough = rough_codes(self.scored.array(prefix + "rough"), prefix + "rough")
+        else:
+            raise ColumnError(f"no column {prefix + 'fine'!r}: not scored, or under another --prefix")
+        unlabelled = (rough < 0) & ~self.failed
+        truth = find_truth(self.scored, self.ratings, options.gold_fine, options.gold_rough, options.threshold)
+        self.gold = {"fine": truth.fine_name, "rough": truth.rough_name}
+        gold_fine, gold_rough = truth.fine, truth.rough
+        if gold_rough is None or unlabelled.all():
+            return None, unlabelled if gold_rough is not None else none
+        gold_rough = np.where(unlabelled, NO_LABEL, gold_rough).astype(np.int8)
+        if gold_fine is not None:
+            gold_fine = np.where(unlabelled, NO_LABEL, gold_fine).astype(np.int8)
+        if options.exclude_systems and not (gold_rough >= 0).any():
+            raise UsageError("no row with gold is left without the excluded systems")
+        return Labels(fine, rough, gold_fine, gold_rough, self.inputs.codes), unlabelled
+
+    def _groups(self) -> dict[str, tuple[npt.NDArray[np.int64], list[Any]]]:
+        groups: dict[str, tuple[npt.NDArray[np.int64], list[Any]]] = {}
+        if self.inputs.lengths is not None:
+            counts, codes = np.unique(self.inputs.lengths, return_inverse=True)
+            groups["n_triples"] = (codes, counts.tolist())
+        for name in dict.fromkeys([self.options.system, *self.options.by]):
+            if not self.scored.has(name):
+                continue
+            found = group_codes(self.scored.array(name))
+            if len(found[1]) > MAX_GROUPS:
+                raise UsageError(f"column {name!r} has {len(found[1]):,} values; at most {MAX_GROUPS} groups are shown")
+            groups[name] = found
+        return groups
+
+    def _ceiling(self) -> dict[str, Any] | None:
+        if self.options.annotations is None:
+            return None
+        raw = load(self.options.annotations)
+        if self.options.exclude_systems:
+            raw = _without(raw, self.options)
+        return human.ceilings(raw, self.options.annotations)
+
+    def _text(self, name: str) -> pa.Array:
+        column = self.prefix + name
+        return (
+            self.scored.array(column).cast(pa.string()) if self.scored.has(column) else pa.nulls(self.rows, pa.string())
+        )
+
+
+def _without(scored: Scored, options: EvaluateOptions) -> Scored:
+    """The rows of all but the excluded systems."""
+    if not options.exclude_systems:
+        return scored
+    if not scored.has(options.system):
+        raise ColumnError(f"--exclude-system needs a column {options.system!r}; name it by --system-column")
+    present = set(pc.unique(scored.array(options.system)).to_pylist())
+    absent = [name for name in options.exclude_systems if name not in present]
+    if absent:
+        known = ", ".join(sorted(str(name) for name in present))
+        raise UsageError(f"--exclude-system {absent[0]!r}: no such system; there are {known}")
+    excluded = pa.array(options.exclude_systems, pa.string())
+    chosen = pc.invert(pc.is_in(scored.table[options.system].cast(pa.string()), value_set=excluded))
+    return Scored(scored.table.filter(chosen), scored.signature, scored.finished, scored.summary)

@@ -1,0 +1,63 @@
+"""What the predictions are held against: the gold columns of a table, found by themselves or named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import ColumnError
+from .columns import fine_codes, from_scores, rough_codes, rough_of
+from .gold import Scored
+from .human import Ratings
+from .labels import Codes
+
+_RESTAURANT = "eatType=restaurant"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Gold labels, int8, *Shape:* (rows,), -1 for no label; and the columns they come from."""
+
+    fine: Codes | None = None
+    rough: Codes | None = None
+    fine_name: str | None = None
+    rough_name: str | None = None
+
+
+def find_truth(
+    scored: Scored, ratings: Ratings, gold_fine: str | None, gold_rough: str | None, threshold: float | None
+) -> Truth:
+    """The gold labels of a table.
+
+    With ``threshold``, the first human score decides. A run in which a restaurant need not be said is held against
+    gold that says so too, where there is such gold.
+
+    Raises:
+        ColumnError: a named column does not exist, has unknown labels, or nothing at all can be compared with.
+    """
+    if threshold is not None:
+        if not ratings.columns:
+            raise ColumnError("--threshold needs a column of human scores; name it by --human")
+        column = ratings.columns[0]
+        return Truth(rough=from_scores(ratings.human(column), threshold), rough_name=f"{column} >= {threshold:g}")
+    suffix = ""
+    if _RESTAURANT in scored.optional and scored.has("gold_fine_ignore_restaurant"):
+        suffix = "_ignore_restaurant"
+
+    def present(name: str) -> str | None:
+        return name + suffix if scored.has(name + suffix) else None
+
+    fine_name = gold_fine or (None if gold_rough else present("gold_fine"))
+    rough_name = gold_rough or (None if gold_fine else present("gold_rough"))
+    for name in (fine_name, rough_name):
+        if name and not scored.has(name):
+            raise ColumnError(f"no gold column {name!r}")
+    fine = fine_codes(scored.array(fine_name), fine_name) if fine_name else None
+    rough = rough_codes(scored.array(rough_name), rough_name) if rough_name else None
+    if rough is None and fine is not None:
+        rough, rough_name = rough_of(fine), fine_name
+    if rough is None and not ratings.columns:
+        raise ColumnError(
+            "nothing to compare with: no gold_fine, gold_rough or human_* column; name one by --gold-fine, "
+            "--gold-rough or --human"
+        )
+    return Truth(fine, rough, fine_name, rough_name)

@@ -1,0 +1,162 @@
+"""Pairs to padded batches on a small grid of shapes.
+
+A pair is padded to the next length on the grid, which depends on the pair alone, and a batch holds pairs of one padded
+length only. So the company a pair keeps never changes the shape it is computed in, few shapes occur, and padding is
+bounded by the grid's step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .bundle import PairLayout
+from .texts import Tokens
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The shapes that occur. ``step``: padded lengths are its multiples. ``token_budget``: tokens a batch, padding
+    included; a single pair may be longer. ``max_length``: the longest pair.
+    """
+
+    step: int = 8
+    token_budget: int = 4096
+    max_length: int = 512
+
+    def padded(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The padded length of each pair. *Shape:* (pairs,) → (pairs,)."""
+        return np.minimum(-(-lengths // self.step) * self.step, self.max_length)
+
+    def batch_sizes(self, sequence_length: int) -> Iterator[int]:
+        """Batch sizes of a padded length, largest first: powers of two down to one."""
+        size = 1 << (max(1, self.token_budget // sequence_length).bit_length() - 1)
+        while size:
+            yield size
+            size >>= 1
+
+
+@dataclass(frozen=True)
+class Batch:
+    """``pairs``: int64, *Shape:* (batch,), positions of the pairs. ``sequence_length``: what they are padded to."""
+
+    pairs: npt.NDArray[np.int64]
+    sequence_length: int
+
+
+@dataclass
+class Pairs:
+    """Distinct pairs of texts, and how the asked ones find them.
+
+    ``first``, ``second``: int64, *Shape:* (pairs,), positions of the texts in their token tables. ``inverse``: int64,
+    *Shape:* (asked,). ``first_length``, ``second_length``: int64, *Shape:* (pairs,), tokens used of each text.
+    """
+
+    first: npt.NDArray[np.int64]
+    second: npt.NDArray[np.int64]
+    inverse: npt.NDArray[np.int64]
+    first_length: npt.NDArray[np.int64]
+    second_length: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def distinct_pairs(
+    premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32], first: Tokens, second: Tokens
+) -> Pairs:
+    """Deduplicate pairs by the ids of their texts. ``premise``, ``hypothesis``: int32, *Shape:* (asked,)."""
+    keys = premise.astype(np.int64) << 32 | hypothesis.astype(np.int64)
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    a, b = distinct >> 32, distinct & 0xFFFFFFFF
+    return Pairs(a, b, inverse.reshape(-1), first.lengths[a], second.lengths[b])
+
+
+def cut_to_fit(pairs: Pairs, room: int, chosen: npt.NDArray[np.bool_]) -> None:
+    """Shorten the chosen pairs, which are too long, to ``room`` tokens, as the tokenizers' *longest first* does.
+
+    Tokens go from the end of the longer text until the two are equally long, then from both.
+    """
+    a, b = pairs.first_length[chosen], pairs.second_length[chosen]
+    shorter = np.minimum(np.minimum(a, b), room // 2)
+    pairs.first_length[chosen] = np.where(a <= b, shorter, room - shorter)
+    pairs.second_length[chosen] = np.where(a <= b, room - shorter, shorter)
+
+
+def pack(lengths: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], grid: Grid) -> list[Batch]:
+    """Batches that cover the ``chosen`` pairs, longest first so that memory is sized once.
+
+    Args:
+        lengths: int64, *Shape:* (pairs,), tokens of every pair.
+        chosen: int64, *Shape:* (n,), positions of the pairs to cover.
+    """
+    padded = grid.padded(lengths[chosen])
+    order = np.lexsort((chosen, -padded))
+    batches = []
+    boundaries = np.flatnonzero(np.diff(padded[order])) + 1
+    for group in np.split(order, boundaries):
+        if not len(group):
+            continue
+        sequence_length = int(padded[group[0]])
+        start = 0
+        for size in grid.batch_sizes(sequence_length):
+            while len(group) - start >= size:
+                batches.append(Batch(chosen[group[start : start + size]], sequence_length))
+                start += size
+    return batches
+
+
+def assemble(
+    batch: Batch, pairs: Pairs, first: Tokens, second: Tokens, layout: PairLayout
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The model's input: ids and attention mask, int64, *Shape:* (batch, sequence_length), padded on the right."""
+    n = len(batch.pairs)
+    a, b = pairs.first_length[batch.pairs], pairs.second_length[batch.pairs]
+    ids = np.full((n, batch.sequence_length), layout.pad_id, np.int64)
+    rows = np.arange(n)
+    ids[:, : len(layout.prefix)] = layout.prefix
+    _scatter(ids, len(layout.prefix) + np.zeros(n, np.int64), a, first, pairs.first[batch.pairs])
+    after = len(layout.prefix) + a
+    for i, token in enumerate(layout.separator):
+        ids[rows, after + i] = token
+    after = after + len(layout.separator)
+    _scatter(ids, after, b, second, pairs.second[batch.pairs])
+    after = after + b
+    for i, token in enumerate(layout.suffix):
+        ids[rows, after + i] = token
+    total = after + len(layout.suffix)
+    mask = (np.arange(batch.sequence_length) < total[:, None]).astype(np.int64)
+    return ids, mask
+
+
+def assemble_one(
+    pair: int, pairs: Pairs, first: Tokens, second: Tokens, layout: PairLayout
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """As :func:`assemble`, for one pair at its exact length; *Shape:* (1, length). Spares a small model the overhead
+    of scattering, which would cost as much as the model."""
+    a, b = int(first.offsets[pairs.first[pair]]), int(second.offsets[pairs.second[pair]])
+    parts = (
+        layout.prefix,
+        first.ids[a : a + int(pairs.first_length[pair])],
+        layout.separator,
+        second.ids[b : b + int(pairs.second_length[pair])],
+        layout.suffix,
+    )
+    ids = np.concatenate(parts, dtype=np.int64)[None]
+    return ids, np.ones_like(ids)
+
+
+def _scatter(
+    ids: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int64],
+    tokens: Tokens,
+    texts: npt.NDArray[np.int64],
+) -> None:
+    """Write the first ``lengths[i]`` tokens of text ``texts[i]`` into row *i* from column ``start[i]``."""
+    within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    ids[rows, np.repeat(start, lengths) + within] = tokens.ids[np.repeat(tokens.offsets[texts], lengths) + within]

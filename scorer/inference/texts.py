@@ -1,0 +1,136 @@
+"""Texts to token ids, each distinct text once.
+
+A check is a pair, and a text takes part in many pairs (once with every fact). For byte-level BPE, the ids of a pair
+are the ids of its two texts with constant ids around them, so pairs are joined from parts; that this equals the
+tokenizer's own pair encoding is proved on the bundle's probes whenever one is loaded.
+
+Text is data: a literal ``</s>`` or ``<mask>`` in it is characters. The flag for that is not saved in
+``tokenizer.json``, so it is set here, at every load, together with truncation and padding off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
+from ..errors import BundleError
+from .bundle import Bundle
+from .words import WordTokens, blank_before_words
+
+
+@dataclass(frozen=True)
+class PairForm:
+    """What surrounds the two texts of a pair before they are tokenised.
+
+    :data:`PLAIN` is the tokenizer's own pair encoding. :data:`SPACED` is what the released code of Dušek & Kasner
+    (2020) feeds the model: one string ``premise </s></s> hypothesis``, whose blanks around the separators reach the
+    tokenizer.
+    """
+
+    after_premise: str = ""
+    before_hypothesis: str = ""
+
+
+PLAIN = PairForm()
+SPACED = PairForm(" ", " ")
+
+
+@dataclass
+class Tokens:
+    """Token ids of a list of texts, end to end.
+
+    ``ids``: int32, *Shape:* (tokens,). ``offsets``: int64, *Shape:* (texts + 1,). ``hopeless``: bool, *Shape:*
+    (texts,), texts too long for any pair, which were not tokenised (or only their beginning was, for truncation).
+    """
+
+    ids: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+    hopeless: npt.NDArray[np.bool_]
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Tokens of each text. *Shape:* (texts,), int64."""
+        return np.diff(self.offsets)
+
+
+class TextTokenizer:
+    """The tokenizer of a bundle, set up for texts that are data.
+
+    Raises:
+        BundleError: tokenizer.json is not a tokenizer, or joining parts is not its pair encoding.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._layout = bundle.layout
+        self._max_length = bundle.max_length
+        self._where = bundle.tokenizer_file
+        self._tokenizer = self._load()
+        self._tokenizer.encode_special_tokens = True
+        blank = blank_before_words(self._where)
+        self._words = WordTokens(self._tokenizer, blank) if blank is not None else None
+        vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
+        self._longest_token = max(map(len, vocabulary), default=1)
+        """Byte-level tokens spell one byte a character, so this is in bytes."""
+
+    def encode(self, texts: Sequence[str], *, keep_beginnings: bool = False) -> Tokens:
+        """Tokenise texts without special tokens.
+
+        A text with more bytes than ``max_length`` longest tokens cannot fit and is not tokenised, whatever its size;
+        with ``keep_beginnings`` (for truncation) as much of it is as could fit.
+        """
+        limit = self._max_length * self._longest_token
+        # A text of n characters has at least n bytes, so most are cleared without encoding them.
+        hopeless = np.array([len(t) > limit or (len(t) * 4 > limit and len(t.encode()) > limit) for t in texts], bool)
+        kept = list(texts)
+        for i in np.flatnonzero(hopeless).tolist():
+            kept[i] = kept[i][:limit] if keep_beginnings else ""
+        if self._words is not None:
+            return Tokens(*self._words.encode(kept), hopeless)
+        encodings = self._tokenizer.encode_batch_fast(kept, add_special_tokens=False)
+        lists = [encoding.ids for encoding in encodings]
+        offsets = np.zeros(len(lists) + 1, np.int64)
+        np.cumsum([len(ids) for ids in lists], out=offsets[1:])
+        ids = np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1]))
+        return Tokens(ids, offsets, hopeless)
+
+    def prove(self, premises: Sequence[str], hypotheses: Sequence[str]) -> None:
+        """Compare joined parts with the tokenizer's pair encoding, and with its reading of the spaced string."""
+        reference = self._load()
+        separator = "".join(map(reference.id_to_token, self._layout.separator))
+        for premise, hypothesis in zip(premises, hypotheses, strict=True):
+            pairs = (
+                (PLAIN, reference.encode(premise, hypothesis).ids),
+                (SPACED, reference.encode(f"{premise} {separator} {hypothesis}").ids),
+            )
+            for form, expected in pairs:
+                joined = self.join(premise, hypothesis, form)
+                if joined != expected:
+                    raise BundleError(
+                        f"{self._where}: the pair ({premise!r}, {hypothesis!r}) joined from its parts gives {joined}, "
+                        f"but the tokenizer itself {expected}; this tokenizer cannot be used"
+                    )
+
+    def join(self, premise: str, hypothesis: str, form: PairForm = PLAIN) -> list[int]:
+        """The ids of one pair, special tokens included."""
+        layout = self._layout
+        tokens = self.encode([premise + form.after_premise, form.before_hypothesis + hypothesis])
+        a, b = np.split(tokens.ids, [int(tokens.offsets[1])])
+        return [*layout.prefix, *a.tolist(), *layout.separator, *b.tolist(), *layout.suffix]
+
+    def spell(self, ids: Sequence[int]) -> list[str]:
+        """The tokens behind ids, as the vocabulary spells them."""
+        return [self._tokenizer.id_to_token(i) or "?" for i in ids]
+
+    def _load(self) -> Tokenizer:
+        try:
+            tokenizer = Tokenizer.from_file(str(self._where))
+        except Exception as e:  # the library raises plain Exception for every kind of damage
+            raise BundleError(f"{self._where} is not a tokenizer ({e}); export the bundle again") from e
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer

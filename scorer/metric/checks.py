@@ -1,0 +1,177 @@
+"""What is asked of the model: one (premise, hypothesis) pair a check.
+
+The paper (section 3) checks entailment in both directions: the text must entail every single fact (else that fact is
+omitted), and all facts together must entail the text (else it hallucinates). Its released code asks one more: the text
+must entail all facts at once (:data:`ALL_FACTS`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import TemplateError
+from .rows import Rows
+from .templates import Templates
+from .triples import Triple
+
+Protocol = Literal["paper", "nlgi_eval"]
+Sides = Literal["both", "hallucination"]
+
+OMISSION, HALLUCINATION, ALL_FACTS = 0, 1, 2
+KIND_NAMES = ("omission", "hallucination", "all_facts")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What decides which checks are asked; all of it is part of the signature.
+
+    ``optional``: (predicate, object) pairs that a text need not say. ``missing_template``: ``backoff``, or ``error``
+    to refuse a triple without a template.
+    """
+
+    protocol: Protocol = "paper"
+    sides: Sides = "both"
+    optional: frozenset[tuple[str, str]] = frozenset()
+    missing_template: Literal["backoff", "error"] = "backoff"
+
+
+@dataclass
+class Checks:
+    """The checks of a window, and the strings they speak of.
+
+    ``texts``: every distinct string, once; an id is a position in it. ``premise``, ``hypothesis``: int32,
+    *Shape:* (checks,), ids. ``row``: int64, *Shape:* (checks,). ``kind``: int8, *Shape:* (checks,), one of
+    :data:`OMISSION`, :data:`HALLUCINATION`, :data:`ALL_FACTS`. ``fact``: int64, *Shape:* (checks,), for an omission
+    check the position among all facts of the window, else -1. ``blank``: bool, *Shape:* (rows,), rows whose text
+    says nothing. ``facts``: text id of each distinct triple's fact. ``backoff``: bool, *Shape:* (distinct triples,).
+    """
+
+    texts: list[str]
+    premise: npt.NDArray[np.int32]
+    hypothesis: npt.NDArray[np.int32]
+    row: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.int8]
+    fact: npt.NDArray[np.int64]
+    blank: npt.NDArray[np.bool_]
+    facts: npt.NDArray[np.int32]
+    backoff: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+# premise ids, hypothesis ids, rows, kind, facts (or None)
+_Part = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64], int, npt.NDArray[np.int64] | None]
+
+
+class _Interner(dict[str, int]):
+    """String → id, in order of first appearance."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
+
+
+def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
+    """Ask what the protocol asks of every row that has text and facts.
+
+    Rows with an error or a blank text get no check. Order: omission checks by row and position, then hallucination
+    checks by row, then the protocol's third.
+
+    Raises:
+        TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
+    """
+    triples = rows.triples
+    filled = [templates.fill(triple) for triple in triples.distinct]
+    if options.missing_template == "error":
+        _refuse_backoff(triples.distinct, [fact.backoff for fact in filled])
+    strings = _Interner()
+    blank = _blank(rows)
+    active = ~blank
+    active[list(rows.errors)] = False
+
+    fact_ids = np.array([strings[fact.text] for fact in filled], np.int32)
+    text_ids = _text_ids(rows, active, strings)
+    row_of_fact = np.repeat(np.arange(len(rows)), triples.lengths)
+    used = active[row_of_fact]
+    if rows.used is not None:
+        used &= rows.used
+    joined = _joined(rows, filled_texts=[fact.text for fact in filled], used=used, strings=strings)
+    scored = np.flatnonzero(active)
+
+    parts: list[_Part] = []
+    if options.sides == "both":
+        optional = np.array([templates.is_optional(t, options.optional) for t in triples.distinct], bool)
+        required = used & ~optional[triples.ids] if optional.any() else used
+        facts = np.flatnonzero(required)
+        owners = row_of_fact[facts]
+        parts.append((text_ids[owners], fact_ids[triples.ids[facts]], owners, OMISSION, facts))
+    parts.append((joined[scored], text_ids[scored], scored, HALLUCINATION, None))
+    if options.sides == "both" and options.protocol == "nlgi_eval":
+        whole = joined if required is used else _joined(rows, [fact.text for fact in filled], required, strings)
+        asked = scored[whole[scored] >= 0]  # with every fact optional there is nothing left to ask
+        parts.append((text_ids[asked], whole[asked], asked, ALL_FACTS, None))
+
+    return Checks(
+        texts=list(strings),
+        premise=np.concatenate([part[0] for part in parts]).astype(np.int32),
+        hypothesis=np.concatenate([part[1] for part in parts]).astype(np.int32),
+        row=np.concatenate([part[2] for part in parts]),
+        kind=np.concatenate([np.full(len(part[2]), part[3], np.int8) for part in parts]),
+        fact=np.concatenate([np.full(len(part[2]), -1) if part[4] is None else part[4] for part in parts]),
+        blank=blank,
+        facts=fact_ids,
+        backoff=np.array([fact.backoff for fact in filled], bool),
+    )
+
+
+def _blank(rows: Rows) -> npt.NDArray[np.bool_]:
+    """Rows whose text is there but says nothing, and which have no error. *Shape:* (rows,)."""
+    blank = np.array([text is not None and not text.strip() for text in rows.texts] + [False], bool)
+    result = blank[rows.text_codes]  # code -1, null, finds the False at the end
+    result[list(rows.errors)] = False
+    return result
+
+
+def _text_ids(rows: Rows, active: npt.NDArray[np.bool_], strings: _Interner) -> npt.NDArray[np.int32]:
+    ids = np.full(len(rows.texts) + 1, -1, np.int32)
+    for code in np.unique(rows.text_codes[active]).tolist():
+        text = rows.texts[code]
+        if text is not None:
+            ids[code] = strings[text]
+    return ids[rows.text_codes]
+
+
+def _joined(
+    rows: Rows, filled_texts: list[str], used: npt.NDArray[np.bool_], strings: _Interner
+) -> npt.NDArray[np.int32]:
+    """Text ids of each row's used facts joined by one space; -1 where none is used. *Shape:* (rows,), int32."""
+    before = np.concatenate([[0], np.cumsum(used)])
+    offsets = before[rows.triples.offsets].tolist()
+    ids = rows.triples.ids[used]
+    seen: dict[bytes, int] = {}
+    result = np.full(len(rows), -1, np.int32)
+    for r in range(len(rows)):
+        start, end = offsets[r], offsets[r + 1]
+        if start == end:
+            continue
+        sequence = ids[start:end]
+        key = sequence.tobytes()
+        if key not in seen:
+            seen[key] = strings[" ".join([filled_texts[i] for i in sequence.tolist()])]
+        result[r] = seen[key]
+    return result
+
+
+def _refuse_backoff(triples: list[Triple], backoff: list[bool]) -> None:
+    missing = [triple for triple, missed in zip(triples, backoff, strict=True) if missed]
+    if missing:
+        first = missing[0]
+        raise TemplateError(
+            f"no template for predicate {first.predicate!r} (object {first.object!r}; {len(missing)} such triples "
+            "in this window): add it to the template file, or allow --missing-template backoff"
+        )

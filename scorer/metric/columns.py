@@ -1,0 +1,126 @@
+"""Verdicts as the output columns of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..status import SCORED
+from .checks import KIND_NAMES, Checks
+from .keys import SIZE, row_keys
+from .rows import Rows
+from .verdict import FINE, ROUGH, Verdicts
+
+_LABEL = pa.dictionary(pa.int8(), pa.string())
+_CHECK = pa.struct(
+    [
+        ("check", pa.string()),
+        ("fact", pa.int32()),
+        ("contradiction", pa.float32()),
+        ("neutral", pa.float32()),
+        ("entailment", pa.float32()),
+    ]
+)
+
+OUTPUT = pa.schema(
+    [
+        ("fine", _LABEL),
+        ("rough", _LABEL),
+        ("confidence", pa.float32()),
+        ("omitted", pa.list_(pa.int32())),
+        ("fact_entailment", pa.list_(pa.float32())),
+        ("text_entailment", pa.float32()),
+        ("all_facts_entailment", pa.float32()),
+        ("error", pa.string()),
+        ("note", pa.string()),
+        ("reused", pa.bool_()),
+        pa.field("row_key", pa.binary(SIZE), nullable=False),
+    ]
+)
+"""The columns that a run adds, in order."""
+
+DETAILS = pa.field("details", pa.list_(_CHECK))
+"""What ``--details`` adds: each check of the row with C, N and E; null where it has no probabilities."""
+
+
+def to_columns(rows: Rows, verdicts: Verdicts) -> list[pa.Array]:
+    """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each."""
+    n = len(rows)
+    fine = verdicts.fine.astype(np.int64)
+    rough = np.where(fine > 0, 1, fine)
+    return [
+        _labels(fine, FINE),
+        _labels(rough, ROUGH),
+        _floats(verdicts.confidence),
+        _omitted(rows, verdicts),
+        _lists(_floats(verdicts.fact_entailment), rows.triples.offsets, verdicts.facts_checked),
+        _floats(verdicts.text_entailment),
+        _floats(verdicts.all_facts_entailment),
+        _sparse(n, verdicts.errors),
+        _sparse(n, verdicts.notes),
+        pa.array(np.zeros(n, bool)),
+        row_keys(rows),
+    ]
+
+
+def to_details(
+    rows: Rows, checks: Checks, probabilities: npt.NDArray[np.float32], status: npt.NDArray[np.int8]
+) -> pa.Array:
+    """The array of :data:`DETAILS`. ``probabilities``: float32, *Shape:* (checks, 3)."""
+    order = np.argsort(checks.row, kind="stable")
+    unscored = status[order] != SCORED
+    values = probabilities[order]
+    owner = checks.row[order]
+    fact = checks.fact[order] - rows.triples.offsets[owner]
+    struct = pa.StructArray.from_arrays(
+        [
+            pa.DictionaryArray.from_arrays(checks.kind[order], list(KIND_NAMES)).dictionary_decode(),
+            pa.array(fact.astype(np.int32), mask=checks.fact[order] < 0),
+            *(pa.array(np.ascontiguousarray(values[:, c]), mask=unscored) for c in range(3)),
+        ],
+        fields=list(_CHECK),
+    )
+    counts = np.bincount(checks.row, minlength=len(rows))
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return _lists(struct, offsets, np.ones(len(rows), bool))
+
+
+def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:
+    indices = pa.array(codes.astype(np.int8), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names))
+
+
+def _floats(values: npt.NDArray[np.float32]) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
+
+
+def _sparse(n: int, values: Mapping[int, str]) -> pa.Array:
+    if not values:
+        return pa.nulls(n, pa.string())
+    dense: list[str | None] = [None] * n
+    for row, value in values.items():
+        dense[row] = value
+    return pa.array(dense, pa.string())
+
+
+def _omitted(rows: Rows, verdicts: Verdicts) -> pa.Array:
+    offsets = rows.triples.offsets
+    chosen = np.flatnonzero(verdicts.omitted)
+    owner = np.searchsorted(offsets, chosen, side="right") - 1
+    positions = (chosen - offsets[owner]).astype(np.int32)
+    before = np.concatenate([[0], np.cumsum(verdicts.omitted)])
+    return _lists(pa.array(positions), before[offsets], verdicts.omission_known)
+
+
+def _lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> pa.Array:
+    """Lists of ``values``; where not ``valid``, null (and what they would have held is left out)."""
+    lengths = np.diff(offsets)
+    if not valid.all() and lengths[~valid].any():
+        values = values.filter(pa.array(np.repeat(valid, lengths)))
+    lengths = np.where(valid, lengths, 0)
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    mask = pa.array(~valid) if not valid.all() else None
+    return pa.ListArray.from_arrays(pa.array(ends), values, mask=mask)

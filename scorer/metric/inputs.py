@@ -1,0 +1,163 @@
+"""Which columns of a table hold what, found once a shard; and a table's rows through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..errors import ColumnError
+from .columns import DETAILS, OUTPUT
+from .rows import Rows, from_arrow
+from .triples import RowTriples, from_lists, from_mr
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """The names the user gave. ``mr`` set forces E2E meaning representations; ``keep``: input columns to pass through
+    (all by default); ``prefix`` goes before every output column."""
+
+    text: str = "text"
+    triples: str = "triples"
+    mr: str | None = None
+    keep: tuple[str, ...] | None = None
+    prefix: str = ""
+    details: bool = False
+
+
+@dataclass(frozen=True)
+class InputColumns:
+    """The columns of one schema. ``facts``: the column of triples or meaning representations; ``selected``: the
+    column of selections, if there is one; ``passed``: the input columns that the output keeps."""
+
+    text: str
+    facts: str
+    facts_are_mr: bool
+    selected: str | None
+    passed: tuple[str, ...]
+
+    @property
+    def needed(self) -> list[str]:
+        """All columns to read, each once."""
+        return list(dict.fromkeys([*self.passed, self.text, self.facts, *([self.selected] if self.selected else [])]))
+
+    def rows(self, table: pa.Table) -> Rows:
+        """Parse a window."""
+        facts = _one_chunk(table, self.facts)
+        triples: RowTriples = from_mr(facts) if self.facts_are_mr else from_lists(facts)
+        selected = _one_chunk(table, self.selected) if self.selected else None
+        return from_arrow(triples, _one_chunk(table, self.text), selected)
+
+
+def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
+    """Find and check the columns of a schema.
+
+    Raises:
+        ColumnError: a column is missing, of a type that cannot be read, there twice, or has an output column's name.
+    """
+    _check_unique(schema)
+    text = _field(schema, names.text, "text", "--text-column")
+    if not _is_text(text.type):
+        raise ColumnError(
+            f"column {names.text!r} is {text.type}, but the text must be a string; name another by --text-column"
+        )
+    if names.mr is None and names.triples in schema.names:
+        facts, facts_are_mr = names.triples, False
+        _check_triples(schema.field(facts))
+    else:
+        facts, facts_are_mr = names.mr or "mr", True
+        if facts not in schema.names:
+            wanted = f"{facts!r}" if names.mr else f"{names.triples!r} nor a column {facts!r}"
+            raise ColumnError(
+                f"no column {wanted}; the columns are {_listed(schema)}; "
+                "name the facts by --triples-column or --mr-column"
+            )
+        if not _is_text(schema.field(facts).type):
+            raise ColumnError(
+                f"column {facts!r} is {schema.field(facts).type}, but meaning representations are strings like "
+                "name[...], food[...]; name another by --mr-column"
+            )
+    selected = "selected" if "selected" in schema.names and _is_list_of(schema.field("selected").type, "int") else None
+    passed = _passed(schema, names)
+    added = [names.prefix + field.name for field in output_schema(names)]
+    clashing = [name for name in added if name in passed]
+    if clashing:
+        raise ColumnError(
+            f"the input has a column {clashing[0]!r}, which is the name of an output column; "
+            "give the output columns a --prefix, or leave the column out with --keep"
+        )
+    return InputColumns(names.text, facts, facts_are_mr, selected, passed)
+
+
+def output_schema(names: ColumnNames) -> list[pa.Field]:
+    """The columns that a run adds, under their plain names."""
+    return [*OUTPUT, DETAILS] if names.details else list(OUTPUT)
+
+
+def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
+    if names.keep is None:
+        return tuple(schema.names)
+    missing = [name for name in names.keep if name not in schema.names]
+    if missing:
+        raise ColumnError(f"--keep names the column {missing[0]!r}, but the columns are {_listed(schema)}")
+    return tuple(name for name in schema.names if name in names.keep)
+
+
+def _field(schema: pa.Schema, name: str, what: str, option: str) -> pa.Field:
+    if name not in schema.names:
+        raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it by {option}")
+    return schema.field(name)
+
+
+def _listed(schema: pa.Schema) -> str:
+    shown = ", ".join(schema.names[:20]) or "none"
+    return shown + (f" and {len(schema.names) - 20} more" if len(schema.names) > 20 else "")
+
+
+def _check_unique(schema: pa.Schema) -> None:
+    twice = [name for name in schema.names if schema.names.count(name) > 1]
+    if twice:
+        raise ColumnError(f"two columns are named {twice[0]!r}; rename one, since columns are found by name")
+
+
+def _check_triples(field: pa.Field) -> None:
+    if pa.types.is_null(field.type) or _is_list_of(field.type, "text"):
+        return
+    if _is_list_of(field.type, "struct"):
+        struct = field.type.value_type
+        parts = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
+        if all(_is_text(parts.get(part)) for part in ("subject", "predicate", "object")):
+            return
+    raise ColumnError(
+        f"column {field.name!r} is {field.type}, but triples are list<struct<subject, predicate, object>> of strings, "
+        "or list<string> like 'subject | predicate | object'; name another by --triples-column"
+    )
+
+
+def _is_text(kind: pa.DataType | None) -> bool:
+    if kind is None:
+        return False
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _is_list_of(kind: pa.DataType, what: str) -> bool:
+    lists = (
+        pa.types.is_list,
+        pa.types.is_large_list,
+        pa.types.is_fixed_size_list,
+        pa.types.is_list_view,
+        pa.types.is_large_list_view,
+    )
+    if not any(test(kind) for test in lists):
+        return False
+    value = kind.value_type
+    tests = {"text": _is_text, "struct": pa.types.is_struct, "int": pa.types.is_integer}
+    return bool(tests[what](value))
+
+
+def _one_chunk(table: pa.Table, name: str) -> pa.Array:
+    column = table[name].combine_chunks()
+    return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,46 @@
+"""The row key: what a row is recognised by tomorrow, whatever file or spelling it comes in.
+
+BLAKE2b-128 over u32le number of triples, then each triple's subject, predicate and object, then the text, then the
+selection if the row has one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. Computed after
+parsing, so that spellings of the same facts agree. A row whose triples do not parse hashes their raw bytes under the
+tag 0xFF, which no count of triples that fits a window begins with.
+"""
+
+from __future__ import annotations
+
+import struct
+from hashlib import blake2b
+
+import pyarrow as pa
+
+from .rows import Rows
+from .triples import NULL_LENGTH
+
+SIZE = 16
+_TAG = b"\xff"
+_NULL = struct.pack("<I", NULL_LENGTH)
+
+
+def row_keys(rows: Rows) -> pa.Array:
+    """Keys of all rows: fixed_size_binary(16), *Shape:* (rows,), never null."""
+    triples = rows.triples
+    blobs = [b"".join(_part(part.encode()) for part in triple) for triple in triples.distinct]
+    texts = [_part(value) for value in rows.text_values]
+    offsets, ids, codes = triples.offsets.tolist(), triples.ids.tolist(), rows.text_codes.tolist()
+    keys = bytearray()
+    for r, code in enumerate(codes):
+        raw = triples.raw.get(r)
+        if raw is None:
+            start, end = offsets[r], offsets[r + 1]
+            message = struct.pack("<I", end - start) + b"".join([blobs[i] for i in ids[start:end]])
+        else:
+            message = _TAG + raw
+        message += texts[code] if code >= 0 else _NULL
+        if r in rows.selections:
+            message += _part(",".join(str(position) for position in rows.selections[r]).encode())
+        keys += blake2b(message, digest_size=SIZE).digest()
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(SIZE), len(codes), [None, pa.py_buffer(bytes(keys))])
+
+
+def _part(value: bytes) -> bytes:
+    return struct.pack("<I", len(value)) + value

@@ -1,0 +1,179 @@
+"""Templates: a triple becomes a fact, a short sentence an NLI model can judge.
+
+A template file is JSON, version 1: ``predicate`` → string | list of strings (the first is used) | map from object to
+one of those. ``"$aliases"`` maps other spellings of a predicate to the one in the file, ``"$optional"`` lists facts
+(``"eatType=restaurant"``) that a text need not say. The two files of the original project load unchanged.
+
+A triple without a template falls back to ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*,
+section 3), which works for any predicate and is worse on all of them; so each fallback is counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import TemplateError, UsageError
+from .triples import Triple
+
+VERSION = 1
+_SLOT = re.compile(r"<(subject|object)>")
+_CAMEL = re.compile(r"([a-z])([A-Z])")
+_QUOTED = re.compile(r"""["'](.*)["']""", re.DOTALL)
+
+Pattern = tuple[str, ...]
+"""A template cut at its slots: literals at even positions, ``subject`` or ``object`` at odd ones."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A triple in words. ``backoff``: no template was found for it."""
+
+    text: str
+    backoff: bool
+
+
+@dataclass(frozen=True)
+class Templates:
+    """The templates of one file; without any, every fact is backoff.
+
+    ``plain``: predicate → template. ``by_object``: predicate → object → template. ``aliases``: other spelling →
+    predicate. ``optional``: (predicate, object) pairs the file itself calls optional. ``sha256``: identity of the
+    whole, from its canonical JSON, so that a reformatted file is the same file.
+    """
+
+    plain: Mapping[str, Pattern] = field(default_factory=dict)
+    by_object: Mapping[str, Mapping[str, Pattern]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    optional: frozenset[tuple[str, str]] = frozenset()
+    sha256: str = "none"
+
+    @classmethod
+    def load(cls, path: Path) -> Templates:
+        """Read a template file.
+
+        Raises:
+            TemplateError: unreadable, not JSON, or not of the form above; names the file and the predicate.
+        """
+        try:
+            data = json.loads(path.read_text(encoding="utf-8-sig"))
+        except OSError as e:
+            raise TemplateError(f"template file {path}: {e.strerror or e}; give a readable JSON file") from e
+        except (UnicodeDecodeError, RecursionError, ValueError) as e:
+            raise TemplateError(f"template file {path} is not UTF-8 JSON ({e}); mend it or give another") from e
+        return cls.from_dict(data, str(path))
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "templates") -> Templates:
+        """Build from the parsed JSON of a template file. Raises :class:`TemplateError` as :meth:`load` does."""
+        if not isinstance(data, dict):
+            raise TemplateError(f"{where}: the top level is {type(data).__name__}, not an object of predicates")
+        plain: dict[str, Pattern] = {}
+        by_object: dict[str, dict[str, Pattern]] = {}
+        for predicate, value in data.items():
+            if predicate.startswith("$"):
+                continue
+            if isinstance(value, dict):
+                by_object[predicate] = {
+                    key: _pattern(choice, f"{where}: {predicate!r}, object {key!r}") for key, choice in value.items()
+                }
+            else:
+                plain[predicate] = _pattern(value, f"{where}: {predicate!r}")
+        known = {"$version", "$aliases", "$optional"}
+        unknown = [key for key in data if key.startswith("$") and key not in known]
+        if unknown:
+            raise TemplateError(f"{where}: unknown key {unknown[0]!r}; this version knows {sorted(known)}")
+        if data.get("$version", VERSION) != VERSION:
+            raise TemplateError(f"{where}: version {data['$version']!r}, but this program reads version {VERSION}")
+        return cls(
+            plain,
+            by_object,
+            _aliases(data.get("$aliases", {}), plain.keys() | by_object.keys(), where),
+            parse_optional(_strings(data.get("$optional", []), f"{where}: '$optional'")),
+            hashlib.sha256(
+                json.dumps(data, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            ).hexdigest(),
+        )
+
+    def canonical(self, predicate: str) -> str:
+        """The file's own spelling of a predicate."""
+        return self.aliases.get(predicate, predicate)
+
+    def fill(self, triple: Triple) -> Fact:
+        """Put a triple into words (the paper, section 3).
+
+        Quotes around the object are dropped, ``_`` becomes a space, slots are filled in one pass so that an object
+        that reads ``<subject>`` stays as it is.
+        """
+        value = _unquote(triple.object)
+        predicate = triple.predicate
+        if predicate not in self.plain and predicate not in self.by_object:
+            predicate = self.aliases.get(predicate, predicate)
+        pattern = self.plain.get(predicate)
+        if pattern is None:
+            choices = self.by_object.get(predicate, {})
+            pattern = choices.get(triple.object) or choices.get(value)
+        backoff = pattern is None
+        if pattern is None:
+            words = _CAMEL.sub(r"\1 \2", triple.predicate)
+            pattern = (f"The {words} of ", "subject", " is ", "object", ".")
+        filled = list(pattern)
+        for i in range(1, len(filled), 2):
+            filled[i] = triple.subject if filled[i] == "subject" else value
+        return Fact("".join(filled).replace("_", " "), backoff)
+
+    def is_optional(self, triple: Triple, optional: frozenset[tuple[str, str]]) -> bool:
+        """Whether a text may leave this triple out, under either spelling of its predicate."""
+        value = _unquote(triple.object)
+        return (triple.predicate, value) in optional or (self.canonical(triple.predicate), value) in optional
+
+
+def parse_optional(specs: Iterable[str]) -> frozenset[tuple[str, str]]:
+    """Read ``predicate=object`` specifications.
+
+    Raises:
+        UsageError: a specification without ``=``, or with an empty side.
+    """
+    pairs = set()
+    for spec in specs:
+        predicate, equals, value = (part.strip() for part in spec.partition("="))
+        if not (equals and predicate and value):
+            raise UsageError(f"optional fact {spec!r}: write PREDICATE=OBJECT, for example eatType=restaurant")
+        pairs.add((predicate, value))
+    return frozenset(pairs)
+
+
+def _unquote(value: str) -> str:
+    match = _QUOTED.fullmatch(value)
+    return match[1] if match else value
+
+
+def _pattern(value: Any, where: str) -> Pattern:
+    if isinstance(value, list) and value:
+        value = value[0]  # choosing among candidates is `scorer templates`' work, not the scorer's
+    if not isinstance(value, str) or not value.strip():
+        raise TemplateError(f"{where}: found {value!r}; a template is a string, or a list whose first item is one")
+    return tuple(_SLOT.split(value))
+
+
+def _strings(value: Any, where: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TemplateError(f"{where}: found {value!r}, which is not a list of strings")
+    return value
+
+
+def _aliases(value: Any, predicates: Iterable[str], where: str) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise TemplateError(
+            f"{where}: '$aliases' is {type(value).__name__}, not an object of other spelling → predicate"
+        )
+    known = set(predicates)
+    for other, predicate in value.items():
+        if predicate not in known:
+            raise TemplateError(f"{where}: alias {other!r} points to {predicate!r}, which has no template in the file")
+    return dict(value)

@@ -1,0 +1,295 @@
+"""Rows of (subject, predicate, object) triples in any of the three spellings, as columns of small integers.
+
+A window of rows repeats the same triples many times (one input, twenty systems), so triples are interned: each
+distinct one is a Python object once, and a row is a slice of an integer array. The three spellings are
+
+- ``list<struct<subject, predicate, object>>``,
+- ``list<string>`` with ``subject | predicate | object`` in each string (WebNLG),
+- a string of E2E slots, ``name[...], food[...]``, where the name is the subject of the other slots.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NO_TRIPLES = "no_triples"
+MALFORMED = "malformed_triples"
+INVALID_UTF8 = "invalid_utf8"
+
+# Blanks are stripped in code: a pattern that matched them too would try every split of a long run of blanks.
+_SLOT = re.compile(r"([^\[\],]+)\[([^\[\]]*)\](?:\s*,|\s*$)")
+NULL_LENGTH = 0xFFFFFFFF
+
+
+class Triple(NamedTuple):
+    """One fact of the input, each part stripped of outer blanks and never empty."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+@dataclass
+class RowTriples:
+    """The triples of a window of rows.
+
+    ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
+    ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
+    own nothing; ``errors`` says why by row, and ``raw`` keeps the bytes they are recognised by.
+    """
+
+    distinct: list[Triple]
+    offsets: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int32]
+    errors: dict[int, str] = field(default_factory=dict)
+    raw: dict[int, bytes] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Facts of each row. *Shape:* (rows,), int64."""
+        return np.diff(self.offsets)
+
+
+def parse_triple(text: str) -> Triple | None:
+    """Read ``subject | predicate | object``; ``None`` unless it has exactly three parts, none of them blank.
+
+    Where the parts hold bars of their own, only bars between blanks separate.
+    """
+    parts = text.split("|")
+    if len(parts) != 3:
+        parts = re.split(r"\s\|\s", text)
+    stripped = [part.strip() for part in parts]
+    return Triple(*stripped) if len(stripped) == 3 and all(stripped) else None
+
+
+def parse_mr(text: str) -> list[Triple] | None:
+    """Read an E2E meaning representation; ``None`` when it is not one, or has no single name.
+
+    A name without further slots gives an empty list.
+    """
+    slots: list[tuple[str, str]] = []
+    position = 0
+    text = text.rstrip()
+    while position < len(text):
+        match = _SLOT.match(text, position)
+        if match is None:
+            return None
+        slots.append((match[1].strip(), match[2].strip()))
+        position = match.end()
+    names = [value for slot, value in slots if slot == "name"]
+    if len(names) != 1 or not all(slot and value for slot, value in slots):
+        return None
+    return [Triple(names[0], slot, value) for slot, value in slots if slot != "name"]
+
+
+def from_python(rows: Iterable[Iterable[Triple | tuple[str, str, str]]]) -> RowTriples:
+    """Intern triples given as Python objects; blank parts make a row malformed."""
+    cleaned: list[tuple[list[Triple] | None, bytes]] = []
+    for row in rows:
+        triples = [Triple(*(part.strip() for part in triple)) for triple in row]
+        good = all(all(triple) for triple in triples)
+        cleaned.append((triples if good else None, b"" if good else _raw_triples(triples)))
+    return _assemble(cleaned)
+
+
+def from_mr(column: pa.Array) -> RowTriples:
+    """Parse a column of E2E meaning representations (string-like, nulls allowed)."""
+    codes, values = encode(column)
+    parsed = [_parse_mr_bytes(value) for value in values]
+    nothing: tuple[None, bytes] = (None, _length(None))
+    rows = [(parsed[code], _sized(values[code])) if code >= 0 else nothing for code in codes.tolist()]
+    result = _assemble(rows)
+    _mark_invalid(result, codes, values)
+    _mark_null(result, codes < 0)
+    return result
+
+
+def from_lists(column: pa.Array) -> RowTriples:
+    """Parse a column of lists of structs or of ``s | p | o`` strings.
+
+    Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
+    """
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    flat = pc.list_flatten(column)
+    if pa.types.is_struct(flat.type):
+        distinct, ids, raws = _intern_structs(flat)
+    else:
+        distinct, ids, raws = _intern_strings(flat)
+    result = _drop_bad_rows(distinct, offsets, ids, raws)
+    if column.null_count:
+        _mark_null(result, pc.is_null(column).to_numpy(zero_copy_only=False))
+    return result
+
+
+def encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+    """Dictionary-encode a string-like column as bytes: codes (int64, -1 for null) and the distinct values.
+
+    Bytes, because Parquet strings are not checked on reading: a broken one must cost its row, not the run.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_null(column.type):
+        return np.full(len(column), -1, np.int64), []
+    encoded = pc.dictionary_encode(column.cast(pa.large_binary()))
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, encoded.dictionary.to_pylist()
+
+
+def decode(value: bytes) -> str | None:
+    """UTF-8 to text; ``None`` when it is not UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+# Elements are interned to ids >= 0; these two mark the ones that cannot be.
+_BAD, _BAD_UTF8 = -1, -2
+
+
+def _intern_structs(flat: pa.Array) -> tuple[list[Triple], npt.NDArray[np.int64], list[bytes] | None]:
+    names = [flat.type.field(i).name for i in range(flat.type.num_fields)]
+    children = flat.flatten()  # unlike field(), it hands a null struct's nulls down
+    codes, values = zip(
+        *(encode(children[names.index(name)]) for name in ("subject", "predicate", "object")), strict=True
+    )
+    # Pair codes step by step, each time squeezed back below the number of elements, so that 64 bits suffice.
+    pairs = _compact(codes[0], codes[1])
+    keys, inverse = np.unique(_compact(pairs, codes[2]), return_index=True, return_inverse=True)[1:]
+    parts = [[decode(value) for value in column] for column in values]
+    interner: dict[Triple, int] = {}
+    ids_of_key = np.empty(len(keys), np.int64)
+    for k, element in enumerate(keys.tolist()):
+        chosen = [column[element] for column in codes]
+        if any(code < 0 for code in chosen):
+            ids_of_key[k] = _BAD
+            continue
+        strings = [part[code] for part, code in zip(parts, chosen, strict=True)]
+        if any(string is None for string in strings):
+            ids_of_key[k] = _BAD_UTF8
+            continue
+        triple = Triple(*(string.strip() for string in strings if string is not None))
+        ids_of_key[k] = interner.setdefault(triple, len(interner)) if all(triple) else _BAD
+    ids = ids_of_key[inverse]
+    raws = None
+    if (ids < 0).any():
+        column_bytes = [[values[c][code] if code >= 0 else None for code in codes[c].tolist()] for c in range(3)]
+        raws = [b"".join(_sized(part) for part in parts) for parts in zip(*column_bytes, strict=True)]
+    return list(interner), ids, raws
+
+
+def _intern_strings(flat: pa.Array) -> tuple[list[Triple], npt.NDArray[np.int64], list[bytes] | None]:
+    codes, values = encode(flat)
+    interner: dict[Triple, int] = {}
+    ids_of_value = np.empty(len(values) + 1, np.int64)
+    ids_of_value[-1] = _BAD  # where code -1, null, points
+    for v, value in enumerate(values):
+        text = decode(value)
+        triple = parse_triple(text) if text is not None else None
+        bad = _BAD_UTF8 if text is None else _BAD
+        ids_of_value[v] = bad if triple is None else interner.setdefault(triple, len(interner))
+    ids = ids_of_value[codes]
+    raws = None
+    if (ids < 0).any():
+        raws = [_sized(values[code] if code >= 0 else None) for code in codes.tolist()]
+    return list(interner), ids, raws
+
+
+def _compact(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    width = int(right.max(initial=-1)) + 2
+    mixed = (left + 1) * width + (right + 1)
+    return np.asarray(np.unique(mixed, return_inverse=True)[1], np.int64).reshape(-1)
+
+
+def _drop_bad_rows(
+    distinct: list[Triple],
+    offsets: npt.NDArray[np.int64],
+    ids: npt.NDArray[np.int64],
+    raws: list[bytes] | None,
+) -> RowTriples:
+    if raws is None:
+        return RowTriples(distinct, offsets, ids.astype(np.int32))
+    errors: dict[int, str] = {}
+    raw: dict[int, bytes] = {}
+    bad = np.flatnonzero(ids < 0)
+    rows = np.searchsorted(offsets, bad, side="right") - 1
+    keep = np.ones(len(ids), bool)
+    for element, row in zip(bad.tolist(), rows.tolist(), strict=True):
+        if row not in errors:
+            start, end = int(offsets[row]), int(offsets[row + 1])
+            keep[start:end] = False
+            raw[row] = _count(end - start) + b"".join(raws[start:end])
+        if ids[element] == _BAD_UTF8:
+            errors[row] = INVALID_UTF8
+        else:
+            errors.setdefault(row, MALFORMED)
+    lengths = np.diff(offsets)
+    lengths[list(errors)] = 0
+    kept = np.concatenate([[0], np.cumsum(lengths)])
+    return RowTriples(distinct, kept, ids[keep].astype(np.int32), errors, raw)
+
+
+def _assemble(rows: list[tuple[list[Triple] | None, bytes]]) -> RowTriples:
+    interner: dict[Triple, int] = {}
+    ids: list[int] = []
+    offsets = [0]
+    errors: dict[int, str] = {}
+    raw: dict[int, bytes] = {}
+    for r, (triples, original) in enumerate(rows):
+        if triples is None:
+            errors[r], raw[r] = MALFORMED, original
+        else:
+            ids.extend(interner.setdefault(triple, len(interner)) for triple in triples)
+        offsets.append(len(ids))
+    return RowTriples(list(interner), np.array(offsets, np.int64), np.array(ids, np.int32), errors, raw)
+
+
+def _mark_invalid(result: RowTriples, codes: npt.NDArray[np.int64], values: list[bytes]) -> None:
+    broken = {code for code, value in enumerate(values) if decode(value) is None}
+    if broken:
+        result.errors.update({r: INVALID_UTF8 for r, code in enumerate(codes.tolist()) if code in broken})
+
+
+def _mark_null(result: RowTriples, null: npt.NDArray[np.bool_]) -> None:
+    for r in np.flatnonzero(null).tolist():
+        result.errors[r], result.raw[r] = NO_TRIPLES, _length(None)
+
+
+def _parse_mr_bytes(value: bytes) -> list[Triple] | None:
+    text = decode(value)
+    return parse_mr(text) if text is not None else None
+
+
+def _raw_triples(triples: list[Triple]) -> bytes:
+    return _count(len(triples)) + b"".join(_sized(part.encode()) for triple in triples for part in triple)
+
+
+def _count(n: int) -> bytes:
+    return struct.pack("<I", n)
+
+
+def _length(value: bytes | None) -> bytes:
+    return struct.pack("<I", NULL_LENGTH if value is None else len(value))
+
+
+def _sized(value: bytes | None) -> bytes:
+    return _length(value) + (value or b"")
+
+
+def iterate(rows: RowTriples) -> Iterator[list[Triple]]:
+    """The rows as lists of triples, for display; rows with an error are empty."""
+    for start, end in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
+        yield [rows.distinct[i] for i in rows.ids[start:end].tolist()]

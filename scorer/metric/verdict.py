@@ -1,0 +1,143 @@
+"""From probabilities to labels (the paper, section 3).
+
+A check passes when entailment has the highest of its three probabilities; a tie fails. A row's omission side fails
+with any of its omission checks (and with the third check of the ``nlgi_eval`` protocol), its hallucination side with
+the hallucination check. The confidence is the smallest entailment probability of all checks of the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..status import SCORED, STATUS_NAMES
+from .checks import ALL_FACTS, HALLUCINATION, OMISSION, Checks
+from .rows import Rows
+
+FINE = ("OK", "omission", "hallucination", "omission+hallucination")
+ROUGH = ("OK", "not_OK")
+EMPTY_TEXT = "empty_text"
+TRUNCATED = "truncated"
+
+CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
+
+
+@dataclass
+class Verdicts:
+    """The labels of a window. NaN and -1 stand for null.
+
+    ``fine``: int8, *Shape:* (rows,), position in :data:`FINE`. ``confidence``, ``text_entailment``,
+    ``all_facts_entailment``: float32, *Shape:* (rows,). ``fact_entailment``: float32, *Shape:* (facts,).
+    ``omitted``: bool, *Shape:* (facts,). ``omission_known``: bool, *Shape:* (rows,), whether ``omitted`` speaks of
+    the row. ``facts_checked``: bool, *Shape:* (rows,), whether any omission check was asked of the row.
+    ``errors``, ``notes``: by row.
+    """
+
+    fine: npt.NDArray[np.int8]
+    confidence: npt.NDArray[np.float32]
+    text_entailment: npt.NDArray[np.float32]
+    all_facts_entailment: npt.NDArray[np.float32]
+    fact_entailment: npt.NDArray[np.float32]
+    omitted: npt.NDArray[np.bool_]
+    omission_known: npt.NDArray[np.bool_]
+    facts_checked: npt.NDArray[np.bool_]
+    errors: dict[int, str]
+    notes: dict[int, str]
+
+
+def passes(probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+    """Whether entailment is strictly the highest. *Shape:* (n, 3) in the order C, N, E → (n,)."""
+    others = np.maximum(probabilities[:, CONTRADICTION], probabilities[:, NEUTRAL])
+    return np.asarray(probabilities[:, ENTAILMENT] > others)
+
+
+def decide(
+    rows: Rows,
+    checks: Checks,
+    probabilities: npt.NDArray[np.float32],
+    status: npt.NDArray[np.int8],
+    truncated: npt.NDArray[np.bool_] | None = None,
+    *,
+    omission_side: bool = True,
+) -> Verdicts:
+    """Judge every row of a window.
+
+    Args:
+        probabilities: float32, *Shape:* (checks, 3), contradiction, neutral, entailment.
+        status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or why there are no probabilities.
+        truncated: bool, *Shape:* (checks,), checks whose pair was cut to fit the model.
+        omission_side: False when the omission side was switched off for the whole run.
+    """
+    n, facts = len(rows), len(rows.triples.ids)
+    scored = status == SCORED
+    entailment = np.where(scored, probabilities[:, ENTAILMENT], np.float32(np.nan)).astype(np.float32)
+    failed = scored & ~passes(probabilities)
+
+    about_fact = checks.kind == OMISSION
+    fact_entailment = np.full(facts, np.nan, np.float32)
+    fact_entailment[checks.fact[about_fact]] = entailment[about_fact]
+    omitted = np.zeros(facts, bool)
+    omitted[checks.fact[about_fact & failed]] = True
+
+    def any_in_row(chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        result = np.zeros(n, bool)
+        result[checks.row[chosen]] = True
+        return result
+
+    def of_kind(kind: int) -> npt.NDArray[np.float32]:
+        result = np.full(n, np.nan, np.float32)
+        chosen = checks.kind == kind
+        result[checks.row[chosen]] = entailment[chosen]
+        return result
+
+    omission = any_in_row(failed & (checks.kind != HALLUCINATION))
+    hallucination = any_in_row(failed & (checks.kind == HALLUCINATION))
+    fine = (omission + 2 * hallucination).astype(np.int8)
+    confidence = np.full(n, np.inf, np.float32)
+    np.minimum.at(confidence, checks.row[scored], entailment[scored])
+
+    errors = dict(rows.errors)
+    errors.update(_check_errors(checks, status))
+    notes = dict.fromkeys(np.flatnonzero(checks.blank).tolist(), EMPTY_TEXT)
+    if truncated is not None:
+        notes.update(dict.fromkeys(checks.row[truncated].tolist(), TRUNCATED))
+
+    # A blank text says none of its facts; the model is not asked.
+    blank_facts = np.repeat(checks.blank, rows.triples.lengths)
+    omitted |= blank_facts if rows.used is None else blank_facts & rows.used
+    fine[checks.blank] = FINE.index("omission")
+    confidence[checks.blank] = 0.0
+
+    broken = list(errors)
+    fine[broken] = -1
+    confidence[broken] = np.nan
+    unknown = any_in_row(~scored & about_fact)
+    unknown[list(rows.errors)] = True
+    known = ~unknown if omission_side else checks.blank.copy()
+    return Verdicts(
+        fine=fine,
+        confidence=confidence,
+        text_entailment=of_kind(HALLUCINATION),
+        all_facts_entailment=of_kind(ALL_FACTS),
+        fact_entailment=fact_entailment,
+        omitted=omitted,
+        omission_known=known,
+        facts_checked=any_in_row(about_fact),
+        errors=errors,
+        notes=notes,
+    )
+
+
+def _check_errors(checks: Checks, status: npt.NDArray[np.int8]) -> dict[int, str]:
+    """``kind:side`` for each row with a check that has no probabilities, both sides joined by ``+``."""
+    sides: dict[int, dict[int, set[str]]] = {}
+    for c in np.flatnonzero(status != SCORED).tolist():
+        side = "hallucination" if checks.kind[c] == HALLUCINATION else "omission"
+        sides.setdefault(int(checks.row[c]), {}).setdefault(int(status[c]), set()).add(side)
+    errors = {}
+    for row, by_status in sides.items():
+        code = min(by_status)  # one kind a row: the one that the input, not the machine, explains
+        errors[row] = f"{STATUS_NAMES[code]}:{'+'.join(sorted(by_status[code], reverse=True))}"
+    return errors

@@ -1,0 +1,374 @@
+"""A run: shards in, scored shards out, resumable at any moment.
+
+One stream of windows goes through the pipeline for all shards, so that the device does not wait where one shard ends
+and the next begins. A shard's output appears whole or not at all: its file is renamed into place, then its receipt is
+written, and only the receipt makes it done.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Protocol
+
+from .api import Scorer
+from .errors import OutputError, ScorerError, ShardError
+from .first_look import FirstLook
+from .inference.sessions import runtime
+from .interrupts import sigterm_raises
+from .metric.inputs import ColumnNames
+from .pipeline import WINDOW_BYTES, WINDOW_ROWS, Item
+from .signature import FOOTER_KEY
+from .storage import (
+    InputFile,
+    OutputFolder,
+    Receipt,
+    Receipts,
+    ShardReader,
+    ShardWriter,
+    check_output_apart,
+    inspect_output,
+    require_space,
+    resolve_inputs,
+)
+from .survey import Shard, Survey, part_of, survey
+from .tally import Counts, error_rate, total
+from .totals import add_up
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a run is asked to do beyond what the scorer itself is set to.
+
+    ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n,
+    beside other processes that score the others; a limit is that of all parts together. ``max_error_rate``: share of
+    error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``settings``: how
+    the scorer was set up, kept in the plan so that ``scorer explain`` can ask again in the same way.
+    """
+
+    inputs: tuple[str, ...]
+    out: Path
+    columns: ColumnNames = field(default_factory=ColumnNames)
+    limit: int | None = None
+    part: tuple[int, int] | None = None
+    max_error_rate: float = 0.001
+    window_rows: int = WINDOW_ROWS
+    window_bytes: int = WINDOW_BYTES
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+class Reporter(Protocol):
+    """Told what happens; shows it or not."""
+
+    def started(self, shards: int, rows: int, skipped: int) -> None: ...
+
+    def progress(self, shard: str, rows: int, pairs: int) -> None: ...
+
+    def shard_done(self, shard: str, rows: int) -> None: ...
+
+    def shard_failed(self, shard: str, reason: str) -> None: ...
+
+    def say(self, message: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. ``summary``: the content of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
+
+    summary: dict[str, Any]
+    exit_code: int
+    reason: str = ""
+
+
+def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], reporter: Reporter) -> Outcome:
+    """Score all shards that are not yet done.
+
+    Args:
+        make_scorer: opens the scorer with the budgets of an earlier plan (``threads``, ``batch_tokens``), if any.
+
+    Raises:
+        ScorerError: nothing can be scored, or the output folder cannot be used; nothing has been written then.
+        Terminated, KeyboardInterrupt: interrupted; the same call resumes.
+    """
+    started = time.perf_counter()
+    files = resolve_inputs(list(options.inputs))
+    check_output_apart(list(options.inputs), options.out)
+    inspect_output(options.out)
+    with ExitStack() as stack:
+        stack.enter_context(sigterm_raises())
+        reader = stack.enter_context(ShardReader())
+        found = survey(files, reader, options.columns, options.limit)
+        earlier = _earlier_budgets(options)
+        while True:
+            with ExitStack() as inner:
+                scorer = make_scorer(earlier)
+                inner.callback(scorer.engine.close)
+                shared = options.part is not None
+                opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
+                folder = inner.enter_context(opened)
+                try:
+                    return _Run(options, scorer, reporter, reader, folder, found, earlier).execute(started)
+                except _OtherBudgetsError as other:  # of parts that started a moment before this one
+                    earlier = other.budgets
+
+
+class _OtherBudgetsError(Exception):
+    """The parts that run compute with other budgets, and this one must do as they do."""
+
+    def __init__(self, budgets: dict[str, Any]) -> None:
+        super().__init__("other budgets")
+        self.budgets = budgets
+
+
+class _Run:
+    """The state of one run, which :func:`run` sets up."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        scorer: Scorer,
+        reporter: Reporter,
+        reader: ShardReader,
+        folder: OutputFolder,
+        found: Survey,
+        earlier: dict[str, Any],
+    ) -> None:
+        self.options = options
+        self.window_rows = int(earlier.get("window_rows", options.window_rows))
+        self.window_bytes = int(earlier.get("window_bytes", options.window_bytes))
+        self.scorer = scorer
+        self.reporter = reporter
+        self.reader = reader
+        self.folder = folder
+        self.survey = found
+        self.receipts = Receipts(options.out)
+        self.failures: dict[str, str] = {}
+        self.written: set[str] = set()
+        self.writing = 0.0
+        bundle = scorer.engine.bundle
+        own = options.settings.get("templates") is None and bundle.templates_file is not None
+        self.first_look = FirstLook(bundle.name if own else None, options.max_error_rate, reporter.say)
+
+    def execute(self, started: float) -> Outcome:
+        with self.folder.brief():
+            self._enter()
+        shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
+        done = [s for s in shards if self.receipts.agrees(s.file.relative, s.info.identity, self._promise(s))]
+        todo = [s for s in shards if s not in done]
+        failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
+        require_space(self.folder.path, sum(map(self._least, todo)), f"the output of {len(todo)} shards")
+        with self.folder.brief():
+            if todo or failed:
+                self.folder.reopen()
+            for shard in todo:
+                self.receipts.remove(shard.file.relative)  # it is not believed, here or by whoever adds up
+            for file, error in failed:
+                self._set_aside(file, error, {})
+        self.reporter.started(len(shards), sum(s.rows for s in todo), len(done))
+        self._score(todo)
+        with self.folder.brief():
+            self.folder.check()
+            return self._conclude(started, done)
+
+    def _enter(self) -> None:
+        """Make the plan that of the folder, or find that it is."""
+        plan = self._plan()
+        others = self.folder.join(self.options.part) if self.options.part is not None else []
+        present = self.folder.read_plan()
+        if others:
+            _refuse_another_plan(present or {}, plan, others, self.options.out)
+            return
+        self.folder.sweep_temporary()
+        for relative in self.folder.remove_stale(plan["inputs"].keys()):
+            self.reporter.say(f"removed {relative}: its input is gone")
+        if present != plan:
+            self.folder.write_plan(plan)
+
+    def _mine(self, relative: str) -> bool:
+        """Whether a shard is for this process."""
+        part = self.options.part
+        return part is None or part_of(relative, part[1]) == part[0]
+
+    def _plan(self) -> dict[str, Any]:
+        """The content of ``_plan.json``: all that the output's bytes depend on, and how to ask again."""
+        engine, found = self.scorer.engine, self.survey
+        plan = {
+            "schema": SCHEMA,
+            "signature": self.scorer.signature,
+            "inputs": {
+                **{s.file.relative: {"uri": s.file.uri, "identity": s.info.identity} for s in found.usable},
+                **{name: {"uri": file.uri, "identity": {}} for name, (file, _) in found.failed.items()},
+            },
+            "budgets": {
+                "window_rows": self.window_rows,
+                "window_bytes": self.window_bytes,
+                "batch_tokens": engine.grid.token_budget,
+                "length_step": engine.grid.step,
+                "threads": engine.threads,
+            },
+            "provider": engine.device.provider,
+            "runtime": str(runtime().__version__),
+            "limit": self.options.limit,
+            "parts": self.options.part[1] if self.options.part is not None else None,
+            "settings": self.options.settings,
+        }
+        read_back: dict[str, Any] = json.loads(json.dumps(plan))  # so that it can be compared with one that was read
+        return read_back
+
+    def _least(self, shard: Shard) -> int:
+        return shard.least_bytes(keeps_all=self.options.columns.keep is None)
+
+    def _promise(self, shard: Shard) -> str:
+        return shard.promise(self.scorer.signature, self.options.columns)
+
+    def _score(self, todo: list[Shard]) -> None:
+        pipeline = self.scorer.pipeline
+        pipeline.tick = lambda: self.reporter.progress("", 0, self.scorer.engine.computed)
+        writer: ShardWriter | None = None
+        counts: list[Counts] = []
+        try:
+            for (shard, event), table, tallied in pipeline.stream(self._items(todo)):
+                began = time.perf_counter()
+                if event is None and table is not None:
+                    if writer is None:
+                        require_space(self.folder.path, self._least(shard), f"the output of {shard.file.relative}")
+                        footer = {FOOTER_KEY: self.scorer.signature}
+                        writer = ShardWriter(self.options.out / shard.file.relative, table.schema, metadata=footer)
+                    writer.write(table)
+                    counts.append(tallied)
+                    self.first_look.see(tallied)
+                    self.reporter.progress(shard.file.relative, len(table), self.scorer.engine.computed)
+                elif isinstance(event, ShardError):
+                    if writer is not None:
+                        writer.abandon()
+                    self._set_aside(shard.file, event, shard.info.identity)
+                    writer, counts = None, []
+                elif writer is not None:
+                    self._commit(shard, writer, counts)
+                    writer, counts = None, []
+                self.writing += time.perf_counter() - began
+        finally:
+            if writer is not None:
+                writer.abandon()
+
+    def _items(self, todo: list[Shard]) -> Iterator[Item[tuple[Shard, ShardError | str | None]]]:
+        """Windows of all shards in order, each shard followed by the word of how it ended."""
+        for shard in todo:
+            try:
+                seen = 0
+                for table in self.reader.windows(
+                    shard.file.uri,
+                    max_rows=self.window_rows,
+                    max_bytes=self.window_bytes,
+                    limit=shard.limit,
+                    columns=shard.columns.needed,
+                ):
+                    seen += len(table)
+                    yield Item((shard, None), table, shard.columns)
+                if seen != shard.rows:
+                    raise ShardError(f"{shard.file.uri}: read {seen} rows, but its footer says {shard.rows}")
+                yield Item((shard, "end"))
+            except ShardError as error:
+                yield Item((shard, error))
+
+    def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
+        self.folder.check()
+        written = writer.commit()
+        self.receipts.write(
+            Receipt(
+                relative=shard.file.relative,
+                input={"uri": shard.file.uri, "identity": shard.info.identity},
+                signature=self._promise(shard),
+                output={"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows},
+                counts=total(list(counts)),
+            )
+        )
+        self.receipts.clear_failed(shard.file.relative)
+        self.written.add(shard.file.relative)
+        self.reporter.shard_done(shard.file.relative, written.rows)
+
+    def _set_aside(self, file: InputFile, error: ScorerError, identity: dict[str, Any]) -> None:
+        self.failures[file.relative] = str(error)
+        # What an earlier run made of it is not what this run promises, and must not lie among its outputs.
+        self.folder.remove_output(file.relative, prune=not self.folder.shared)
+        kind = error.kind if isinstance(error, ShardError) else "columns"
+        self.receipts.write_failed(file.relative, kind, str(error), identity)
+        self.reporter.shard_failed(file.relative, str(error))
+
+    def _conclude(self, started: float, done: list[Shard]) -> Outcome:
+        totals = add_up(
+            self.survey, self.receipts, self._promise, trusted={s.file.relative for s in done} | self.written
+        )
+        counts = total([receipt.counts for receipt in totals.receipts])
+        engine = self.scorer.engine
+        seconds = dict(self.scorer.pipeline.seconds, write=self.writing, total=time.perf_counter() - started)
+        summary = {
+            "schema": SCHEMA,
+            "signature": self.scorer.signature,
+            **counts,
+            "shards": {"done": len(totals.receipts), "skipped": len(done), "failed": len(totals.failed)},
+            "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
+            "computed_now": engine.computed,
+            "device": {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads},
+            "bound": self.scorer.facts.bound,
+            "company_bound": self.scorer.facts.company_bound,
+            "versions": versions(),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        if totals.missing:
+            summary["shards"]["missing"] = len(totals.missing)
+            self.reporter.say(f"{len(totals.missing)} shards are left to other parts; _SUCCESS comes with the last")
+        self.folder.write_run(summary)
+        if not totals.failed and not totals.missing:
+            self.folder.write_success()
+        reasons = []
+        failed = self.failures if totals.missing else totals.failed
+        if failed:
+            reasons.append(f"{len(failed)} shards failed, see {self.options.out}/_failed/")
+        if totals.missing:
+            counts = total([receipt.counts for receipt in totals.receipts if self._mine(receipt.relative)])
+        if (rate := error_rate(counts)) > self.options.max_error_rate:
+            reasons.append(
+                f"{rate:.2%} of the rows have errors, more than --max-error-rate {self.options.max_error_rate}"
+            )
+        return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
+
+
+def _refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: list[str], out: Path) -> None:
+    """Parts that run together must mean the same; where a bundle or a template file lies may differ.
+
+    Raises:
+        OutputError: they differ, in what is said.
+        _OtherBudgetsError: they differ in budgets alone, which this part can take over.
+    """
+    same = {key for key in plan if plan[key] == present.get(key)} | {"settings"}
+    differing = sorted(plan.keys() - same)
+    budgets = present.get("budgets")
+    if differing == ["budgets"] and isinstance(budgets, dict):
+        raise _OtherBudgetsError(budgets)
+    if differing:
+        raise OutputError(
+            f"{out} is being filled by part {' and '.join(others)} under another plan (it differs in "
+            f"{', '.join(differing)}); give this part the same inputs and options, or wait for the others to end"
+        )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a score passes through."""
+    found = {"d2t-scorer": metadata.version("d2t-scorer"), "onnxruntime": str(runtime().__version__)}
+    return found | {name: metadata.version(name) for name in ("numpy", "pyarrow", "tokenizers")}
+
+
+def _earlier_budgets(options: RunOptions) -> dict[str, Any]:
+    """The budgets that an unfinished or earlier run recorded here, so that a resume computes as it did."""
+    plan = OutputFolder.peek_plan(options.out) or {}
+    budgets = plan.get("budgets")
+    return budgets if isinstance(budgets, dict) else {}

@@ -1,0 +1,6 @@
+"""What became of a check: the one vocabulary that the model's side and the metric's side share."""
+
+SCORED, TOO_LONG, NOT_FINITE, OUT_OF_MEMORY = 0, 1, 2, 3
+
+STATUS_NAMES = ("scored", "too_long", "not_finite", "out_of_memory")
+"""By status code; all but the first are the ``error`` of the row, with the side behind a colon."""

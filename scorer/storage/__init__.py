@@ -1,0 +1,25 @@
+"""Arrow tables in and out of shards, and the protocol that makes a run resumable; knows nothing of the metric."""
+
+from __future__ import annotations
+
+from .filesystems import InputFile, check_output_apart, resolve_inputs
+from .plan import OutputFolder, inspect_output
+from .receipts import Receipt, Receipts
+from .shards import ShardInfo, ShardReader
+from .space import require_space
+from .writer import ShardWriter, WrittenFile
+
+__all__ = [
+    "InputFile",
+    "OutputFolder",
+    "Receipt",
+    "Receipts",
+    "ShardInfo",
+    "ShardReader",
+    "ShardWriter",
+    "WrittenFile",
+    "check_output_apart",
+    "inspect_output",
+    "require_space",
+    "resolve_inputs",
+]

@@ -1,0 +1,170 @@
+"""Where the inputs are: files, folders, globs and URIs, and where their outputs go below OUT."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ..errors import InputError, OutputError, UsageError
+from .listing import LocalListing, Place, RemoteListing, expand, is_hidden, walk
+
+SUFFIXES = (".parquet", ".pq", ".parq")
+LONGEST_NAME = 250
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """An input shard. ``uri``: absolute local path, or a URI pyarrow opens. ``relative``: POSIX path below OUT."""
+
+    uri: str
+    relative: str
+
+
+@dataclass(frozen=True)
+class _Input:
+    """An input as it was given: a place, and what to match below it (``None``: everything that is Parquet)."""
+
+    given: str
+    place: Place
+    pattern: tuple[str, ...] | None = None
+
+
+def resolve_inputs(inputs: Sequence[str]) -> list[InputFile]:
+    """Find the shards that the inputs name, sorted by where they go.
+
+    A file goes to OUT/<its name>, the Parquet files of a folder to their path below that folder, those of a glob to
+    their path below its fixed prefix. Below the root, names that begin with ``_`` or ``.`` are skipped.
+
+    Raises:
+        InputError: an input is not there, or holds no Parquet file.
+        UsageError: two inputs would have the same output, or a name or a URI cannot be used.
+    """
+    if not inputs:
+        raise UsageError("no input was given; name Parquet files, folders, globs or URIs")
+    found: dict[str, InputFile] = {}
+    for given in inputs:
+        for file in _files(_parse(given)):
+            earlier = found.setdefault(file.relative, file)
+            if not _same(earlier.uri, file.uri):
+                raise UsageError(
+                    f"{earlier.uri} and {file.uri} would both be written to {file.relative}; "
+                    "score them into different folders, or name a folder above both"
+                )
+    _refuse_overlap(found)
+    return [found[relative] for relative in sorted(found)]
+
+
+def check_output_apart(inputs: Sequence[str], out: Path) -> None:
+    """Refuse an output folder that lies among the inputs: the next run would take its outputs for inputs.
+
+    Raises:
+        OutputError: OUT is, or lies inside, an input folder or where a glob would find it, or an input lies inside OUT.
+    """
+    target = out.resolve()
+    for given in inputs:
+        parsed = _parse(given)
+        if not isinstance(parsed.place.listing, LocalListing):
+            continue
+        path = Path(parsed.place.path)
+        for place in {path.resolve(), path}:
+            if place.is_relative_to(target) and (parsed.pattern is None or place != target):
+                raise OutputError(f"the input {given} lies inside the output folder {out}; choose another --out")
+            if target.is_relative_to(place) and path.is_dir():
+                parts = target.relative_to(place).parts
+                if parsed.pattern is None or _could_match(parsed.pattern, parts):
+                    raise OutputError(
+                        f"the output folder {out} lies inside the input {given}, so that the next run would score "
+                        "its own outputs; choose a folder apart from it for --out"
+                    )
+    for given in inputs:
+        parsed = _parse(given)
+        if isinstance(parsed.place.listing, LocalListing) and parsed.pattern is not None:
+            for file in _files(parsed):
+                if Path(file.uri).resolve().is_relative_to(target):
+                    raise OutputError(f"the input {file.uri} lies inside the output folder {out}; choose another --out")
+
+
+def _files(parsed: _Input) -> list[InputFile]:
+    """The shards of one input.
+
+    Raises:
+        InputError: there are none.
+    """
+    place = parsed.place
+    if parsed.pattern is not None:
+        found = sorted(set(expand(place, parsed.pattern, SUFFIXES)))
+        if not found:
+            raise InputError(f"{parsed.given} matches no file")
+    elif place.kind() == "folder":
+        found = sorted(walk(place, SUFFIXES))
+        if not found:
+            names = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
+            raise InputError(
+                f"{parsed.given} holds no Parquet file ({names}); names that begin with '_' or '.' are skipped"
+            )
+    elif place.kind() == "file":
+        if is_hidden(place.name):
+            raise UsageError(f"{parsed.given}: files whose names begin with '_' or '.' are not scored; rename it")
+        return [InputFile(place.uri, place.name)]
+    else:
+        raise InputError(f"{parsed.given} does not exist")
+    return [InputFile(place.below(relative).uri, relative) for relative in found]
+
+
+def _parse(given: str) -> _Input:
+    scheme = _SCHEME.match(given)
+    if scheme is not None:
+        magic = "*["  # a question mark begins the query of a URI
+        place: Place = RemoteListing.place(given) if scheme[1].lower() != "file" else LocalListing.from_uri(given)
+    else:
+        if not given or "\0" in given:
+            raise UsageError(f"{given!r} is no path; name a Parquet file, a folder, a glob or a URI")
+        magic = "*?["
+        place = LocalListing.place(given)
+        if os.path.lexists(place.path):
+            return _Input(given, place)  # a name may have brackets in it
+    parts = place.path.split("/")
+    first = next((i for i, part in enumerate(parts) if any(c in part for c in magic)), None)
+    if first is None:
+        return _Input(given, place)
+    pattern = tuple(part for part in parts[first:] if part)
+    return _Input(given, place.at("/".join(parts[:first]) or "/"), pattern)
+
+
+def _refuse_overlap(relatives: Iterable[str]) -> None:
+    """No output may need a folder where another output, or its receipt, is a file, or a name too long for a receipt."""
+    found = set(relatives)
+    for relative in sorted(found):
+        parts = relative.split("/")
+        if len(os.fsencode(parts[-1])) > LONGEST_NAME:
+            raise UsageError(
+                f"{relative}: a name may have {LONGEST_NAME} bytes, since .json is put behind it; rename it"
+            )
+        for depth in range(1, len(parts)):
+            above = "/".join(parts[:depth])
+            for other in (above, above.removesuffix(".json")):
+                if other in found:
+                    raise UsageError(
+                        f"the outputs {other} and {relative} would need a file and a folder of one name; "
+                        "rename one of the inputs"
+                    )
+
+
+def _could_match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether something in the folder ``parts`` could be found by ``pattern``."""
+    for wanted, part in zip(pattern, parts, strict=False):
+        if wanted == "**":
+            return True
+        if not fnmatchcase(part, wanted):
+            return False
+    return True
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two URIs are of one file."""
+    return one == other or (not _SCHEME.match(one + other) and Path(one).resolve() == Path(other).resolve())

@@ -1,0 +1,33 @@
+"""What the reader's child process and its parent say to each other.
+
+Requests go down as lines of JSON. Replies come up as frames: the length of a header as u32le, the header as JSON, then
+as many bytes as its ``payload`` says (an Arrow IPC stream, or an IPC schema).
+
+Replies to ``probe``: ``info`` (``rows``, ``row_groups``, ``identity``; payload: the schema). To ``windows``: a
+``window`` (``rows``; payload: the table) for each, then ``end``. Either may be answered by ``error`` (``kind``,
+``message``, ``last``: whether the child ends now). A ``tick`` says that there is progress, and carries nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from typing import Any
+
+HEADER = struct.Struct("<I")
+HEADER_LIMIT = 1 << 20
+PIPE_BYTES = 1 << 20
+
+
+def write_frame(descriptor: int, header: dict[str, Any], payload: Any = b"") -> None:
+    """Write one frame to a pipe; blocks while the other side does not read."""
+    view = memoryview(payload).cast("B")
+    text = json.dumps({**header, "payload": len(view)}).encode("ascii")
+    _write(descriptor, memoryview(HEADER.pack(len(text)) + text))
+    _write(descriptor, view)
+
+
+def _write(descriptor: int, view: memoryview) -> None:
+    while view:
+        view = view[os.write(descriptor, view) :]

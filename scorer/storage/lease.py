@@ -1,0 +1,291 @@
+"""Who may write into an output folder: lock files with an flock, a line about the holder, and a heartbeat.
+
+A whole run holds ``_lock`` alone. Parts share ``_lock``, and each holds ``_lock.<k>-of-<n>`` alone; what all of them
+touch (plan, totals, markers) is touched under ``_lock.brief``, held for moments.
+
+On one machine the flock decides at once: the kernel drops it with the process, however that ends. Some network file
+systems keep an flock within one machine. So whoever gets the flock also looks at the line in the file: if it was
+written under another kernel and its heartbeat still moves, the folder is held. A heartbeat that stands still for
+:data:`EXPIRY_S` is that of a lost machine. Times are compared on the file system's own clock, or not at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import OutputError
+from .durable import discard, output_errors, temporary_path
+
+LOCK = "_lock"
+BRIEF = "_lock.brief"
+BEAT_S = 10.0
+EXPIRY_S = 60.0
+_PART = re.compile(r"_lock\.(\d+)-of-(\d+)")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def is_lock(name: str) -> bool:
+    """Whether a file name is that of a lock."""
+    return name in (LOCK, BRIEF) or _PART.fullmatch(name) is not None
+
+
+def part_lock(part: tuple[int, int]) -> str:
+    """The name of a part's own lock."""
+    return f"{LOCK}.{part[0]}-of-{part[1]}"
+
+
+class Lease:
+    """A lock file that this process holds until :meth:`release`; made by :func:`take`.
+
+    The descriptor is closed in programs started later, so that no child outlives its parent with the lease in hand.
+    """
+
+    def __init__(self, path: Path, lock: int, line: bytes | None) -> None:
+        self.path = path
+        self._lock = lock
+        self._line = line
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        if line is not None:
+            self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
+            self._thread.start()
+
+    def check(self) -> None:
+        """Make sure that nobody took the lease over, say while this machine slept. Asked before each commit.
+
+        Raises:
+            OutputError: it is another's now; nothing more may be written.
+        """
+        if self._line is not None and _read(self.path) != self._line:
+            raise OutputError(
+                f"{self.path}: another run took this output folder over, since no sign of life came from this one; "
+                "run again when that one has ended"
+            )
+
+    def release(self) -> None:
+        """Let go. The file stays: to remove it would let two runs hold two files of one name."""
+        if self._lock < 0:
+            return
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._line is not None and _read(self.path) == self._line:
+            with suppress(OSError):
+                os.ftruncate(self._lock, 0)
+        os.close(self._lock)
+        self._lock = -1
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_S):
+            # Not after it was taken over: the beat would be taken for the new holder's.
+            if _read(self.path) == self._line:
+                with suppress(OSError):
+                    os.utime(self._lock)
+
+
+def take(path: Path, *, shared: bool = False, say: Callable[[str], None] = lambda message: None) -> Lease:
+    """Lock a file of an output folder, made if it is not there. ``shared``: beside others who share it.
+
+    Raises:
+        OutputError: another run holds it (says which), or the file system has no locks.
+    """
+    out = path.parent
+    lock = _flock(path, shared)
+    try:
+        taken_over = _await_expiry(path, say)
+        if path.name == LOCK and not shared:
+            for other in _parts(out):
+                _await_expiry(other, say)
+        if shared:
+            with output_errors("lock", path):
+                os.ftruncate(lock, 0)
+            return Lease(path, lock, None)
+        line = json.dumps(
+            {
+                "pid": os.getpid(),
+                "host": socket.gethostname(),
+                "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                "boot": _boot(),
+                "token": secrets.token_hex(8),
+            }
+        ).encode()
+        with output_errors("lock", path):
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, line, 0)
+        if taken_over:
+            time.sleep(min(1.0, EXPIRY_S / 4))  # two machines may have waited for the same one: the last line counts
+            if _read(path) != line:
+                raise OutputError(f"{out} is held by {_holder(path)}; wait for it to end, or choose another --out")
+        return Lease(path, lock, line)
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+@contextmanager
+def brief(out: Path) -> Iterator[None]:
+    """Hold ``_lock.brief`` for a moment, and wait for whoever holds it."""
+    path = out / BRIEF
+    with output_errors("lock", path):
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        with output_errors("lock", path):
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.02)  # not waited for in the kernel, so that signals are answered
+        yield
+    finally:
+        os.close(lock)
+
+
+def other_parts(out: Path, mine: str) -> list[str]:
+    """The parts that run now, beside this one, as ``k/n``. Asked under :func:`brief`."""
+    found = []
+    for path in _parts(out):
+        match = _PART.fullmatch(path.name)
+        if match is None or path.name == mine:
+            continue
+        line = _parsed(_read(path))
+        with output_errors("lock", path):
+            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held = bool(line) and line.get("boot") != _boot() and _age(path) < EXPIRY_S
+            except BlockingIOError:
+                held = True
+            finally:
+                os.close(lock)
+        if held:
+            found.append(f"{match[1]}/{match[2]}")
+    return found
+
+
+def _flock(path: Path, shared: bool) -> int:
+    out = path.parent
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    while True:
+        with output_errors("lock", path):
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            try:
+                fcntl.flock(lock, kind | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(lock), path.stat()):
+                    return lock
+                os.close(lock)  # it was removed and made anew by others in between
+            except FileNotFoundError:
+                os.close(lock)
+            except BlockingIOError:
+                os.close(lock)
+                raise OutputError(
+                    f"{out} is held by {_holder(path)}; wait for it to end, or choose another --out"
+                ) from None
+            except OSError:
+                os.close(lock)
+                raise
+
+
+def _await_expiry(path: Path, say: Callable[[str], None]) -> bool:
+    """Return once no other machine holds this lock; one whose flock is not seen here has a heartbeat that is.
+
+    Tells whether another machine had it.
+
+    Raises:
+        OutputError: the heartbeat moves.
+    """
+    first = _read(path)
+    line = _parsed(first)
+    if not line or line.get("boot") == _boot():
+        return False
+    if _age(path) >= EXPIRY_S:
+        return True
+    seen = _beaten(path)
+    say(f"{path.parent}: waiting up to {EXPIRY_S:.0f} s for a sign of life from {_named(line)}")
+    deadline = time.monotonic() + EXPIRY_S
+    while time.monotonic() < deadline:
+        time.sleep(min(1.0, EXPIRY_S / 4))
+        if not _read(path):
+            return True
+        if _beaten(path) != seen or _read(path) != first:
+            raise OutputError(f"{path.parent} is held by {_named(line)}; wait for it to end, or choose another --out")
+    return True
+
+
+def _parts(out: Path) -> list[Path]:
+    try:
+        return sorted(path for path in out.iterdir() if _PART.fullmatch(path.name))
+    except OSError:
+        return []
+
+
+def _age(path: Path) -> float:
+    """Seconds since the last heartbeat, on the clock of the file system that both were written to."""
+    probe = temporary_path(path.with_name("_clock"))
+    try:
+        probe.write_bytes(b"?")
+        return probe.stat().st_mtime - path.stat().st_mtime
+    except OSError:
+        return 0.0
+    finally:
+        discard(probe)
+
+
+def _beaten(path: Path) -> int:
+    # Opened anew each time: network file systems look at the server again then, not at what they remember.
+    try:
+        with path.open("rb") as file:
+            return os.fstat(file.fileno()).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(4096)
+    except OSError:
+        return b""
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _boot() -> str:
+    """What tells two running kernels apart; a name of a host may be given twice."""
+    try:
+        return _BOOT.read_text().strip()
+    except OSError:
+        return socket.gethostname()
+
+
+def _holder(path: Path) -> str:
+    line = _parsed(_read(path))
+    if not line and path.name == LOCK:  # it is shared by parts, which have lines of their own
+        lines = [found for part in _parts(path.parent) if (found := _parsed(_read(part)))]
+        return f"a part of {_named(lines[0])}" if lines else "another run"
+    return _named(line)
+
+
+def _named(line: dict[str, Any]) -> str:
+    try:
+        return f"another run (pid {line['pid']} on {line['host']} since {line['started']})"
+    except KeyError:
+        return "another run"

@@ -1,0 +1,279 @@
+"""One run's hold on an output folder: whose it is, who holds it, what it is meant to become, when it is finished.
+
+``_lock`` carries the lease (see :mod:`.lease`), ``_plan.json`` makes the folder ours, ``_run.json`` tells how the last
+run went, and ``_SUCCESS`` is there only while every planned shard is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from ..errors import OutputError
+from . import lease
+from .durable import (
+    atomic_bytes,
+    atomic_json,
+    crash_point,
+    discard,
+    is_temporary,
+    make_folders,
+    output_errors,
+    read_json,
+    sync_folder,
+)
+from .receipts import Receipts, check_relative
+
+PLAN_SCHEMA = 1
+PLAN, RUN, SUCCESS = "_plan.json", "_run.json", "_SUCCESS"
+Found = Literal["absent", "empty", "ours"]
+
+
+def inspect_output(out: Path) -> Found:
+    """What stands where the output is to go; writes nothing.
+
+    ``empty`` is also a folder in which a run ended before its plan was written.
+
+    Raises:
+        OutputError: a file, a folder with something else in it, or one that cannot be written.
+    """
+    with output_errors("look into", out):
+        if not out.exists():
+            if out.is_symlink():
+                raise OutputError(f"{out} is a link that leads nowhere; remove it or choose another --out")
+            above = next(path for path in out.absolute().parents if path.exists())
+            if not above.is_dir():
+                raise OutputError(f"{out} cannot be made: {above} is a file; choose another --out")
+            if not os.access(above, os.W_OK | os.X_OK):
+                raise OutputError(f"{out} cannot be made: {above} cannot be written; choose another --out")
+            return "absent"
+        if not out.is_dir():
+            raise OutputError(f"{out} is a file, and the output is a folder; choose another --out")
+        names = sorted(path.name for path in out.iterdir())
+        ours = (out / PLAN).is_file()
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise OutputError(f"{out} cannot be written by this user; choose another --out or change its permissions")
+    if ours:
+        return "ours"
+    strange = [name for name in names if not lease.is_lock(name) and not is_temporary(name)]
+    if strange:
+        raise OutputError(
+            f"{out} is not an output folder of this program: it has no {PLAN}, but holds {strange[0]!r}"
+            + (f" and {len(strange) - 1} more" if len(strange) > 1 else "")
+            + "; choose a new or empty folder for --out"
+        )
+    return "empty"
+
+
+class OutputFolder:
+    """An output folder, held by this process until the context ends; made by :meth:`open`."""
+
+    def __init__(self, out: Path, held: lease.Lease, shared: bool = False) -> None:
+        self.path = out
+        self.shared = shared
+        self._leases = [held]
+        self._part = ""
+        self._receipts = Receipts(out)
+
+    @classmethod
+    def open(
+        cls,
+        out: Path,
+        *,
+        create: bool = False,
+        shared: bool = False,
+        say: Callable[[str], None] = lambda message: None,
+    ) -> OutputFolder:
+        """Take hold of a folder.
+
+        Args:
+            create: make it if it is not there.
+            shared: beside others who share it; for parts, which then :meth:`join`.
+            say: told when this waits for a machine that may be lost.
+
+        Raises:
+            OutputError: not ours, not there, cannot be written, or held by another run (says by whom).
+        """
+        if inspect_output(out) == "absent":
+            if not create:
+                raise OutputError(f"{out} does not exist; a run makes it")
+            with output_errors("make", out):
+                make_folders(out)
+        held = lease.take(out / lease.LOCK, shared=shared, say=say)
+        try:
+            inspect_output(out)  # somebody else may have had it until a moment ago
+        except OutputError:
+            held.release()
+            raise
+        return cls(out, held, shared)
+
+    def __enter__(self) -> OutputFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        while self._leases:
+            self._leases.pop().release()
+
+    @contextmanager
+    def brief(self) -> Iterator[None]:
+        """Hold what all parts share (plan, totals, markers) for a moment; a whole run shares nothing."""
+        if not self.shared:
+            yield
+            return
+        with lease.brief(self.path):
+            yield
+
+    def join(self, part: tuple[int, int]) -> list[str]:
+        """Take a part's own lease, under :meth:`brief`; returns the other parts that run now, as ``k/n``.
+
+        Raises:
+            OutputError: another process has this part.
+        """
+        self._part = lease.part_lock(part)
+        if not any(held.path.name == self._part for held in self._leases):
+            self._leases.append(lease.take(self.path / self._part))
+        return lease.other_parts(self.path, self._part)
+
+    def check(self) -> None:
+        """Make sure that the folder is still held; asked before each commit.
+
+        Raises:
+            OutputError: another run took it over while this one gave no sign of life.
+        """
+        for held in self._leases:
+            held.check()
+
+    @staticmethod
+    def peek_plan(out: Path) -> dict[str, Any] | None:
+        """The plan in a folder that need not be held; ``None`` when there is none or it is damaged.
+
+        Raises:
+            OutputError: it was written by a newer version of this program.
+        """
+        plan = read_json(out / PLAN)
+        if not isinstance(plan, dict):
+            return None
+        schema = plan.get("schema")
+        if isinstance(schema, int) and schema > PLAN_SCHEMA:
+            raise OutputError(
+                f"{out / PLAN} has schema {schema}, and this version knows {PLAN_SCHEMA}: a newer version wrote it; "
+                "use that version or choose another --out"
+            )
+        return plan if schema == PLAN_SCHEMA else None
+
+    def read_plan(self) -> dict[str, Any] | None:
+        """The plan; see :meth:`peek_plan`."""
+        return self.peek_plan(self.path)
+
+    def write_plan(self, plan: dict[str, Any]) -> None:
+        """Take ``_SUCCESS`` and ``_run.json`` away, then replace the plan."""
+        self.reopen()
+        crash_point("plan.success_removed")
+        atomic_json(self.path / PLAN, plan, "plan")
+
+    def write_run(self, summary: dict[str, Any]) -> None:
+        """Replace ``_run.json``."""
+        atomic_json(self.path / RUN, summary, "run")
+
+    def write_success(self) -> None:
+        """Say that every planned shard is done; the last thing a run writes."""
+        atomic_bytes(self.path / SUCCESS, b"", "success")
+
+    def reopen(self) -> None:
+        """Say that not every planned shard is done: no ``_SUCCESS``, and no totals that claim it."""
+        for name in (SUCCESS, RUN):
+            with output_errors("remove", self.path / name):
+                try:
+                    (self.path / name).unlink()
+                except FileNotFoundError:
+                    continue
+                sync_folder(self.path)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether ``_SUCCESS`` is there."""
+        return (self.path / SUCCESS).is_file()
+
+    def remove_stale(self, keep: Collection[str]) -> list[str]:
+        """Remove the outputs whose input is gone, and tell which, sorted.
+
+        An output is known by its receipt, its note in ``_failed/`` or the plan still there. The receipt goes first,
+        so that a run killed in between leaves no receipt without its file.
+
+        Raises:
+            OutputError: something cannot be removed.
+        """
+        plan = self.read_plan() or {}
+        planned = plan.get("inputs")
+        known = {*self._receipts.all(), *self._receipts.failed(), *(planned if isinstance(planned, dict) else ())}
+        removed = []
+        for relative in sorted(known - set(keep)):
+            if self.remove_output(relative):
+                removed.append(relative)
+        return removed
+
+    def remove_output(self, relative: str, *, prune: bool = True) -> bool:
+        """Remove a shard's receipt, then its output, then the note that it failed; tells whether any was there.
+
+        Args:
+            prune: remove the folders that became empty, which another part may be about to write into.
+
+        Raises:
+            OutputError: something cannot be removed.
+        """
+        try:
+            check_relative(relative)
+        except OutputError:
+            return False  # a plan or receipt that somebody else wrote; it names nothing of ours
+        file = self.path / relative
+        with output_errors("remove", file):
+            if not file.parent.resolve().is_relative_to(self.path.resolve()):
+                return False  # a linked folder: what lies there is not ours to remove
+            there = [path for path in self._traces(relative) if path.is_file() or path.is_symlink()]
+            if there:
+                self.reopen()
+        self._receipts.remove(relative)
+        crash_point("stale.receipt_removed")
+        with output_errors("remove", file):
+            if file in there:
+                file.unlink()
+                sync_folder(file.parent)
+        self._receipts.clear_failed(relative)
+        for path in self._traces(relative) if prune else ():
+            self._prune(path.parent)
+        return bool(there)
+
+    def _traces(self, relative: str) -> list[Path]:
+        return [self.path / relative, *(self.path / top / f"{relative}.json" for top in ("_receipts", "_failed"))]
+
+    def _prune(self, folder: Path) -> None:
+        """Remove folders that became empty, upwards; a folder with anything in it ends that."""
+        while folder != self.path and folder.is_relative_to(self.path):
+            try:
+                folder.rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                return
+            folder = folder.parent
+
+    def sweep_temporary(self) -> list[str]:
+        """Remove the temporary files of a run that was killed, and tell which, as paths below the folder."""
+        swept = []
+        for root, folders, names in os.walk(self.path):
+            folders.sort()
+            for name in sorted(filter(is_temporary, names)):
+                path = Path(root, name)
+                discard(path)
+                swept.append(path.relative_to(self.path).as_posix())
+        return swept

@@ -1,0 +1,187 @@
+"""A shard's receipt: the file whose presence makes a shard done, and all that must agree for it to be believed.
+
+``OUT/_receipts/<relative>.json`` is written after the shard's output has its name. ``OUT/_failed/<relative>.json``
+says why a shard was set aside. Neither is trusted further than it can be checked: a receipt carries a digest of its
+own content, and the output is hashed in full.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import OutputError
+from .durable import atomic_json, crash_point, is_temporary, output_errors, read_json, sync_folder
+
+SCHEMA = 1
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was made of a shard.
+
+    ``relative``: the output's path below OUT. ``input``: ``uri`` and ``identity`` of what was read. ``signature``: what
+    the content depends on. ``output``: ``sha256``, ``bytes`` and ``rows`` of the file. ``counts``: the run's tallies.
+    ``created``: when, UTC, ISO 8601.
+    """
+
+    relative: str
+    input: dict[str, Any]
+    signature: str
+    output: dict[str, Any]
+    counts: dict[str, Any]
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    def to_json(self) -> dict[str, Any]:
+        """The receipt as a JSON object, with a digest of its content."""
+        content = {"schema": SCHEMA, **asdict(self)}
+        # Through JSON once, so that the digest is over what will be read back (tuples are lists by then).
+        content = json.loads(json.dumps(content))
+        return {**content, "digest": _digest(content)}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Receipt | None:
+        """A receipt from its JSON object; ``None`` when it is damaged or of another schema."""
+        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+            return None
+        body = {key: value for key, value in content.items() if key != "digest"}
+        if content.get("digest") != _digest(body) or body.keys() != {"schema", *cls.__dataclass_fields__}:
+            return None
+        texts = (body["relative"], body["signature"], body["created"])
+        objects = (body["input"], body["output"], body["counts"])
+        if not all(isinstance(t, str) for t in texts) or not all(isinstance(o, dict) for o in objects):
+            return None
+        del body["schema"]
+        return cls(**body)
+
+
+class Receipts:
+    """The receipts and the set-aside shards of one output folder."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._receipts = out / "_receipts"
+        self._failed = out / "_failed"
+
+    def write(self, receipt: Receipt) -> None:
+        """Make a shard done. Its output must have its name by now.
+
+        Raises:
+            OutputError: the receipt cannot be written.
+        """
+        atomic_json(self._path(self._receipts, receipt.relative), receipt.to_json(), "receipt")
+
+    def read(self, relative: str) -> Receipt | None:
+        """The receipt of a shard; ``None`` when there is none or it is damaged."""
+        receipt = Receipt.from_json(read_json(self._path(self._receipts, relative)))
+        return receipt if receipt is not None and receipt.relative == relative else None
+
+    def remove(self, relative: str) -> None:
+        """Make a shard not done."""
+        self._remove(self._path(self._receipts, relative))
+
+    def agrees(self, relative: str, identity: Mapping[str, Any], signature: str) -> Receipt | None:
+        """The receipt of a shard that is done, or ``None``.
+
+        Everything must agree: identity of the input, signature, and the output's bytes, SHA-256 and row count.
+        """
+        receipt = self.read(relative)
+        if receipt is None or receipt.signature != signature:
+            return None
+        if receipt.input.get("identity") != json.loads(json.dumps(dict(identity))):
+            return None
+        return receipt if _is_intact(self._out / relative, receipt.output) else None
+
+    def all(self) -> Iterator[str]:
+        """Relative paths of all shards that have a receipt file, damaged ones included, sorted."""
+        yield from _listed(self._receipts)
+
+    def write_failed(self, relative: str, kind: str, message: str, identity: Mapping[str, Any]) -> None:
+        """Set a shard aside, with the reason."""
+        content = {
+            "schema": SCHEMA,
+            "relative": relative,
+            "kind": kind,
+            "message": message,
+            "identity": dict(identity),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        atomic_json(self._path(self._failed, relative), content, "failed")
+
+    def clear_failed(self, relative: str) -> None:
+        """Forget that a shard was set aside."""
+        self._remove(self._path(self._failed, relative))
+
+    def failed(self) -> dict[str, dict[str, Any]]:
+        """Shards set aside, by relative path: ``kind``, ``message``, ``identity``, ``created``. Damaged: empty."""
+        found = {relative: read_json(self._path(self._failed, relative)) for relative in _listed(self._failed)}
+        return {relative: content if isinstance(content, dict) else {} for relative, content in found.items()}
+
+    def _path(self, folder: Path, relative: str) -> Path:
+        check_relative(relative)
+        return folder / (relative + _SUFFIX)
+
+    def _remove(self, path: Path) -> None:
+        with output_errors("remove", path):
+            try:
+                path.unlink()
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            crash_point("removed")
+            sync_folder(path.parent)
+
+
+def check_relative(relative: str) -> None:
+    """Refuse a path that would not lie below the output folder, or that is the name of one of its own files.
+
+    Raises:
+        OutputError: it is absolute, goes up, or has a part that begins with ``_`` or ``.``.
+    """
+    parts = relative.split("/")
+    if relative.startswith("/") or "\0" in relative or any(not part or part[0] in "_." for part in parts):
+        raise OutputError(f"{relative!r} is no path of an output: it must lie below the output folder, "
+                          "and no part of it may begin with '_' or '.'")  # fmt: skip
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_intact(path: Path, output: Mapping[str, Any]) -> bool:
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size != output.get("bytes"):
+            return False
+        if file_sha256(path) != output.get("sha256"):
+            return False
+        with path.open("rb") as file:  # pyarrow cannot open names that are not UTF-8
+            return bool(pq.read_metadata(file).num_rows == output.get("rows"))
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def _listed(folder: Path) -> list[str]:
+    found = []
+    for root, folders, names in os.walk(folder):
+        folders.sort()
+        base = PurePosixPath(Path(root).relative_to(folder))
+        for name in names:
+            if name.endswith(_SUFFIX) and not is_temporary(name):
+                found.append(str(base / name.removesuffix(_SUFFIX)))
+    return sorted(found)
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,0 +1,164 @@
+"""Bytes that each row of an Arrow array takes, as a pure function of the row's value.
+
+The budget of a window is counted with these, so they must not depend on how the file was cut into row groups, pages
+or batches: a dictionary-encoded value counts as an index and the value, in every row that has it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types
+
+Sizes = npt.NDArray[np.int64]
+
+
+def row_bytes(array: pa.Array) -> Sizes:
+    """Bytes of each row: int64, *Shape:* (rows,), none negative.
+
+    Fixed-width values count their width (a Boolean one byte), texts and lists an offset and their content, structs
+    the sum of their fields, null type nothing. A null counts as an empty value.
+
+    Raises:
+        TypeError: a type that Parquet does not give (a union, say).
+    """
+    kind = array.type
+    if types.is_string(kind) or types.is_binary(kind):
+        return np.diff(_offsets(array, 4)) + 4
+    if isinstance(array, pa.ExtensionArray):
+        return row_bytes(array.storage)
+    if types.is_null(kind):
+        return np.zeros(len(array), np.int64)
+    if types.is_boolean(kind):
+        return np.ones(len(array), np.int64)
+    if types.is_dictionary(kind):
+        return _dictionary(array)
+    if types.is_struct(kind):
+        return sum((row_bytes(array.field(i)) for i in range(kind.num_fields)), np.zeros(len(array), np.int64))
+    if types.is_map(kind):
+        return _slices(_offsets(array, 4), row_bytes(array.keys) + row_bytes(array.items)) + 4
+    if types.is_list(kind) or types.is_large_list(kind):
+        width = 8 if types.is_large_list(kind) else 4
+        return _slices(_offsets(array, width), row_bytes(array.values)) + width
+    if types.is_fixed_size_list(kind):
+        bounds = (np.arange(len(array) + 1, dtype=np.int64) + array.offset) * kind.list_size
+        return _slices(bounds, row_bytes(array.values))
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        return _list_view(array)
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return _view_lengths(array) + 16
+    if types.is_large_string(kind) or types.is_large_binary(kind):
+        return np.diff(_offsets(array, 8)) + 8
+    try:
+        width = kind.bit_width // 8
+    except ValueError as error:
+        raise TypeError(f"no size is known for values of type {kind}") from error
+    return np.full(len(array), width, np.int64)
+
+
+def batch_bytes(batch: pa.RecordBatch) -> Sizes:
+    """Bytes of each row of a batch: int64, *Shape:* (rows,)."""
+    return sum((row_bytes(column) for column in batch.columns), np.zeros(batch.num_rows, np.int64))
+
+
+def check_batch(batch: pa.RecordBatch) -> None:
+    """Check that offsets, indices and lengths of a batch lie in bounds; whether texts are UTF-8 is not looked at.
+
+    A text that is not UTF-8 costs its row or passes through; an offset out of bounds would cost the process.
+
+    Raises:
+        pyarrow.ArrowInvalid: something is out of bounds.
+    """
+    batch.validate()
+    for column in batch.columns:
+        _check(column)
+
+
+def _check(array: pa.Array) -> None:
+    kind = array.type
+    if types.is_string(kind):
+        array.view(pa.binary()).validate(full=True)
+    elif types.is_large_string(kind):
+        array.view(pa.large_binary()).validate(full=True)
+    elif types.is_string_view(kind):
+        array.view(pa.binary_view()).validate(full=True)
+    elif isinstance(array, pa.ExtensionArray):
+        _check(array.storage)
+    elif types.is_dictionary(kind):
+        _check(array.dictionary)
+        array.indices.validate(full=True)
+        used = array.indices.drop_null().to_numpy()
+        if len(used) and (used.min() < 0 or used.max() >= len(array.dictionary)):
+            raise pa.ArrowInvalid(f"a dictionary of {len(array.dictionary)} values has indices outside of it")
+    elif types.is_struct(kind):
+        array.validate()
+        for i in range(kind.num_fields):
+            _check(array.field(i))
+    elif types.is_map(kind):
+        _check_lists(array, pa.list_(pa.null()), 2, len(array.keys))
+        _check(array.keys)
+        _check(array.items)
+    elif types.is_list(kind) or types.is_large_list(kind):
+        plain = pa.list_(pa.null()) if types.is_list(kind) else pa.large_list(pa.null())
+        _check_lists(array, plain, 2, len(array.values))
+        _check(array.values)
+    elif types.is_fixed_size_list(kind):
+        _check_lists(array, pa.list_(pa.null(), kind.list_size), 1, len(array.values))
+        _check(array.values)
+    elif types.is_list_view(kind) or types.is_large_list_view(kind):
+        plain = pa.list_view(pa.null()) if types.is_list_view(kind) else pa.large_list_view(pa.null())
+        _check_lists(array, plain, 3, len(array.values))
+        _check(array.values)
+    else:
+        array.validate(full=True)
+
+
+def _check_lists(array: pa.Array, kind: pa.DataType, buffers: int, values: int) -> None:
+    """Check a list's own buffers, with nulls of the same number in the place of its values."""
+    own = array.buffers()[:buffers]
+    plain = pa.Array.from_buffers(kind, len(array), own, offset=array.offset, children=[pa.nulls(values)])
+    plain.validate(full=True)
+
+
+def _offsets(array: pa.Array, width: int) -> Sizes:
+    """Offsets of a text, binary, list or map array: int64, *Shape:* (rows + 1,)."""
+    if len(array) == 0:
+        return np.zeros(1, np.int64)
+    kind = np.int32 if width == 4 else np.int64
+    found = np.frombuffer(array.buffers()[1], kind, len(array) + 1, array.offset * width)
+    return found.astype(np.int64)
+
+
+def _slices(bounds: Sizes, values: Sizes) -> Sizes:
+    """Sum of ``values`` between consecutive bounds."""
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
+    return np.diff(sums[bounds])
+
+
+def _list_view(array: pa.Array) -> Sizes:
+    large = types.is_large_list_view(array.type)
+    width, kind = (8, np.int64) if large else (4, np.int32)
+    starts, lengths = (
+        np.frombuffer(array.buffers()[i], kind, len(array), array.offset * width).astype(np.int64) for i in (1, 2)
+    )
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(row_bytes(array.values))])
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    starts, lengths = np.where(valid, starts, 0), np.where(valid, lengths, 0)
+    return sums[starts + lengths] - sums[starts] + 2 * width
+
+
+def _view_lengths(array: pa.Array) -> Sizes:
+    """The first four of a view's 16 bytes are the length of its value."""
+    views = np.frombuffer(array.buffers()[1], np.int32, len(array) * 4, array.offset * 16)[::4]
+    return np.where(array.is_valid().to_numpy(zero_copy_only=False), views, 0).astype(np.int64)
+
+
+def _dictionary(array: pa.Array) -> Sizes:
+    values = row_bytes(array.dictionary)
+    width = array.type.index_type.bit_width // 8
+    valid = array.indices.is_valid().to_numpy(zero_copy_only=False)
+    if not len(values):
+        return np.full(len(array), width, np.int64)
+    indices = array.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.where(valid, values[indices], 0) + width

@@ -1,0 +1,229 @@
+"""Opening one Parquet shard, inside the reader's child process: what it is, and its rows in batches.
+
+Nothing here runs in the process that scores; see :mod:`.reader`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .sizes import check_batch
+
+MAGIC = b"PAR1"
+MAX_BATCH_ROWS = 4096
+SAMPLE_ROWS = 64
+MAX_FOOTER_BYTES = 512 << 20
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+class RefusedError(Exception):
+    """A shard that is refused before anything of it was decoded."""
+
+
+class Source:
+    """A Parquet file, local or remote, opened for reading.
+
+    ``identity``: ``size``, ``mtime_ns`` (``None`` where the store has none) and ``footer_sha256``.
+
+    Raises:
+        RefusedError: it is no Parquet file, or cannot be opened.
+        pyarrow.ArrowException, OSError: its footer cannot be read.
+    """
+
+    def __init__(self, uri: str, buffer_bytes: int = 1 << 18) -> None:
+        self._local: int | None = None
+        if _SCHEME.match(uri):
+            size, mtime = self._open_remote(uri)
+            buffer_bytes = max(buffer_bytes, 8 << 20)  # each read is a request over the network
+        else:
+            size, mtime = self._open_local(uri)
+        footer = self._footer(size)
+        self.identity = {"size": size, "mtime_ns": mtime, "footer_sha256": hashlib.sha256(footer).hexdigest()}
+        self.parquet = pq.ParquetFile(
+            self._file, memory_map=False, buffer_size=buffer_bytes, pre_buffer=False, page_checksum_verification=True
+        )
+        self.schema = self.parquet.schema_arrow
+        self.rows = self.parquet.metadata.num_rows
+        self.row_groups = self.parquet.metadata.num_row_groups
+        counted = sum(self.parquet.metadata.row_group(i).num_rows for i in range(self.row_groups))
+        if counted != self.rows or self.rows < 0:
+            raise pa.ArrowInvalid(f"its footer claims {self.rows} rows, its row groups {counted}")
+
+    def _open_local(self, path: str) -> tuple[int, int]:
+        try:
+            # Not blocking: to open a FIFO would wait for its writer.
+            self._local = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            found = os.fstat(self._local)
+        except OSError as error:
+            raise RefusedError(f"cannot be opened: {error.strerror}") from error
+        if not stat.S_ISREG(found.st_mode):
+            raise RefusedError("is not a regular file")
+        self._file = pa.PythonFile(os.fdopen(self._local, "rb"), "r")
+        return found.st_size, found.st_mtime_ns
+
+    def _open_remote(self, uri: str) -> tuple[int, int | None]:
+        from pyarrow import fs
+
+        try:
+            store, path = fs.FileSystem.from_uri(uri)
+            found = store.get_file_info(path)
+            if found.type != fs.FileType.File:
+                raise RefusedError("is not there" if found.type == fs.FileType.NotFound else "is not a file")
+            self._file = store.open_input_file(path)
+        except (OSError, pa.ArrowException) as error:
+            raise RefusedError(f"cannot be opened: {describe(error)}") from error
+        return self._file.size(), found.mtime_ns
+
+    def _footer(self, size: int) -> bytes:
+        """The bytes from the start of the footer to the end of the file."""
+        try:
+            tail = self._read(max(size - 8, 0), 8)
+            if size < 12 or tail[4:] != MAGIC or self._read(0, 4) != MAGIC:
+                found = (
+                    "encrypted Parquet"
+                    if tail[4:] == b"PARE"
+                    else f"its {size} bytes do not begin and end as Parquet does"
+                )
+                raise RefusedError(f"is not a Parquet file: {found}")
+            length = int.from_bytes(tail[:4], "little") + 8
+            if length > size - 4 or length > MAX_FOOTER_BYTES:
+                raise RefusedError(f"is cut or damaged: its footer claims {length - 8} bytes of {size}")
+            return self._read(size - length, length)
+        except OSError as error:
+            raise RefusedError(f"cannot be read: {describe(error)}") from error
+
+    def _read(self, position: int, length: int) -> bytes:
+        self._file.seek(position)
+        return bytes(self._file.read(length))
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def changed(self) -> bool:
+        """Whether a local file was written to since it was opened."""
+        if self._local is None:
+            return False
+        found = os.fstat(self._local)
+        return (found.st_size, found.st_mtime_ns) != (self.identity["size"], self.identity["mtime_ns"])
+
+    def select(self, columns: list[str] | None) -> tuple[list[int], list[str] | None]:
+        """Positions of the columns asked for, in the file's order, and what to ask Parquet for.
+
+        Parquet is asked by dotted paths. A name with a dot in it could mean a part of another column, so then all
+        columns are read and the rest is left away.
+        """
+        names = self.schema.names
+        if columns is None:
+            return list(range(len(names))), None
+        missing = sorted(set(columns) - set(names))
+        if missing:
+            raise RefusedError(f"has no column {missing[0]!r}")
+        positions = [i for i, name in enumerate(names) if name in set(columns)]
+        twice = [names[i] for i in positions if names.count(names[i]) > 1]
+        if twice:
+            raise RefusedError(f"has more than one column {twice[0]!r}")
+        plain = positions and not any("." in name for name in names)
+        return positions, [names[i] for i in positions] if plain else None
+
+    def batches(
+        self, columns: list[str] | None, skip: int, max_rows: int, max_bytes: int, tick: Callable[[], None]
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows from ``skip`` on, in checked batches of a size that keeps memory near ``max_bytes``.
+
+        The size of a batch is guessed from the footer and from a few rows, since dictionary encoding hides what values
+        weigh. If a batch turns out too big all the same, or Arrow cannot hold it, smaller ones are read from there on.
+        """
+        positions, names = self.select(columns)
+        largest = max(1, min(MAX_BATCH_ROWS, max_rows, self._fitting(names, max_bytes)))
+        for groups, rows, size in self._units(largest):
+            if skip >= rows:
+                skip -= rows
+                continue
+            done, skip = skip, 0
+            step = max(1, min(largest, max_bytes * rows // max(size, 1)))
+            while done < rows:
+                position = 0
+                try:
+                    for batch in self.parquet.iter_batches(step, row_groups=groups, columns=names, use_threads=False):
+                        tick()
+                        position += batch.num_rows
+                        if position <= done:
+                            continue
+                        batch = batch.slice(max(0, batch.num_rows - (position - done)))
+                        if names is None and len(positions) < len(batch.schema):
+                            batch = batch.select(positions)
+                        check_batch(batch)
+                        done = position
+                        yield batch
+                        weight = batch.nbytes
+                        if weight > 2 * max_bytes and step > 1 and done < rows:
+                            step = largest = max(1, step * max_bytes // weight)
+                            break
+                    else:
+                        if done < rows:
+                            raise pa.ArrowInvalid(f"a row group claims {rows} rows and has {position}")
+                except (MemoryError, pa.ArrowCapacityError, pa.ArrowNotImplementedError):
+                    if step == 1:
+                        raise
+                    step = largest = max(1, step // 16)
+
+    def _fitting(self, names: list[str] | None, max_bytes: int) -> int:
+        """How many rows like the first ones fit ``max_bytes``."""
+        for number in range(self.row_groups):
+            group = self.parquet.metadata.row_group(number)
+            if group.num_rows > 0:
+                break
+        else:
+            return MAX_BATCH_ROWS
+        sample = max(1, min(SAMPLE_ROWS, max_bytes * group.num_rows // max(group.total_byte_size, 1)))
+        rows = self.parquet.iter_batches(sample, row_groups=[number], columns=names, use_threads=False)
+        first = next(iter(rows), None)
+        return max_bytes * len(first) // max(first.nbytes, 1) if first is not None and len(first) else MAX_BATCH_ROWS
+
+    def _units(self, largest: int) -> Iterator[tuple[list[int], int, int]]:
+        """Row groups, small ones that follow each other together: (numbers, rows, uncompressed bytes).
+
+        A batch over two row groups has two dictionaries, which Arrow cannot put into one nested column.
+        """
+        apart = any(_has_dictionary(field.type) for field in self.schema)
+        groups: list[int] = []
+        rows = size = 0
+        for i in range(self.row_groups):
+            group = self.parquet.metadata.row_group(i)
+            if groups and (apart or rows + group.num_rows > largest):
+                yield groups, rows, size
+                groups, rows, size = [], 0, 0
+            groups.append(i)
+            rows += max(group.num_rows, 0)
+            size += max(group.total_byte_size, 0)
+        if groups:
+            yield groups, rows, size
+
+
+def _has_dictionary(kind: pa.DataType) -> bool:
+    return pa.types.is_dictionary(kind) or any(_has_dictionary(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def describe(error: BaseException) -> str:
+    """An error's message on one line of bounded length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
+def identity_of(found: dict[str, Any]) -> dict[str, Any]:
+    """The parts of an identity that are compared."""
+    return {key: found.get(key) for key in ("size", "mtime_ns", "footer_sha256")}

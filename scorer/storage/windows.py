@@ -1,0 +1,72 @@
+"""Cutting a shard into windows: a pure function of its rows and of two budgets.
+
+Row groups, pages and the size of the batches that Parquet happens to be read in have no influence, so that a resumed
+run, or one that ran out of memory and read smaller batches, sees the same windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from .sizes import batch_bytes
+
+
+def cut(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, max_rows: int, max_bytes: int) -> Iterator[pa.Table]:
+    """Cut a stream of batches into windows.
+
+    A window is closed when the next row would make it more than ``max_rows`` rows or ``max_bytes`` bytes; a row that
+    is bigger by itself is a window of its own. Each table has one chunk a column, except where Arrow cannot join them.
+    """
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        count, start = batch.num_rows, 0
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(batch_bytes(batch))])
+        while start < count:
+            fits = int(np.searchsorted(ends, ends[start] + max_bytes - size, side="right")) - 1 - start
+            take = min(fits, max_rows - rows, count - start)
+            if take <= 0 and rows == 0:
+                take = 1
+            if take > 0:
+                held.append(batch.slice(start, take))
+                rows += take
+                size += int(ends[start + take] - ends[start])
+                start += take
+            if rows >= max_rows or (take <= 0 and rows):
+                yield join(held, schema)
+                held, rows, size = [], 0, 0
+    if rows:
+        yield join(held, schema)
+
+
+def join(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """One table of several batches, one chunk a column where possible, dictionaries cut down to what is used.
+
+    A dictionary read from Parquet is that of a whole row group: kept, it would outweigh the window, and it would
+    depend on how the file was written. So its values are put in the order of their first use. The order of an ordered
+    dictionary means something, and is kept.
+    """
+    table = pa.Table.from_batches(batches, schema)
+    try:
+        table = table.combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowCapacityError):
+        return table
+    for i, field in enumerate(schema):
+        if pa.types.is_dictionary(field.type) and not field.type.ordered and table.num_rows:
+            chunks = [_compact(chunk) for chunk in table.column(i).chunks]
+            table = table.set_column(i, field, pa.chunked_array(chunks, field.type))
+    return table
+
+
+def _compact(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    indices = array.indices
+    used = indices.unique().drop_null()
+    places = np.zeros(max(len(array.dictionary), 1), np.int64)
+    places[used.to_numpy()] = np.arange(len(used))
+    moved = places[indices.fill_null(0).to_numpy()]
+    mask = indices.is_null().to_numpy(zero_copy_only=False) if indices.null_count else None
+    again = pa.array(moved, mask=mask).cast(array.type.index_type)
+    return pa.DictionaryArray.from_arrays(again, array.dictionary.take(used))

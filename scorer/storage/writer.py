@@ -1,0 +1,146 @@
+"""Writing a shard's output: a Parquet file that appears whole, checked, or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BufferedWriter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import OutputError
+from .durable import crash_point, discard, make_folders, output_errors, publish, temporary_path
+from .receipts import file_sha256
+
+COMPRESSION_LEVEL = 1
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A committed file: SHA-256 as hex, size in bytes, rows."""
+
+    sha256: str
+    bytes: int
+    rows: int
+
+
+class ShardWriter:
+    """Writes one Parquet file. The same tables, schema and metadata give the same bytes.
+
+    Nothing is seen at ``path`` before :meth:`commit`; until then the bytes lie in a temporary file in the same folder.
+
+    Args:
+        schema: of all tables; its metadata is kept.
+        metadata: added to the footer's key/value metadata; wins over the schema's.
+
+    Raises:
+        OutputError: the file cannot be made.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None) -> None:
+        self._path = path
+        self._temporary = temporary_path(path)
+        self._metadata = {key.encode(): value.encode() for key, value in (metadata or {}).items()}
+        self._schema = schema.with_metadata({**(schema.metadata or {}), **self._metadata})
+        self._rows = 0
+        self._file: BufferedWriter | None = None
+        self._parquet: pq.ParquetWriter | None = None
+        with output_errors("write", path):
+            make_folders(path.parent)
+            discard(self._temporary)
+            try:
+                self._file = self._temporary.open("xb")
+                self._parquet = pq.ParquetWriter(
+                    self._file,
+                    self._schema,
+                    compression="zstd",
+                    compression_level=COMPRESSION_LEVEL,
+                    write_page_checksum=True,
+                    store_schema=True,
+                )
+            except (OSError, pa.ArrowException):
+                self.abandon()
+                raise
+
+    def write(self, table: pa.Table) -> None:
+        """Append a table as one row group; one without rows adds nothing.
+
+        Raises:
+            OutputError: it cannot be written, or is not of the schema; the file is abandoned then.
+        """
+        if self._parquet is None:
+            raise OutputError(f"{self._path}: the file was committed or abandoned and cannot be written to")
+        if not table.schema.equals(self._schema):
+            self.abandon()
+            raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
+        if not table.num_rows:
+            return
+        try:
+            with output_errors("write", self._path):
+                self._parquet.write_table(table, row_group_size=table.num_rows)
+        except pa.ArrowException as error:
+            self.abandon()
+            raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
+        except OutputError:
+            self.abandon()
+            raise
+        self._rows += table.num_rows
+
+    def commit(self) -> WrittenFile:
+        """Close, sync, read back and check the file, then give it its name.
+
+        Raises:
+            OutputError: any of that failed; the file is thrown away, and not synced a second time.
+        """
+        if self._parquet is None or self._file is None:
+            raise OutputError(f"{self._path}: the file was committed or abandoned and cannot be committed")
+        try:
+            with output_errors("write", self._path):
+                crash_point("output.written")
+                self._parquet.close()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+                written = self._check()
+                publish(self._temporary, self._path, "output")
+        except pa.ArrowException as error:
+            self.abandon()
+            raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
+        except OutputError:
+            self.abandon()
+            raise
+        self._parquet = self._file = None
+        return written
+
+    def abandon(self) -> None:
+        """Throw away what was written. Does nothing after a commit."""
+        parquet, self._parquet = self._parquet, None
+        file, self._file = self._file, None
+        if file is None:
+            return
+        # Closing writes a footer, which may fail as the writes before it did; nobody will read it.
+        if parquet is not None:
+            with suppress(OSError, pa.ArrowException):
+                parquet.close()
+        with suppress(OSError):
+            file.close()
+        discard(self._temporary)
+
+    def _check(self) -> WrittenFile:
+        """Read the file back: its digest, its rows, its schema, its metadata."""
+        size = self._temporary.stat().st_size
+        digest = file_sha256(self._temporary)
+        # Opened here, not by pyarrow, which takes some names for URIs and cannot open those that are not UTF-8.
+        with self._temporary.open("rb") as file, pq.ParquetFile(file) as found:
+            if found.metadata.num_rows != self._rows:
+                raise OSError(f"{found.metadata.num_rows} rows were read back, {self._rows} written")
+            if found.schema_arrow.names != self._schema.names:
+                raise OSError(f"the columns {found.schema_arrow.names} were read back")
+            kept = found.metadata.metadata or {}
+            if any(kept.get(key) != value for key, value in self._metadata.items()):
+                raise OSError("the metadata was not read back as written")
+        return WrittenFile(digest, size, self._rows)

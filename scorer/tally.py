@@ -1,0 +1,93 @@
+"""Counts of a run: of a window, summed over a shard, summed over all. The shape of ``_run.json``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .inference.engine import Work
+from .metric.checks import Checks
+from .metric.rows import Rows
+from .metric.verdict import FINE, Verdicts
+
+MOST_PREDICATES = 1000
+"""``by_predicate`` keeps this many; the rest is summed under :data:`OTHER_PREDICATES`."""
+OTHER_PREDICATES = "(other predicates)"
+
+Counts = dict[str, Any]
+
+
+def tally(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts) -> Counts:
+    """Count a window."""
+    errors = Counter(error.partition(":")[0] for error in verdicts.errors.values())
+    fine = Counter(verdicts.fine[verdicts.fine >= 0].tolist())
+    return {
+        "rows": {
+            "in": len(rows),
+            "scored": len(rows) - len(verdicts.errors),
+            "reused": 0,
+            "errors": dict(errors),
+            "notes": dict(Counter(verdicts.notes.values())),
+        },
+        "labels": {name: fine[code] for code, name in enumerate(FINE)},
+        "facts": _facts(rows, checks),
+        "checks": {"all": len(checks), "unique": len(work.pairs), "computed": sum(len(b.pairs) for b in work.batches)},
+        "tokens": {"real": work.real_tokens, "padded": work.padded_tokens},
+    }
+
+
+def add(one: Mapping[str, Any], other: Mapping[str, Any]) -> Counts:
+    """Sum two tallies, key by key and level by level."""
+    result: Counts = dict(one)
+    for key, value in other.items():
+        if isinstance(value, Mapping):
+            result[key] = add(result.get(key, {}), value)
+        else:
+            result[key] = result.get(key, 0) + value
+    return result
+
+
+def total(tallies: list[Mapping[str, Any]]) -> Counts:
+    """Sum tallies; every key of the contract is there even when there are none."""
+    result: Counts = {
+        "rows": {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}},
+        "labels": dict.fromkeys(FINE, 0),
+        "facts": {"template": 0, "backoff": 0, "by_predicate": {}},
+        "checks": {"all": 0, "unique": 0, "computed": 0},
+        "tokens": {"real": 0, "padded": 0},
+    }
+    for one in tallies:
+        result = add(result, one)
+    result["facts"]["by_predicate"] = _most(result["facts"]["by_predicate"])
+    return result
+
+
+def error_rate(counts: Counts) -> float:
+    """Share of rows that have an error instead of a label."""
+    rows = counts["rows"]
+    return float(sum(rows["errors"].values()) / rows["in"]) if rows["in"] else 0.0
+
+
+def _facts(rows: Rows, checks: Checks) -> Counts:
+    triples = rows.triples
+    counts = np.bincount(triples.ids, minlength=len(triples.distinct))
+    backoff = int(counts[checks.backoff].sum())
+    by_predicate: dict[str, Counts] = {}
+    for triple, count, missed in zip(triples.distinct, counts.tolist(), checks.backoff.tolist(), strict=True):
+        entry = by_predicate.setdefault(triple.predicate, {"template": 0, "backoff": 0})
+        entry["backoff" if missed else "template"] += count
+    return {"template": int(counts.sum()) - backoff, "backoff": backoff, "by_predicate": _most(by_predicate)}
+
+
+def _most(by_predicate: dict[str, Counts]) -> dict[str, Counts]:
+    if len(by_predicate) <= MOST_PREDICATES:
+        return by_predicate
+    ranked = sorted(by_predicate, key=lambda p: (p == OTHER_PREDICATES, -sum(by_predicate[p].values()), p))
+    kept = {predicate: by_predicate[predicate] for predicate in ranked[: MOST_PREDICATES - 1]}
+    kept[OTHER_PREDICATES] = {"template": 0, "backoff": 0}
+    for predicate in ranked[MOST_PREDICATES - 1 :]:
+        kept[OTHER_PREDICATES] = add(kept[OTHER_PREDICATES], by_predicate[predicate])
+    return kept

@@ -1,0 +1,52 @@
+"""Adding up an output folder: what is done, what was set aside, what is still to come from other parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from .storage import Receipt, Receipts
+from .survey import Shard, Survey
+
+
+@dataclass
+class Totals:
+    """The planned shards. ``receipts``: of those done; ``failed``, ``missing``: relative paths of the others."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def add_up(found: Survey, receipts: Receipts, promise: Callable[[Shard], str], trusted: Collection[str]) -> Totals:
+    """Look at every planned shard.
+
+    Args:
+        promise: what the receipt of a shard must say.
+        trusted: paths whose outputs this process wrote or hashed. The outputs of others are hashed here, but only by
+            whoever finds all receipts there: as long as one is missing, nothing is finished by this look.
+    """
+    notes = receipts.failed()
+    totals = Totals()
+    unseen: list[Shard] = []
+    for shard in found.usable:
+        relative = shard.file.relative
+        identity = json.loads(json.dumps(shard.info.identity))
+        receipt = receipts.read(relative)
+        if receipt and receipt.signature == promise(shard) and receipt.input.get("identity") == identity:
+            totals.receipts.append(receipt)
+            if relative not in trusted:
+                unseen.append(shard)
+        elif notes.get(relative, {}).get("identity") == identity:
+            totals.failed.append(relative)
+        else:
+            totals.missing.append(relative)
+    for relative in found.failed:
+        (totals.failed if relative in notes else totals.missing).append(relative)
+    if not totals.missing:
+        for shard in unseen:
+            if not receipts.agrees(shard.file.relative, shard.info.identity, promise(shard)):
+                totals.missing.append(shard.file.relative)
+        totals.receipts = [r for r in totals.receipts if r.relative not in totals.missing]
+    return totals
