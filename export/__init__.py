@@ -1,0 +1,17 @@
+"""Checkpoint → verified bundle. The only code that knows torch, transformers and optimum.
+
+``source``         hub id or folder → local files that are safe to read
+``checkpoint``     those files → sizes, labels, tokenizer, PyTorch model, or the reason for refusing
+``graph``          PyTorch → ONNX → the fused fp32 graph, counted against the config
+``variants``       fp16 and int8 from the fused graph
+``probes``         the pairs on which every variant is compared
+``parity``         each variant against PyTorch
+``random_init``    a full-size model without a checkpoint
+``bundle_writer``  all of it in order
+
+Importing this package imports none of the heavy libraries.
+"""
+
+from .bundle_writer import export_bundle
+
+__all__ = ["export_bundle"]

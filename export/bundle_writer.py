@@ -1,0 +1,252 @@
+"""Checkpoint → bundle: the whole export, in order, into a temporary folder that is renamed into place at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from scorer.errors import BundleError, OutputError, UsageError
+from scorer.inference.bundle import PRECISIONS, SCHEMA, Bundle
+
+from . import toolchain
+from .checkpoint import Checkpoint, open_checkpoint
+from .graph import OPSET, export_fp32
+from .parity import Logits, accept, checkpoint_logits, measure_variant
+from .probes import Probe, built_in_probes, merge, read_probes
+from .random_init import random_checkpoint
+from .source import sha256
+from .variants import export_fp16, export_int8
+
+_NOT_IN_NAMES = r"[|@/\\\s]+"
+"""What would break the line of a signature."""
+_FUSED = ("Attention", "QAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu")
+
+
+def _to_stderr(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)  # noqa: T201 - the default log of a library call
+
+
+def export_bundle(
+    checkpoint: str,
+    out: Path,
+    *,
+    precisions: Sequence[str] = PRECISIONS,
+    revision: str | None = None,
+    labels: Sequence[str] | None = None,
+    random_init: bool = False,
+    seed: int = 0,
+    templates: Path | None = None,
+    probes: Path | None = None,
+    name: str | None = None,
+    force: bool = False,
+    log: Callable[[str], None] = _to_stderr,
+) -> Path:
+    """Export a checkpoint as a bundle, and return the bundle's folder.
+
+    ``checkpoint``: a hub id or a local folder; with ``random_init``, the name of an architecture, whose random
+    weights come from ``seed``. ``out``: must not exist, or be empty. ``labels``: the order of the logits' columns
+    where the checkpoint does not say. ``templates``: a template file to ship. ``probes``: pairs (Parquet or TSV:
+    premise, hypothesis) to verify with beside the built-in ones. ``force``: ship a variant that keeps under 99 % of
+    the probes' labels.
+
+    Raises:
+        UsageError: an option that cannot be honoured.
+        CheckpointError: the checkpoint is refused, or does not become the graph that it should.
+        BundleError: a variant is under 99 % label agreement, without ``force``.
+        OutputError: ``out`` is in use or cannot be written.
+        MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
+    """
+    wanted = _check_options(precisions, templates, name, revision, random_init, labels)
+    out = Path(out)
+    _check_out(out)
+    toolchain.require()
+    with toolchain.quiet():
+        if random_init:
+            opened = random_checkpoint(checkpoint, seed)
+        else:
+            opened = open_checkpoint(checkpoint, revision, labels, log)
+        log(
+            f"{opened.source['checkpoint']}: {opened.architecture['layers']} layers, "
+            f"{opened.architecture['parameters'] / 1e6:.1f} million parameters, labels {', '.join(opened.labels)}, "
+            f"pairs of up to {opened.max_length} tokens"
+        )
+        chosen = built_in_probes(opened.tokenizer, opened.max_length)
+        if probes is not None:
+            chosen = merge(chosen, read_probes(Path(probes), opened.tokenizer, opened.max_length, log))
+        opened.tokenizer.prove((probe.premise, probe.hypothesis) for probe in chosen)
+        with _staging(out) as folder:
+            _fill(folder, opened, chosen, wanted, templates, name, force, log)
+            Bundle.load(folder)  # what is shipped is what the scorer accepts
+            _rename(folder, out)
+    log(f"bundle written to {out}")
+    return out
+
+
+def _fill(
+    folder: Path,
+    opened: Checkpoint,
+    probes: list[Probe],
+    precisions: list[str],
+    templates: Path | None,
+    name: str | None,
+    force: bool,
+    log: Callable[[str], None],
+) -> None:
+    layers = int(opened.architecture["layers"])
+    model = opened.load()
+    log(f"running {len(probes)} probe pairs, {sum(p.tokens for p in probes)} tokens, in PyTorch")
+    expected = checkpoint_logits(model, opened.tokenizer, probes)
+    log("exporting to ONNX and fusing")
+    fp32 = folder / "model.fp32.onnx"
+    counts = {"fp32": export_fp32(model, opened.architecture, fp32)}
+    del model
+    gc.collect()
+    variants: dict[str, Any] = {}
+    for precision in precisions:
+        path = folder / f"model.{precision}.onnx"
+        if precision != "fp32":
+            log(f"making {precision}")
+            make = export_fp16 if precision == "fp16" else export_int8
+            counts[precision] = make(fp32, path, layers)
+            gc.collect()
+        log(f"verifying {precision} against PyTorch")
+        parity = measure_variant(path, precision, opened.tokenizer, probes, expected)
+        log(_say(precision, parity))
+        refusal = accept(precision, parity)
+        if refusal is not None and not force:
+            raise BundleError(f"{refusal}; leave it out with --precision, or ship it all the same with --force")
+        if refusal is not None:
+            log(f"warning: {refusal}; shipped all the same (--force)")
+        variants[precision] = _variant(path, precision, counts[precision], parity)
+    if "fp32" not in precisions:
+        fp32.unlink()
+    _write_small_files(folder, opened, probes, expected, templates)
+    small = ["tokenizer.json", "probes.parquet", *(["templates.json"] if templates is not None else [])]
+    layout = opened.tokenizer.layout
+    manifest = {
+        "schema": SCHEMA,
+        "name": name or re.sub(_NOT_IN_NAMES, "-", opened.name) or "checkpoint",
+        "source": dict(opened.source),
+        "architecture": dict(opened.architecture),
+        "labels": list(opened.labels),
+        "pair_layout": {
+            "prefix": list(layout.prefix),
+            "separator": list(layout.separator),
+            "suffix": list(layout.suffix),
+            "pad_id": layout.pad_id,
+        },
+        "max_length": opened.max_length,
+        "files": {file: sha256(folder / file) for file in small},
+        "variants": variants,
+        "versions": toolchain.versions(),
+    }
+    # Last, because a folder without it is not a bundle.
+    (folder / "bundle.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _variant(path: Path, precision: str, counts: dict[str, int], parity: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "file": path.name,
+        "precision": precision,
+        "sha256": sha256(path),
+        "bytes": path.stat().st_size,
+        "opset": OPSET,
+        "inputs": ["input_ids", "attention_mask"],
+        "fused": {operator: counts[operator] for operator in _FUSED if operator in counts},
+        "parity": parity,
+    }
+
+
+def _write_small_files(
+    folder: Path, opened: Checkpoint, probes: list[Probe], expected: Logits, templates: Path | None
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (folder / "tokenizer.json").write_text(opened.tokenizer.text, encoding="utf-8")
+    table = pa.table(
+        {
+            "premise": pa.array([probe.premise for probe in probes], pa.string()),
+            "hypothesis": pa.array([probe.hypothesis for probe in probes], pa.string()),
+            "tokens": pa.array([probe.tokens for probe in probes], pa.int32()),
+            "logits": pa.FixedSizeListArray.from_arrays(pa.array(expected.ravel(), pa.float32()), 3),
+        }
+    )
+    pq.write_table(table, folder / "probes.parquet", compression="zstd")
+    if templates is not None:
+        shutil.copyfile(templates, folder / "templates.json")
+
+
+def _say(precision: str, parity: dict[str, Any] | None) -> str:
+    if parity is None:
+        return (
+            f"{precision}: not verified here (no CUDA that starts); the scorer verifies it on the device at first use"
+        )
+    return (
+        f"{precision}: label agreement {parity['label_agreement']:.2%} of {parity['pairs']} pairs, largest difference "
+        f"of a logit {parity['max_abs_logit']:.3g}, of a probability {parity['max_abs_probability']:.3g}, "
+        f"{parity['within_margin']:.1%} of pairs within the margin"
+    )
+
+
+def _check_options(
+    precisions: Sequence[str],
+    templates: Path | None,
+    name: str | None,
+    revision: str | None,
+    random_init: bool,
+    labels: Sequence[str] | None,
+) -> list[str]:
+    unknown = [precision for precision in precisions if precision not in PRECISIONS]
+    if unknown or not precisions:
+        raise UsageError(f"--precision is {','.join(precisions)!r}; choose from {','.join(PRECISIONS)}")
+    if random_init and (revision is not None or labels is not None):
+        raise UsageError("--random-init has no revision and labels of its own; leave out --revision and --labels")
+    if name is not None and (not name or re.search(_NOT_IN_NAMES, name)):
+        raise UsageError(f"--name is {name!r}; it stands in signatures, so it may not hold blanks or | @ / \\")
+    if templates is not None:
+        from scorer.metric.templates import Templates
+
+        Templates.load(Path(templates))
+    return [precision for precision in PRECISIONS if precision in precisions]
+
+
+def _check_out(out: Path) -> None:
+    if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
+        raise OutputError(f"{out} exists and is not an empty folder; choose a new folder for the bundle")
+
+
+@contextlib.contextmanager
+def _staging(out: Path) -> Iterator[Path]:
+    """A temporary folder beside ``out``; whatever is still in it at the end is removed."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as e:
+        raise OutputError(f"{out.parent} cannot be written ({e.strerror}); choose another folder") from e
+    try:
+        yield folder
+    except OSError as e:  # a full disk, most likely: what is read was checked before
+        raise OutputError(
+            f"writing the bundle for {out} failed ({e.strerror or e}); free space or choose another folder"
+        ) from e
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rename(folder: Path, out: Path) -> None:
+    try:
+        folder.chmod(0o755)  # temporary folders are private; a bundle is to be read
+        if out.exists():
+            out.rmdir()
+        folder.rename(out)
+    except OSError as e:
+        raise OutputError(f"the bundle cannot be moved to {out} ({e.strerror}); choose another folder") from e

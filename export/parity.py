@@ -1,0 +1,173 @@
+"""Each variant against the checkpoint in PyTorch, on the probe pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, Context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scorer.errors import BundleError, CheckpointError
+
+from .probes import Probe
+from .tokenization import PairTokenizer
+
+MINIMUM_AGREEMENT = 0.99
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+_TOKENS = 512
+"""Tokens of a batch, padding included."""
+_INFINITY = 1e30
+"""Stands for a difference that is not a number; JSON knows no infinity."""
+
+Logits = npt.NDArray[np.float32]
+
+
+def checkpoint_logits(model: Any, tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Logits:
+    """Logits of the checkpoint in PyTorch, fp32, eager attention. float32, *Shape:* (probes, 3), the model's columns.
+
+    Raises:
+        CheckpointError: one of them is not finite.
+    """
+    import torch
+
+    logits = np.zeros((len(probes), 3), np.float32)
+    with torch.inference_mode():
+        for rows, ids, mask in batches(tokenizer, probes):
+            out = model(input_ids=torch.from_numpy(ids), attention_mask=torch.from_numpy(mask))
+            logits[rows] = out.logits.numpy()
+    if not np.isfinite(logits).all():
+        raise CheckpointError("the checkpoint gives logits that are NaN or infinite in PyTorch fp32; it is damaged")
+    return logits
+
+
+def measure_variant(
+    path: Path, precision: str, tokenizer: PairTokenizer, probes: Sequence[Probe], expected: Logits
+) -> dict[str, Any] | None:
+    """The ``parity`` of a variant for bundle.json, or ``None`` where nothing can be said here.
+
+    fp32 is measured in batches, with padding; int8 one pair a call at its exact length (``single``), because its
+    activation scales are those of a whole call, and neighbours would move them. fp16 is measured on CUDA where that
+    really starts: a CPU has other half-precision kernels, or none and computes in fp32, so its figures would say
+    nothing.
+
+    Raises:
+        BundleError: the variant does not load or run.
+    """
+    session = _session(path, CUDA if precision == "fp16" else CPU)
+    if session is None:
+        return None
+    single = precision == "int8"
+    found = _run(session, path, tokenizer, probes, single)
+    return {"provider": CUDA if precision == "fp16" else CPU, "single": single} | compare(expected, found)
+
+
+def compare(expected: Logits, found: Logits) -> dict[str, Any]:
+    """Figures of ``found`` against ``expected``, both float32, *Shape:* (probes, 3).
+
+    ``bound`` is the largest |Δlogit|: two logits can move against each other by twice that, so a label is safe where
+    the top two are further apart; ``within_margin`` is the share of probes where they are not. Figures are rounded
+    up to three digits. A difference that is not a number counts as 1e30.
+    """
+    difference = np.nan_to_num(np.abs(found.astype(np.float64) - expected), nan=_INFINITY, posinf=_INFINITY)
+    moved = np.nan_to_num(np.abs(_softmax(found) - _softmax(expected)), nan=1.0)
+    agreement = (found.argmax(axis=1) == expected.argmax(axis=1)) & np.isfinite(found).all(axis=1)
+    bound = _up(float(difference.max(initial=0.0)))
+    top = np.sort(expected.astype(np.float64), axis=1)
+    close = top[:, 2] - top[:, 1] <= 2 * bound
+    return {
+        "pairs": len(expected),
+        # Down, so that 99 % on paper is 99 % in truth.
+        "label_agreement": math.floor(float(agreement.mean()) * 1e6) / 1e6,
+        "max_abs_logit": bound,
+        "max_abs_probability": _up(float(moved.max(initial=0.0))),
+        "bound": bound,
+        "within_margin": round(float(close.mean()), 6),
+    }
+
+
+def accept(precision: str, parity: Mapping[str, Any] | None) -> str | None:
+    """``None`` for a variant that may be shipped, else why not, in one line."""
+    if parity is None or parity["label_agreement"] >= MINIMUM_AGREEMENT:
+        return None
+    return (
+        f"the {precision} variant gives the checkpoint's label on only {parity['label_agreement']:.2%} of "
+        f"{parity['pairs']} probe pairs (at least {MINIMUM_AGREEMENT:.0%} is asked for; largest difference of a logit "
+        f"{parity['max_abs_logit']:.3g}, of a probability {parity['max_abs_probability']:.3g})"
+    )
+
+
+def batches(
+    tokenizer: PairTokenizer, probes: Sequence[Probe], single: bool = False
+) -> Iterator[tuple[slice, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Rows of ``probes`` (sorted by length) with ids and mask, int64, *Shape:* (batch, sequence), right padded."""
+    start = 0
+    while start < len(probes):
+        end = start + 1
+        while not single and end < len(probes) and (end + 1 - start) * probes[end].tokens <= _TOKENS:
+            end += 1
+        lists = [tokenizer.encode(p.premise, p.hypothesis) for p in probes[start:end]]
+        ids = np.full((end - start, max(map(len, lists))), tokenizer.layout.pad_id, np.int64)
+        mask = np.zeros_like(ids)
+        for row, one in enumerate(lists):
+            ids[row, : len(one)], mask[row, : len(one)] = one, 1
+        yield slice(start, end), ids, mask
+        start = end
+
+
+def _run(session: Any, path: Path, tokenizer: PairTokenizer, probes: Sequence[Probe], single: bool) -> Logits:
+    logits = np.zeros((len(probes), 3), np.float32)
+    for rows, ids, mask in batches(tokenizer, probes, single):
+        try:
+            (out,) = session.run(["logits"], {"input_ids": ids, "attention_mask": mask})
+        except Exception as e:  # the runtime's exceptions share no base class but Exception
+            raise BundleError(f"{path.name} does not run: {_reason(e)}; export with another --precision") from e
+        if out.shape != logits[rows].shape or out.dtype != np.float32:
+            raise BundleError(
+                f"{path.name} gives logits {out.shape} {out.dtype}, expected {logits[rows].shape} float32"
+            )
+        logits[rows] = out
+    return logits
+
+
+def _session(path: Path, provider: str) -> Any:
+    """A session that really runs on ``provider``; ``None`` if that is CUDA and does not start here."""
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.use_deterministic_compute = True
+    if provider == CUDA:
+        if provider not in ort.get_available_providers():
+            return None
+        if hasattr(ort, "preload_dlls"):
+            ort.preload_dlls()
+    providers = [provider] if provider == CPU else [(provider, {"use_tf32": "0"}), CPU]
+    try:
+        session = ort.InferenceSession(str(path), options, providers=providers)
+    except Exception as e:
+        if provider == CUDA:
+            return None
+        raise BundleError(f"{path.name} does not load: {_reason(e)}; export with another --precision") from e
+    return session if session.get_providers()[0] == provider else None
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _softmax(logits: Logits) -> npt.NDArray[np.float64]:
+    wide = logits.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(wide - wide.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float64)
+
+
+def _up(value: float) -> float:
+    """``value`` rounded up to three significant digits."""
+    if value in (0.0, _INFINITY):
+        return value
+    return float(Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(value))

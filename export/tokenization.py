@@ -1,0 +1,170 @@
+"""The checkpoint's tokenizer as one tokenizer.json, and how it writes a pair, derived from it and proved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from scorer.errors import CheckpointError
+from scorer.inference.bundle import PairLayout
+
+from .source import Source, read_json
+
+_EXAMPLES = (
+    "Blue Spice is a pub.", "blue", "A", "", " ", "  two  blanks ", "line\nbreak\ttab", "naïve café 東京 🍜 £20–25",
+    "The birth Place of Alan Bean is Wheeler, Texas.", "don't", "1,234.5", "O'Neill's (London)", "_under_score_",
+)  # fmt: skip
+"""Texts on which the layout is proved: blanks at either end, none at all, bytes outside ASCII."""
+
+
+class PairTokenizer:
+    """A byte-level BPE with the layout of its pairs.
+
+    ``text``: the content of tokenizer.json, with truncation and padding off.
+
+    Raises:
+        CheckpointError: not a tokenizer, or its pairs are not prefix + premise + separator + hypothesis + suffix.
+    """
+
+    def __init__(self, text: str, pad_token: str, where: str) -> None:
+        from tokenizers import Tokenizer
+
+        try:
+            content = json.loads(text)
+            content["truncation"] = content["padding"] = None
+            self.text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+            self._tokenizer = Tokenizer.from_str(self.text)
+        except Exception as e:  # the library raises plain Exception for every kind of damage
+            raise CheckpointError(f"{where} is not a tokenizer ({e}); download the checkpoint again") from e
+        self._where = where
+        if content["model"].get("type") != "BPE":
+            raise CheckpointError(
+                f"{where} is a {content['model'].get('type')} tokenizer; export supports byte-level BPE, as RoBERTa has"
+            )
+        self.special = tuple(str(token["content"]) for token in content.get("added_tokens", []))
+        """Special tokens as they are spelt."""
+        # Text is data: a literal </s> in it is characters, as at score time.
+        self._tokenizer.encode_special_tokens = True
+        pad_id = self._tokenizer.token_to_id(pad_token)
+        if pad_id is None:
+            raise CheckpointError(f"{where} has no padding token {pad_token!r}; add it, and save the tokenizer again")
+        self.layout = self._derive(pad_id)
+        self.prove((a, b) for a in _EXAMPLES for b in _EXAMPLES)
+
+    def length(self, premise: str, hypothesis: str) -> int:
+        """Tokens of a pair, special tokens included."""
+        overhead = len(self.layout.prefix) + len(self.layout.separator) + len(self.layout.suffix)
+        return overhead + sum(len(self._ids(text)) for text in (premise, hypothesis))
+
+    def encode(self, premise: str, hypothesis: str) -> list[int]:
+        """Ids of a pair, by the tokenizer's own pair encoding."""
+        return list(self._tokenizer.encode(premise, hypothesis).ids)
+
+    def prove(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Check that joining the two texts' ids in the layout is the tokenizer's own pair encoding.
+
+        Raises:
+            CheckpointError: for one of the pairs it is not.
+        """
+        layout = self.layout
+        for premise, hypothesis in pairs:
+            joined = [*layout.prefix, *self._ids(premise), *layout.separator, *self._ids(hypothesis), *layout.suffix]
+            own = self.encode(premise, hypothesis)
+            if joined != own:
+                raise CheckpointError(
+                    f"{self._where}: the pair ({premise!r}, {hypothesis!r}) is {own}, but joined from its texts "
+                    f"{joined}; a tokenizer whose pairs cannot be joined from parts is not supported"
+                )
+
+    def check_ids(self, vocab_size: int, pad_token_id: int) -> None:
+        """Check that every id has an embedding, and that the model pads with the tokenizer's padding.
+
+        Raises:
+            CheckpointError: tokenizer and config.json disagree.
+        """
+        largest = max(self._tokenizer.get_vocab(with_added_tokens=True).values())
+        if largest >= vocab_size:
+            raise CheckpointError(
+                f"{self._where} has the id {largest}, but config.json says vocab_size {vocab_size}; "
+                "the tokenizer belongs to another checkpoint"
+            )
+        if self.layout.pad_id != pad_token_id:
+            raise CheckpointError(
+                f"{self._where} pads with id {self.layout.pad_id}, but config.json says pad_token_id {pad_token_id}; "
+                "the tokenizer belongs to another checkpoint"
+            )
+
+    def _ids(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _derive(self, pad_id: int) -> PairLayout:
+        """Read the special ids off one encoded pair; :meth:`prove` then checks them on many."""
+        encoding = self._tokenizer.encode("first", "second")
+        parts: list[list[int]] = [[]]
+        last: int | None = None
+        for token, sequence in zip(encoding.ids, encoding.sequence_ids, strict=True):
+            if sequence is None:
+                parts[-1].append(token)
+            elif sequence != last:
+                parts.append([])
+                last = sequence
+        if len(parts) != 3:
+            raise CheckpointError(f"{self._where}: the pair ('first', 'second') is {encoding.tokens}, not two parts")
+        prefix, separator, suffix = map(tuple, parts)
+        if not prefix or not separator:
+            raise CheckpointError(
+                f"{self._where}: the pair ('first', 'second') is {encoding.tokens}, without special tokens before or "
+                "between the texts, which a classifier of pairs needs; take the tokenizer of this very checkpoint"
+            )
+        return PairLayout(prefix, separator, suffix, pad_id)
+
+
+def read_tokenizer(source: Source) -> tuple[PairTokenizer, object]:
+    """The tokenizer of a checkpoint, and its ``model_max_length`` as it stands (or ``None``).
+
+    ``tokenizer.json`` is stored as it is; ``vocab.json`` with ``merges.txt`` is converted by transformers. Either way
+    the result is compared with the tokenizer that transformers itself makes of the folder, which also heeds
+    ``tokenizer_config.json``.
+
+    Raises:
+        CheckpointError: no fast tokenizer, a damaged one, or one whose files disagree.
+    """
+    names = {path.name for path in source.tokenizer}
+    where = str(source.folder / ("tokenizer.json" if "tokenizer.json" in names else "vocab.json"))
+    if "tokenizer.json" not in names and not {"vocab.json", "merges.txt"} <= names:
+        raise CheckpointError(
+            f"{source.folder} has no tokenizer.json (nor vocab.json with merges.txt); save the tokenizer beside the "
+            "weights: AutoTokenizer.from_pretrained(...).save_pretrained(FOLDER)"
+        )
+    reference = _by_transformers(source, where)
+    backend = reference.backend_tokenizer
+    if "tokenizer.json" in names:
+        try:
+            text = (source.folder / "tokenizer.json").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as e:
+            raise CheckpointError(f"{where} cannot be read ({e}); download the checkpoint again") from e
+    else:
+        text = backend.to_str()
+    tokenizer = PairTokenizer(text, str(reference.pad_token), where)
+    backend.no_truncation()
+    backend.no_padding()
+    for example in _EXAMPLES:
+        mine, theirs = tokenizer.encode(example, "A"), list(backend.encode(example, "A").ids)
+        if mine != theirs:
+            raise CheckpointError(
+                f"{where} encodes ({example!r}, 'A') as {mine}, but with tokenizer_config.json it is {theirs}; make "
+                "the files agree: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
+            )
+    config = read_json(source.folder / "tokenizer_config.json") if "tokenizer_config.json" in names else {}
+    return tokenizer, config.get("model_max_length")
+
+
+def _by_transformers(source: Source, where: str) -> Any:
+    from transformers import RobertaTokenizerFast
+
+    try:
+        return RobertaTokenizerFast.from_pretrained(str(source.folder), local_files_only=True)
+    except Exception as e:  # of every kind: JSON errors, KeyErrors, plain Exceptions of the Rust library
+        reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
+        raise CheckpointError(f"{where} does not load as a RoBERTa tokenizer ({reason}); download it again") from e

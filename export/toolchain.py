@@ -1,0 +1,81 @@
+"""The libraries that only export needs: whether they are there, which they are, and keeping them quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib import metadata, util
+
+from scorer.errors import MissingDependencyError
+
+_MODULES = {
+    "torch": "export",
+    "transformers": "export",
+    "optimum.exporters.onnx": "export",
+    "onnx": "export",
+    "safetensors": "export",
+    "onnxruntime": "runtime",
+}
+_PACKAGES = ("torch", "transformers", "optimum", "optimum-onnx", "onnx", "tokenizers", "safetensors")
+
+
+def require() -> None:
+    """Check that every library of the exporter is installed, without importing the heavy ones.
+
+    Raises:
+        MissingDependencyError: names what is missing and the extras that bring it.
+    """
+    missing = [module for module in _MODULES if not _installed(module)]
+    if missing:
+        extras = "'d2t-scorer[export,cpu]' (on a machine with an NVIDIA GPU 'd2t-scorer[export,gpu]')"
+        if all(_MODULES[m] == "export" for m in missing):
+            extras = "'d2t-scorer[export]'"
+        raise MissingDependencyError(
+            f"export needs {', '.join(missing)}, which this Python ({sys.prefix}) does not have: pip install {extras}"
+        )
+
+
+def versions() -> dict[str, str]:
+    """Version of every package that a bundle's bytes depend on; packages that are not installed are left out."""
+    found = {}
+    for name in ("d2t-scorer", *_PACKAGES, "onnxruntime", "onnxruntime-gpu"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the libraries' warnings, log lines and progress bars off stderr; all settings are put back after it.
+
+    What matters of them is checked by this package and said in one line, so that stderr holds only our own progress.
+    """
+    previous = logging.root.manager.disable
+    # Read by the libraries when they are first imported, which happens inside this block.
+    defaults = {
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    added = [name for name in defaults if name not in os.environ]
+    os.environ.update({name: defaults[name] for name in added})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.ERROR)
+        try:
+            yield
+        finally:
+            logging.disable(previous)
+            for name in added:
+                os.environ.pop(name, None)
+
+
+def _installed(module: str) -> bool:
+    try:
+        return util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a parent package is missing
+        return False

@@ -1,0 +1,121 @@
+"""The fp16 and int8 variants of a fused fp32 graph. Each starts from a fresh load of the fp32 file.
+
+(A model in memory must not be used again after it was saved or converted: both may empty or rewrite its tensors.)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scorer.errors import CheckpointError
+
+from .graph import expect, fused_counts, save
+
+_HEAD = ("Gemm", "Tanh", "Gemm")
+
+
+def export_fp16(fp32: Path, out: Path, layers: int) -> dict[str, int]:
+    """Write the half-precision variant, and return its operator counts.
+
+    Everything is fp16 but the classification head, whose logits stay float32. The head is a thousandth
+    of the work; in fp16 its output alone would be rounded by up to 0.004 for logits near 8.
+
+    Raises:
+        CheckpointError: the graph has a float constant or cast in a place this does not know, or a weight that fp16
+            cannot hold.
+    """
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    model = onnx.load(str(fp32))
+    graph = model.graph
+    head = _head(graph)
+    first = head[0].input[0]
+    keep = {name for node in head for name in node.input}
+    for node in graph.node:
+        if node in head:
+            continue
+        for attribute in node.attribute:
+            to_float = node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT
+            if to_float or (attribute.HasField("t") and attribute.t.data_type == TensorProto.FLOAT):
+                raise CheckpointError(
+                    f"node {node.name} ({node.op_type}) makes fp32 values; fp16 export does not know it"
+                )
+    used_in_body = {name for node in graph.node if node not in head for name in node.input}
+    for tensor in list(graph.initializer):
+        if tensor.data_type != TensorProto.FLOAT:
+            continue
+        values = numpy_helper.to_array(tensor)
+        if tensor.name in keep:
+            if tensor.name not in used_in_body:
+                continue
+            # Equal tensors are stored once; the head gets a copy of its own.
+            graph.initializer.append(numpy_helper.from_array(values, f"{tensor.name}_fp32"))
+            for node in head:
+                for i, name in enumerate(node.input):
+                    if name == tensor.name:
+                        node.input[i] = f"{tensor.name}_fp32"
+        if np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
+            raise CheckpointError(
+                f"weight {tensor.name} exceeds what fp16 holds; export without fp16 (--precision fp32,int8)"
+            )
+        tensor.CopyFrom(numpy_helper.from_array(values.astype(np.float16), tensor.name))
+    position = next(i for i, node in enumerate(graph.node) if node == head[0])
+    graph.node.insert(position, helper.make_node("Cast", [first], [f"{first}_fp32"], "head_cast", to=TensorProto.FLOAT))
+    graph.node[position + 1].input[0] = f"{first}_fp32"
+    expect(model, fused_counts(layers))
+    return save(model, out)
+
+
+def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
+    """Write the variant with int8 weights, one scale a column, and return its operator counts.
+
+    Activations are quantised as they come. Only the encoder's matrix products are in int8. Embeddings stay fp32: they
+    are looked up, not multiplied, so that int8 would save disk alone and cost accuracy; so does the small head.
+
+    Raises:
+        CheckpointError: a matrix product was left in fp32, or quantisation failed.
+    """
+    import onnx
+    from onnx import TensorProto
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    # The tool turns a Gemm into a MatMul of this name, and would quantise it too; the head stays as in fp16.
+    head = [f"{node.name}_MatMul" for node in _head(onnx.load(str(fp32)).graph)]
+    try:
+        quantize_dynamic(
+            str(fp32),
+            str(out),
+            op_types_to_quantize=["MatMul", "Attention"],
+            per_channel=True,
+            reduce_range=False,
+            weight_type=QuantType.QInt8,
+            nodes_to_exclude=head,
+            # The fused operators have no shape inference, so the type of their outputs must be told.
+            extra_options={"DefaultTensorType": TensorProto.FLOAT},
+        )
+    except Exception as e:  # the tool raises plain ValueError and worse
+        reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
+        raise CheckpointError(f"int8 quantisation failed ({reason}); export without it (--precision fp32,fp16)") from e
+    model = onnx.load(str(out))
+    counts = fused_counts(layers)
+    counts["QAttention"] = counts.pop("Attention")
+    # The products after each attention, and the two of the feed-forward block.
+    expect(model, counts | {"MatMulInteger": 3 * layers}, never=("Attention",))
+    return save(model, out)
+
+
+def _head(graph: Any) -> list[Any]:
+    """The nodes of the classification head, which are the last three: dense, tanh, projection to three logits."""
+    made_by = {output: node for node in graph.node for output in node.output}
+    nodes: list[Any] = []
+    name = "logits"
+    for operator in reversed(_HEAD):
+        node = made_by.get(name)
+        if node is None or node.op_type != operator:
+            raise CheckpointError(f"the head of the graph is not {' → '.join(_HEAD)}; fp16 export does not know it")
+        nodes.insert(0, node)
+        name = node.input[0]
+    return nodes
