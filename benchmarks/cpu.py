@@ -1,0 +1,186 @@
+"""This project beside what a user would pick instead, on this machine's processor, in one run.
+
+    python -m benchmarks.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
+
+Distinct pairs with a full-size model of random weights; whole rows, Parquet to Parquet, with the embedded model; and
+the program against its own bare session. Prints a Markdown table; writes a JSON with every round and an SVG below
+``benchmarks/results``. What reads these figures, and how, is in docs/bench.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scorer.inference.bundle import EMBEDDED, Bundle
+
+from . import machine, picture, results, settings
+from .prepare import prepare
+from .rounds import Group, run_rounds
+from .sample import Sample, write_sample
+from .settings import Setting
+
+ROOT = Path(__file__).resolve().parents[1]
+GROUPS = ("pairs", "rows", "overhead")
+EMBEDDED_CHECKPOINT = ROOT / "export" / "embedded" / "checkpoint"
+
+
+def say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+class Bench:
+    """What all groups of a run share."""
+
+    def __init__(self, folder: Path, rounds: int, threads: int, only: Sequence[str], deadline: float) -> None:
+        self.folder, self.rounds, self.threads, self.only, self.deadline = folder, rounds, threads, only, deadline
+        self.groups: list[Group] = []
+
+    def measure(
+        self,
+        name: str,
+        title: str,
+        unit: str,
+        reference: str,
+        asked: Sequence[Setting],
+        sample: Sample,
+        paths: Mapping[str, str],
+        failed: Mapping[str, str] | None = None,
+        rounds: int | None = None,
+        floor_mb: int = 3000,
+    ) -> None:
+        """Run a group's rounds. ``paths``: of checkpoint, bundle and other prepared parts."""
+        say(f"\n{title}")
+        chosen = [s for s in asked if not self.only or s.name in self.only or s.name == reference]
+        spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": self.threads}
+        measured = run_rounds(
+            chosen,
+            lambda s: {**spec, "runner": s.runner, "options": s.options},
+            rounds or self.rounds,
+            logs=self.folder / "logs" / name,
+            environment_of=lambda s: self.environment(),
+            memory_floor_mb=floor_mb,
+            failed=failed,
+            deadline=self.deadline,
+            say=say,
+        )
+        items = sample.rows if unit == "rows" else sample.pairs
+        counted = {key: value for key, value in vars(sample).items() if not key.endswith("_file")}
+        self.groups.append(Group(name, title, unit, items, reference, counted, measured))
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a setting: no network, no chatter, our threads, our own cache of device facts."""
+        return os.environ | {
+            "OMP_NUM_THREADS": str(self.threads),
+            "TOKENIZERS_PARALLELISM": "false",
+            "HF_HUB_OFFLINE": "1",
+            "TRANSFORMERS_VERBOSITY": "error",
+            "XDG_CACHE_HOME": str(self.folder.resolve() / "cache"),
+        }
+
+
+def full_size(bench: Bench, preset: str, pairs: int) -> None:
+    """Distinct pairs with a full-size model: everybody."""
+    base = bench.folder / preset
+    base.mkdir(parents=True, exist_ok=True)
+    environment = bench.environment()
+    failed = prepare(
+        base, preset, ("checkpoint", "bundle", "onnx", "openvino"), ("fp32", "int8"), environment=environment, log=say
+    )
+    paths = {part: str(base / part) for part in ("checkpoint", "bundle", "onnx", "openvino")}
+    sample = write_sample(base / f"sample-{pairs}", Bundle.load(base / "bundle"), pairs=pairs, systems=1, seed=5)
+    size = (base / "checkpoint" / "model.safetensors").stat().st_size >> 20
+    bench.measure(
+        "pairs",
+        f"{preset}, random weights: {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each",
+        "pairs",
+        settings.REFERENCE,
+        settings.cpu_pairs(),
+        sample,
+        paths,
+        failed,
+        floor_mb=1500 + 4 * size,
+    )
+
+
+def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int, many: int) -> None:
+    """Whole rows with the embedded model; in a smoke run its pairs too."""
+    base = bench.folder / "embedded"
+    bundle = Bundle.load("embedded")
+    paths = {"checkpoint": str(EMBEDDED_CHECKPOINT), "bundle": str(EMBEDDED)}
+    if bundle.templates_file is not None:
+        paths["templates"] = str(bundle.templates_file)
+    if smoke and "pairs" in groups:
+        sample = write_sample(base / "pairs", bundle, pairs=512, systems=1, seed=5)
+        title = f"embedded model: {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each"
+        asked = settings.cpu_pairs(everyone=False)
+        bench.measure("pairs", title, "pairs", settings.REFERENCE, asked, sample, paths)
+    if "rows" in groups:
+        sample = write_sample(base / "rows", bundle, rows=rows, systems=20, seed=6)
+        title = f"embedded model: {sample.rows} whole rows, {sample.checks} checks, {sample.pairs} of them distinct"
+        bench.measure("rows", title, "rows", "script", settings.cpu_rows(), sample, paths)
+    if "overhead" in groups:
+        sample = write_sample(base / "many", bundle, rows=many, systems=20, seed=7)
+        title = f"embedded model: the program against its bare session, {sample.rows:,} rows, {sample.pairs:,} pairs"
+        bench.measure("overhead", title, "pairs", "bare-fp32", settings.cpu_overhead(), sample, paths)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path(".bench"), help="what is made once and kept")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results", help="where figures go")
+    parser.add_argument("--name", help="name of the result files; by default cpu, or smoke")
+    parser.add_argument("--smoke", action="store_true", help="the embedded model alone, and fewer peers")
+    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="what to measure")
+    parser.add_argument("--preset", default="roberta-large", help="size of the random-weight model")
+    parser.add_argument("--pairs", type=int, default=96, help="distinct pairs for it, at least")
+    parser.add_argument("--rows", type=int, help="whole rows for the embedded model")
+    parser.add_argument("--many", type=int, help="rows for the program against its bare session")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=machine.cores())
+    parser.add_argument("--minutes", type=float, default=22.0, help="begin no further round after this long")
+    parser.add_argument("--only", nargs="+", default=[], help="settings by name; the reference always runs")
+    args = parser.parse_args(arguments)
+    started, began = machine.now(), time.monotonic()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    bench = Bench(args.folder, args.rounds, args.threads, args.only, began + 60 * args.minutes)
+    if "pairs" in args.groups and not args.smoke:
+        full_size(bench, args.preset, args.pairs)
+    rows = args.rows or (200 if args.smoke else 500)
+    embedded(bench, args.groups, smoke=args.smoke, rows=rows, many=args.many or 5000)
+    report(bench, args, started, time.monotonic() - began)
+
+
+def report(bench: Bench, args: argparse.Namespace, started: str, seconds: float) -> None:
+    """Tables to stdout; JSON and SVG beside them."""
+    here = machine.describe()
+    groups = [results.summarise(group) for group in bench.groups]
+    name = args.name or ("smoke" if args.smoke else "cpu")
+    versions = results.all_versions([one for group in bench.groups for one in group.measured])
+    content: dict[str, Any] = {
+        "kind": "cpu",
+        "started": started,
+        "seconds": round(seconds),
+        "machine": here | {"threads": bench.threads},
+        "versions": versions,
+        "rounds_asked": bench.rounds,
+        "groups": groups,
+    }
+    results.write_json(args.results / f"{name}.json", content)
+    caption = f"{machine.in_words(here)}; {started[:10]}; {results.rounds_done(groups)}"
+    (args.results / f"{name}.svg").write_text(picture.draw(groups, caption))
+    for group in groups:
+        print(results.table(group) + "\n")
+    print(f"Machine: {machine.in_words(here)}.")
+    print(f"{results.rounds_done(groups)}, interleaved, on {started[:10]}, {seconds / 60:.0f} minutes.")
+    print("Versions: " + ", ".join(f"{package} {version}" for package, version in versions.items()) + ".")
+    print(f"Every round: {args.results / f'{name}.json'}; picture: {args.results / f'{name}.svg'}")
+
+
+if __name__ == "__main__":
+    main()

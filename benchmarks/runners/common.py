@@ -1,0 +1,67 @@
+"""What runners share: the sample, batches by length, and the choice of a batch size."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Probabilities = npt.NDArray[np.float32]
+
+
+def load_pairs(spec: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
+    """The sample's pairs and their lengths in tokens."""
+    content = json.loads(Path(spec["pairs"]).read_text())
+    return [(premise, hypothesis) for premise, hypothesis in content["pairs"]], content["tokens"]
+
+
+def spread(lengths: Sequence[int], count: int) -> list[int]:
+    """Positions of ``count`` pairs spread evenly over the lengths: a small sample like the whole."""
+    order = np.argsort(lengths, kind="stable")
+    return [int(order[i]) for i in np.unique(np.linspace(0, len(order) - 1, count).astype(int))]
+
+
+def by_length(lengths: Sequence[int], batch: int) -> Iterator[list[int]]:
+    """Positions in batches of similar length, longest first."""
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    for start in range(0, len(order), batch):
+        yield [int(i) for i in order[start : start + batch]]
+
+
+def choose(
+    candidates: Sequence[Any], attempt: Callable[[Any, list[int]], Any], lengths: Sequence[int], count: int = 16
+) -> Any:
+    """The fastest candidate on a small sample, each tried after a warm-up of its own; a single one is only warmed up.
+
+    ``attempt``: called with a candidate and positions of pairs.
+    """
+    few = spread(lengths, count)
+    timed = []
+    for candidate in candidates:
+        attempt(candidate, few[:: max(1, len(few) // 4)])
+        if len(candidates) == 1:
+            return candidate
+        began = time.perf_counter()
+        attempt(candidate, few)
+        timed.append(time.perf_counter() - began)
+    return candidates[int(np.argmin(timed))]
+
+
+def synchronise(device: str) -> None:
+    """Wait for a CUDA device, so that a measured time is that of the work and not of asking for it."""
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def softmax(logits: Any) -> Probabilities:
+    """Probabilities of logits, both (pairs, 3)."""
+    values = np.asarray(logits, np.float64)
+    weights = np.exp(values - values.max(axis=1, keepdims=True))
+    return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)

@@ -1,0 +1,111 @@
+"""The benchmark's sample: rows, and the distinct pairs that their checks ask.
+
+Rows come from :mod:`benchmarks.make_rows`. The pairs are exactly what ``scorer run`` computes for these rows, so that
+its rate can be held against that of anybody who is handed the pairs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import make_rows
+from scorer.inference.bundle import Bundle
+from scorer.inference.texts import TextTokenizer
+from scorer.metric.checks import Checks, Options, build_checks
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.templates import Templates
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Where a sample lies and what is in it. ``checks``: asked pairs; ``pairs``: distinct ones."""
+
+    rows_file: str
+    pairs_file: str
+    rows: int
+    checks: int
+    pairs: int
+    tokens: int
+    shortest: int
+    longest: int
+
+
+def write_sample(
+    folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0, systems: int, seed: int, mixed: bool = False
+) -> Sample:
+    """Write ``rows.parquet`` and ``pairs.json`` into ``folder``.
+
+    ``rows``: how many, or 0 for as many as give at least ``pairs`` distinct pairs. ``systems``: how many texts answer
+    the same input; with 1 the texts are all different. ``mixed``: lengths up to the longest, as in WebNLG. Facts are
+    worded by the bundle's templates, else by backoff.
+    """
+    make_rows.write(folder, rows or pairs, 1, seed, systems)  # every row gives more than one pair
+    table = pq.read_table(folder / "part-0000.parquet")
+    (folder / "part-0000.parquet").unlink()
+    if mixed:
+        table = _merged(table, bundle, seed)
+    templates = Templates.load(bundle.templates_file) if bundle.templates_file else Templates()
+    columns = find_columns(table.schema, ColumnNames())
+    checks = build_checks(columns.rows(table), templates, Options())
+    first = _first_of_each(checks)
+    count = rows or _enough(checks.row[first], pairs)
+    first = first[checks.row[first] < count]
+    (folder / "rows").mkdir(parents=True, exist_ok=True)
+    rows_file = folder / "rows" / "rows.parquet"
+    pq.write_table(table.slice(0, count), rows_file, compression="zstd")
+    chosen = [(checks.texts[checks.premise[i]], checks.texts[checks.hypothesis[i]]) for i in first.tolist()]
+    tokenizer = TextTokenizer(bundle)
+    texts = tokenizer.encode(checks.texts).lengths
+    lengths = texts[checks.premise[first]] + texts[checks.hypothesis[first]] + bundle.layout.overhead
+    pairs_file = folder / "pairs.json"
+    pairs_file.write_text(json.dumps({"pairs": chosen, "tokens": lengths.tolist()}))
+    sample = Sample(
+        rows_file=str(rows_file),
+        pairs_file=str(pairs_file),
+        rows=count,
+        checks=int((checks.row < count).sum()),
+        pairs=len(chosen),
+        tokens=int(lengths.sum()),
+        shortest=int(lengths.min()),
+        longest=int(lengths.max()),
+    )
+    (folder / "sample.json").write_text(json.dumps(asdict(sample)))
+    return sample
+
+
+def read_pairs(path: str | Path) -> list[tuple[str, str]]:
+    """The pairs of a sample, in the order of their rows."""
+    return [(premise, hypothesis) for premise, hypothesis in json.loads(Path(path).read_text())["pairs"]]
+
+
+def _merged(table: pa.Table, bundle: Bundle, seed: int) -> pa.Table:
+    """Rows joined one to five at a time, facts and texts alike, those that grow too long for the model left out."""
+    rng = np.random.default_rng(seed)
+    tokenizer = TextTokenizer(bundle)
+    triples, texts = table["triples"].to_pylist(), table["text"].to_pylist()
+    made, start = [], 0
+    while start < len(texts):
+        end = start + int(rng.choice([1, 2, 3, 4, 5], p=[0.5, 0.25, 0.12, 0.08, 0.05]))
+        facts, text = [t for one in triples[start:end] for t in one], " ".join(texts[start:end])
+        premise = " ".join(f"The {t['predicate']} of {t['subject']} is {t['object']}." for t in facts)
+        if len(tokenizer.join(premise, text)) <= bundle.max_length:
+            made.append({"triples": facts, "text": text})
+        start = end
+    return pa.Table.from_pylist(made, pa.schema([table.schema.field("triples"), table.schema.field("text")]))
+
+
+def _first_of_each(checks: Checks) -> np.ndarray:
+    """Positions of the first check of every distinct pair, int64, *Shape:* (distinct,), ascending."""
+    keys = checks.premise.astype(np.int64) << 32 | checks.hypothesis.astype(np.int64)
+    return np.sort(np.unique(keys, return_index=True)[1])
+
+
+def _enough(rows: np.ndarray, pairs: int) -> int:
+    """Rows whose checks together give at least ``pairs`` distinct pairs. ``rows``: the row of each, ascending."""
+    return int(rows[min(pairs, len(rows)) - 1]) + 1
