@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from tests.bundles import make_bundle
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_bundle(tmp_path_factory.mktemp("check") / "tiny"))
+
+
+def test_one_row(bundle: str) -> None:
+    row = ["--triples", "The Mill | eatType | pub ++ The Mill | area | riverside", "--text", "The Mill is a pub."]
+    result = CliRunner().invoke(app, ["check", *row, "--bundle", bundle])
+    assert result.exit_code == 0
+    assert "text → fact 1" in result.stdout
+    as_json = json.loads(CliRunner().invoke(app, ["check", *row, "--bundle", bundle, "--json"]).stdout)
+    assert len(as_json["checks"]) == 3
+    assert as_json["signature"].startswith("model:tiny@")
+
+
+@pytest.mark.parametrize("text", ["", "[bold]x[/bold] </s>"])
+def test_text_is_data(bundle: str, text: str) -> None:
+    result = CliRunner().invoke(app, ["check", "--triples", "a | b | [c]", "--text", text, "--bundle", bundle])
+    assert result.exit_code == 0
+    assert "[c]" in result.stdout or "note: empty_text" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--triples", "a | b", "--text", "t"], "'a | b' is not a triple"),
+        (["--triples", "a | b | c"], "both"),
+        (["--text", "t"], "both"),
+    ],
+)
+def test_bad_arguments(bundle: str, arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["check", *arguments, "--bundle", bundle])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_the_console_shows_an_example_and_survives_nonsense(bundle: str) -> None:
+    typed = "nonsense\nThe Mill | eatType | pub\nThe Mill is a pub.\n"
+    result = CliRunner().invoke(app, ["check", "--bundle", bundle], input=typed)
+    assert result.exit_code == 0
+    assert result.stdout.count("facts → text") == 2
+    assert "'nonsense' is not a triple" in result.stderr
+
+
+def test_version_and_doctor(bundle: str) -> None:
+    assert "CPUExecutionProvider" in CliRunner().invoke(app, ["--version"]).stdout
+    result = CliRunner().invoke(app, ["doctor", "--bundle", bundle, "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["providers"]["CPUExecutionProvider"] == "starts"
+    assert found["bundle"]["label_agreement"] == 1.0
+    broken = CliRunner().invoke(app, ["doctor", "--bundle", str(Path(bundle) / "nowhere")])
+    assert broken.exit_code == 2
+    assert "no bundle at" in broken.stderr
+
+
+def test_doctor_says_so_when_both_wheels_are_installed(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheels = {"onnxruntime": "1", "onnxruntime-gpu": "1"}
+    monkeypatch.setattr("scorer.inference.sessions.installed_wheels", lambda: wheels)
+    result = CliRunner().invoke(app, ["doctor", "--bundle", bundle])
+    assert result.exit_code == 2
+    assert "shadow each other" in result.stderr

@@ -1,0 +1,42 @@
+"""Fixtures that every test folder shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out unless `-m slow` asks for them."""
+    if "slow" in (config.option.markexpr or ""):
+        return
+    skip = pytest.mark.skip(reason="slow: run by `make test-slow`")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real evaluation data, which is not part of the repository."""
+    if not (SHARED / "public").is_dir():
+        pytest.skip(f"the evaluation data is not at {SHARED}; this test needs it")
+    return SHARED / "public"
+
+
+@pytest.fixture(scope="session")
+def bad_data() -> Path:
+    """The folder of broken inputs, which is not part of the repository."""
+    if not (SHARED / "bad").is_dir():
+        pytest.skip(f"the broken inputs are not at {SHARED}; this test needs them")
+    return SHARED / "bad"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what is learned of devices out of the user's own cache, and shared within a test session."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))

@@ -1,0 +1,72 @@
+"""Every example of docs/data.md, run on the files that the page shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands.convert import app
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.triples import iterate
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "data.md"
+BLOCK = re.compile(r"(?:^`([^`]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which all examples of the page have been run in order."""
+    folder = tmp_path_factory.mktemp("docs")
+    names: dict[str, object] = {}
+    ran = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, language, content in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+            if name:
+                Path(name).write_text(content, encoding="utf-8")
+            elif language == "python":
+                exec(content, names)
+            else:
+                assert language == "sh"
+                for line in content.splitlines():
+                    words = shlex.split(line)
+                    assert words[:2] == ["scorer", "convert"]
+                    result = CliRunner().invoke(app, words[2:])
+                    assert result.exit_code == 0, f"{line}: {result.stderr}"
+                    assert " 0 malformed lines" in result.stderr
+                    ran += 1
+    assert ran == 9
+    return folder
+
+
+def test_the_three_spellings_are_one_input(page: Path) -> None:
+    found = []
+    for name in ("structs", "strings", "slots"):
+        table = pq.read_table(page / f"{name}.parquet")
+        found.append(list(iterate(find_columns(table.schema, ColumnNames()).rows(table).triples)))
+    assert found[0] == found[1] == found[2] and len(found[0][0]) == 2
+
+
+def test_everything_on_the_page_can_be_read_by_a_run(page: Path) -> None:
+    files = sorted(page.glob("*.parquet"))
+    assert len(files) == 12
+    for path in files:
+        table = pq.read_table(path)
+        rows = find_columns(table.schema, ColumnNames()).rows(table)
+        assert not rows.errors, path.name
+
+
+def test_the_page_says_what_comes_out(page: Path) -> None:
+    table = pq.read_table(page / "webnlg.parquet")
+    assert table["system"].to_pylist() == ["forge", "melbourne"]
+    assert len(table["references"][0]) == 2
+    assert pq.read_table(page / "alpha.parquet")["references"].to_pylist()[0][1] == "The Thai pub is The Lamb."
+    assert pq.read_table(page / "gamma-with-references.parquet").num_rows == 2
+    human = pq.read_table(page / "human.parquet")
+    assert human["semantics"].to_pylist() == [2.75, 1.0] and human["text"].to_pylist()[1] == ""
+    assert pq.read_table(page / "references.parquet").num_rows == 3

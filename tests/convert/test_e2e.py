@@ -1,0 +1,174 @@
+"""E2E files in every form they were published in, with content made up here."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Convert, Write, triples
+
+LAMB = "name[The Lamb], eatType[pub], food[Thai]"
+LAMB_TRIPLES = [("The Lamb", "eatType", "pub"), ("The Lamb", "food", "Thai")]
+FOX = "name[Fox], near[Café Ünal]"
+FOX_TRIPLES = [("Fox", "near", "Café Ünal")]
+TEXTS = ["The Lamb is a Thai pub.", "Fox is near Café Ünal."]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"MR\toutput\n{LAMB}\t{TEXTS[0]}\n{FOX}\t{TEXTS[1]}\n",
+        f"\ufeffMR\toutput\r\n{LAMB}\t{TEXTS[0]}\r\n{FOX}\t{TEXTS[1]}\r\n",
+        f"mr\tsystem_output\n{LAMB}\t{TEXTS[0]}\n{FOX}\t{TEXTS[1]}",
+        f'mr,ref\n"{LAMB}",{TEXTS[0]}\n"{FOX}","{TEXTS[1]}"\n',
+        f'"MR","ref"\r\n"{LAMB}","{TEXTS[0]}"\r\n"{FOX}","{TEXTS[1]}"\r\n',
+        f"MR\toutput\n'{LAMB}'\t'{TEXTS[0]}'\n'{FOX}'\t'{TEXTS[1]}'\n",
+        f'MR\toutput\n"{LAMB}"\t{TEXTS[0]} \n "{FOX}" \t  {TEXTS[1]}\n',
+        f"{LAMB}\t{TEXTS[0]}\n{FOX}\t{TEXTS[1]}\n",
+        f'"{LAMB}",{TEXTS[0]}\n"{FOX}",{TEXTS[1]}\n',
+        f"{TEXTS[0]}\t{LAMB}\n{TEXTS[1]}\t{FOX}\n",
+        f"MR\toutput\r{LAMB}\t{TEXTS[0]}\r{FOX}\t{TEXTS[1]}\r",
+        f"ref\tMR\n{TEXTS[0]}\t{LAMB}\n\n{TEXTS[1]}\t{FOX}\n\n",
+        f'meaning_representation,human_reference\n"{LAMB}",{TEXTS[0]}\n"{FOX}",{TEXTS[1]}\n',
+        f'mr,ref\n"{LAMB}",{TEXTS[0]},,\n"{FOX}",{TEXTS[1]}\n',
+    ],
+    ids=[
+        "tsv",
+        "bom-crlf",
+        "lower-no-end",
+        "csv",
+        "csv-all-quoted",
+        "single-quotes",
+        "blanks",
+        "headless-tsv",
+        "headless-csv",
+        "headless-text-first",
+        "cr",
+        "text-first-blank-lines",
+        "long-names",
+        "trailing-separators",
+    ],
+)
+def test_published_forms(content: str, write: Write, convert: Convert) -> None:
+    result = convert("e2e", write("sys1.tsv", content))
+    assert result.code == 0, result.err
+    assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, FOX_TRIPLES]
+    assert [row["mr"] for row in result.rows] == [LAMB, FOX]
+    assert [row["text"] for row in result.rows] == TEXTS
+    assert {(row["system"], row["file"]) for row in result.rows} == {("sys1", "sys1.tsv")}
+    assert "2 rows, 2 inputs, 1 system, 0 malformed lines" in result.err
+
+
+def test_cleaned_data_passes_its_columns_on(write: Write, convert: Convert) -> None:
+    path = write("clean.csv", f'mr,ref,fixed,orig_mr\n"{FOX}",{TEXTS[1]},1,"{LAMB}"\n"{LAMB}",{TEXTS[0]},0,"{LAMB}"\n')
+    rows = convert("e2e", path).rows
+    assert [triples(row) for row in rows] == [FOX_TRIPLES, LAMB_TRIPLES]
+    assert [(row["fixed"], row["orig_mr"], row["line"]) for row in rows] == [(1, LAMB, 2), (0, LAMB, 3)]
+    assert list(rows[0]) == ["mr", "triples", "text", "system", "file", "line", "fixed", "orig_mr"]
+    assert triples(convert("e2e", path, "--mr-column", "orig_mr", "--force").rows[0]) == LAMB_TRIPLES
+
+
+def test_passed_columns_have_free_names_and_their_types(write: Write, convert: Convert) -> None:
+    content = f"MR\toutput\tline\tscore\tscore\t\tcode\n{FOX}\tx\tL1\t0.5\t\tu\t007\n{LAMB}\ty\tL2\t1e-3\t7\tv\t12\n"
+    rows = convert("e2e", write("s.tsv", content)).rows
+    assert [row["source_line"] for row in rows] == ["L1", "L2"]
+    assert [row["score"] for row in rows] == [0.5, 0.001]
+    assert [row["score_2"] for row in rows] == [None, 7]
+    assert [row["column_6"] for row in rows] == ["u", "v"]
+    assert [row["code"] for row in rows] == ["007", "12"]
+
+
+def test_quotes_inside_values(write: Write, convert: Convert) -> None:
+    content = (
+        "mr,ref\n"
+        f'"{LAMB}","The ""Lamb"" is a pub, ""Thai"" too."\n'
+        f'"{FOX}","Two\nlines"\n'
+        f'"name[The ""Fox""], food[Thai]",It\'s 12" wide.\n'
+    )
+    rows = convert("e2e", write("s.csv", content)).rows
+    assert [row["text"] for row in rows] == ['The "Lamb" is a pub, "Thai" too.', "Two\nlines", "It's 12\" wide."]
+    assert [row["line"] for row in rows] == [2, 3, 5]
+    assert triples(rows[2]) == [('The "Fox"', "food", "Thai")]
+
+
+def test_tsv_with_unquoted_quotes_is_taken_literally(write: Write, convert: Convert) -> None:
+    content = (
+        f'MR\toutput\n{LAMB}\t"Thai" pub\n"{FOX}"\t"Fox\n{LAMB}\the said "so"\n{FOX}\t"whole"\n'
+        f'{LAMB}\t"not closed\n{FOX}\tbut here"\n'
+    )
+    result = convert("e2e", write("s.tsv", content))
+    assert [row["text"] for row in result.rows] == [
+        '"Thai" pub', '"Fox', 'he said "so"', "whole", '"not closed', 'but here"'
+    ]  # fmt: skip
+    assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, FOX_TRIPLES] * 3
+    assert "0 malformed" in result.err
+
+
+def test_a_text_in_single_quotes_beside_a_plain_input_keeps_them(write: Write, convert: Convert) -> None:
+    assert convert("e2e", write("s.tsv", f"MR\toutput\n{FOX}\t'Fox'\n")).rows[0]["text"] == "'Fox'"
+
+
+def test_several_systems(write: Write, convert: Convert) -> None:
+    first = write("a/out.tsv", f"MR\toutput\n{LAMB}\tone\n")
+    second = write("b/out.tsv", f"MR\toutput\textra\n{LAMB}\ttwo\t5\n")
+    refused = convert("e2e", first, second)
+    assert refused.code == 2 and "both be the system 'out'" in refused.err and "NAME=FILE" in refused.err
+    result = convert("e2e", first, f"second={second}")
+    assert [(row["system"], row["text"], row["extra"]) for row in result.rows] == [
+        ("out", "one", None),
+        ("second", "two", 5),
+    ]
+    assert "2 rows, 1 inputs, 2 systems" in result.err
+
+
+def test_references_are_joined_by_input(write: Write, convert: Convert) -> None:
+    outputs = write("s.tsv", f"MR\toutput\n{LAMB}\tx\n{FOX}\ty\nname[Elk], food[Thai]\tz\n")
+    turned = "name[The Lamb],food[Thai],eatType[pub]"
+    references = write("refs.csv", f'mr,ref\n"{LAMB}",r1\n"{turned}",r2\n"{FOX}",r3\n')
+    result = convert("e2e", outputs, "--references", references)
+    assert [row["references"] for row in result.rows] == [["r1", "r2"], ["r3"], []]
+    assert "1 inputs without references" in result.err
+    assert "references" not in convert("e2e", outputs, "--force").rows[0]
+
+
+def test_a_reference_file_is_one_row_a_reference(write: Write, convert: Convert) -> None:
+    result = convert("e2e", write("test.csv", f'mr,ref\n"{LAMB}",r1\n"{LAMB}",r2\n'))
+    assert [(triples(row), row["text"]) for row in result.rows] == [(LAMB_TRIPLES, "r1"), (LAMB_TRIPLES, "r2")]
+    assert "2 rows, 1 inputs" in result.err
+
+
+def test_text_files_beside_inputs(write: Write, convert: Convert) -> None:
+    inputs = write("mrs.txt", f"{LAMB}\n{FOX}\n")
+    first, second = write("sys.run0.txt", "one\n\n"), write("t.txt", "\ufeff two \r\nnull\r\n")
+    result = convert("e2e", inputs, "--texts", first, "--texts", f"tgen={second}", "--empty", "null")
+    assert result.code == 0, result.err
+    assert [(r["system"], r["file"], r["line"], r["text"]) for r in result.rows] == [
+        ("sys.run0", "sys.run0.txt", 1, "one"),
+        ("sys.run0", "sys.run0.txt", 2, ""),
+        ("tgen", "t.txt", 1, "two"),
+        ("tgen", "t.txt", 2, ""),
+    ]
+    assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, FOX_TRIPLES] * 2
+
+
+@pytest.mark.parametrize("header", ["mr\n", "MR\n"])
+def test_inputs_alone_under_a_header(header: str, write: Write, convert: Convert) -> None:
+    texts = write("s.txt", "one\ntwo\n")
+    for name, content in [("plain", f"{header}{LAMB}\n{FOX}\n"), ("quoted", f'{header}"{LAMB}"\n"{FOX}"\n')]:
+        result = convert("e2e", write(f"{name}.csv", content), "--texts", texts, "--force")
+        assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, FOX_TRIPLES], result.err
+
+
+def test_text_files_beside_a_reference_file(write: Write, convert: Convert) -> None:
+    references = write("refs.csv", f'mr,ref\n"{LAMB}",r1\n"{LAMB}",r2\n"{FOX}",r3\n')
+    result = convert("e2e", references, "--texts", write("s.txt", "one\ntwo\n"))
+    assert [(row["text"], row["references"]) for row in result.rows] == [("one", ["r1", "r2"]), ("two", ["r3"])]
+    result = convert("e2e", references, "--texts", write("each.txt", "1\n2\n3\n"), "--force")
+    assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, LAMB_TRIPLES, FOX_TRIPLES]
+    result = convert("e2e", references, "--texts", write("off.txt", "1\n2\n3\n4\n"), "--force")
+    assert result.code == 2 and "has 4 lines" in result.err and "has 3 or 2 inputs" in result.err
+
+
+def test_unicode_line_separators_are_text(write: Write, convert: Convert) -> None:
+    inputs = write("mrs.txt", f"{LAMB}\n{FOX}\n")
+    rows = convert("e2e", inputs, "--texts", write("s.txt", "a\u2028b\x0c\x1cc\x85d\ntwo\n")).rows
+    assert [row["text"] for row in rows] == ["a\u2028b\x0c\x1cc\x85d", "two"]

@@ -1,0 +1,185 @@
+"""Broken and hostile files: every message names file and line, no row is lost, nothing half-written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Convert, Write, triples
+
+GOOD = "name[Fox], food[Thai]"
+FOX = [("Fox", "food", "Thai")]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b"\tno input", "an empty meaning representation"),
+        (b"food[Thai]\tx", "without a name"),
+        (b"name[A], name[B], food[C]\tx", "of 2 names"),
+        (b"name[A], food\tx", "not a meaning representation like"),
+        (b"name[A], food[]\tx", "not a meaning representation like"),
+        (b"name[Fox], food[Thai]\ta\tb", "3 columns instead of 2"),
+        (b"name[Fox], food[Thai]", "1 columns instead of 2"),
+        (b"name[Fox], food[Thai]\tcaf\xe9", "not UTF-8 (byte 0xe9 at byte 26 of the line)"),
+        (b"name[Fox], food[Th\0ai]\tx", "a NUL byte"),
+    ],
+)
+def test_malformed_lines_are_named_and_kept(line: bytes, what: str, write: Write, convert: Convert) -> None:
+    path = write("s.tsv", b"MR\toutput\n" + GOOD.encode() + b"\tone\n" + line + b"\n" + GOOD.encode() + b"\ttwo\n")
+    result = convert("e2e", path)
+    assert result.code == 0
+    assert f"{path}:3: " in result.err and what in result.err and "1 malformed lines" in result.err
+    assert [row["line"] for row in result.rows] == [2, 3, 4]
+    assert [row["text"] for row in result.rows if row["line"] != 3] == ["one", "two"]
+    assert result.rows[1]["triples"] is None or result.rows[1]["text"] is None
+    Path(path).with_name("converted.parquet").unlink()
+    strict = convert("e2e", path, "--strict")
+    assert strict.code == 2 and f"{path}:3: " in strict.err and what in strict.err
+    assert "Traceback" not in strict.err and strict.rows == []
+
+
+def test_what_can_be_read_of_a_malformed_line_is_kept(write: Write, convert: Convert) -> None:
+    rows = convert("e2e", write("s.tsv", f"MR\toutput\nfood[Thai]\tx\n{GOOD}\n")).rows
+    assert (rows[0]["mr"], rows[0]["text"], rows[0]["triples"]) == ("food[Thai]", "x", None)
+    assert (rows[1]["mr"], rows[1]["text"], triples(rows[1])) == (GOOD, None, FOX)
+
+
+def test_an_unclosed_quote_costs_one_row(write: Write, convert: Convert) -> None:
+    lines = ["mr,ref", f'"{GOOD}",one', f'"{GOOD},two', f'"{GOOD}",three', f'"{GOOD}","fo"ur"', f'"{GOOD}","five']
+    path = write("s.csv", "\n".join(lines))
+    result = convert("e2e", path)
+    assert [row["text"] for row in result.rows] == ["one", None, "three", None, None]
+    assert [row["line"] for row in result.rows] == [2, 3, 4, 5, 6]
+    for number in (3, 5, 6):
+        assert f"{path}:{number}: a quote" in result.err
+    assert "3 malformed" in result.err
+
+
+def test_many_unclosed_quotes_do_not_take_quadratic_time(write: Write, convert: Convert) -> None:
+    lines = 20_000
+    result = convert("e2e", write("s.csv", "mr,ref\n" + '"open\nplain\n' * (lines // 2)))
+    assert result.code == 0 and len(result.rows) == lines
+    assert f"{lines:,} malformed" in result.err
+
+
+def test_twenty_are_shown_and_the_rest_counted(write: Write, convert: Convert) -> None:
+    path = write("s.tsv", "MR\toutput\n" + "food[Thai]\tx\n" * 25)
+    err = convert("e2e", path).err
+    assert err.count(f"{path}:") == 20
+    assert "and 5 more malformed lines" in err and "25 malformed lines" in err
+
+
+def test_values_in_messages_are_short_and_escaped(write: Write, convert: Convert) -> None:
+    err = convert("e2e", write("s.tsv", "MR\toutput\n\x1b[31m" + "x" * 500 + "\ty\n")).err
+    assert "\x1b" not in err and "..." in err and max(map(len, err.splitlines())) < 400
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "is empty"),
+        (b"\n \n", "only blank lines"),
+        (b"\xff\xfeM\x00R\x00", "UTF-16"),
+        (b"PAR1\x15\x04", "Parquet"),
+        (b"PK\x03\x04zip", "spreadsheet"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"a,b\n1,2\n", "neither a header with a column mr nor a meaning representation"),
+        (b"MR\n" + GOOD.encode() + b"\n", "no column of texts (its columns: MR)"),
+        (GOOD.encode() + b"\n", "no column of texts"),
+        (b"MR\toutput\n", "no rows"),
+    ],
+)
+def test_files_that_cannot_be_used(content: bytes, what: str, write: Write, convert: Convert) -> None:
+    result = convert("e2e", write("s.tsv", content))
+    assert result.code == 2 and what in result.err and len(result.err.strip().splitlines()) == 1
+    assert result.rows == []
+
+
+def test_missing_files_and_columns(tmp_path: Path, write: Write, convert: Convert) -> None:
+    assert "No such file" in convert("e2e", str(tmp_path / "none.tsv")).err
+    assert "Is a directory" in convert("e2e", str(tmp_path)).err
+    path = write("s.tsv", f"MR\toutput\n{GOOD}\tx\n")
+    result = convert("e2e", path, "--text-column", "gold")
+    assert result.code == 2 and "no column 'gold'" in result.err and "MR, output" in result.err
+    result = convert("e2e", path, path.replace("s.tsv", "t.tsv"), "--texts", path)
+    assert result.code == 2 and "one file of inputs" in result.err
+
+
+def test_text_lines_that_are_not_text(write: Write, convert: Convert) -> None:
+    inputs, path = write("mrs.txt", f"{GOOD}\n{GOOD}\n"), write("s.txt", b"good\nb\xc3d\n")
+    result = convert("e2e", inputs, "--texts", path)
+    assert [row["text"] for row in result.rows] == ["good", None]
+    assert f"{path}:2: not UTF-8" in result.err
+
+
+def test_outputs_are_not_overwritten(write: Write, convert: Convert) -> None:
+    path = write("s.tsv", f"MR\toutput\n{GOOD}\tx\n")
+    kept = Path(write("converted.parquet", "mine"))
+    from typer.testing import CliRunner
+
+    from scorer.commands.convert import app
+
+    result = CliRunner().invoke(app, ["e2e", path, "--out", str(kept)])
+    assert result.exit_code == 2 and "--force" in result.stderr and kept.read_text() == "mine"
+    result = CliRunner().invoke(app, ["e2e", f"a={kept}", "--out", str(kept), "--force"])
+    assert result.exit_code == 2 and "never overwritten" in result.stderr
+    result = CliRunner().invoke(
+        app, ["e2e", write("bad.tsv", "MR\toutput\nx\ty\n"), "--out", str(kept), "--force", "--strict"]
+    )
+    assert result.exit_code == 2 and kept.read_text() == "mine"
+    result = CliRunner().invoke(app, ["e2e", path, "--out", str(kept.parent)])
+    assert result.exit_code == 2 and "F.parquet" in result.stderr
+    assert convert("e2e", path, "--force").rows[0]["text"] == "x"
+    assert not list(kept.parent.glob(".*"))
+
+
+ENTRY = "<entry eid='Id1'><modifiedtripleset><mtriple>{}</mtriple></modifiedtripleset><lex>x</lex></entry>"
+DOCUMENT = "<benchmark><entries>\n{}\n</entries></benchmark>"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (
+            '<!DOCTYPE b [\n<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">\n]><benchmark>&b;</benchmark>',
+            ":2: the document declares the entity 'a'",
+        ),
+        ('<!DOCTYPE b [<!ENTITY x SYSTEM "file:///etc/passwd">]><b>&x;</b>', "declares the entity 'x'"),
+        ('<!DOCTYPE b [<!ENTITY % x SYSTEM "http://example.org/x.dtd"> %x;]><b/>', "declares the entity 'x'"),
+        ('<!DOCTYPE b SYSTEM "x.dtd"><b>&gone;</b>', "external part ('x.dtd')"),
+        ("<benchmark><entries>&unknown;</entries></benchmark>", "not well-formed"),
+        ("<benchmark>\n<entries>\n<entry>", ":3: not well-formed XML"),
+        (b"<benchmark>\n<entries>caf\xe9</entries></benchmark>", ":2: not well-formed"),
+        (b"<benchmark>\n\n\0</benchmark>", ":3: not well-formed"),
+        ("<?xml version='1.0' encoding='martian'?><benchmark/>", "encoding that is not known"),
+        ("<?xml version='1.0' encoding='shift_jis'?><benchmark/>", "encoding that is not known"),
+        ("<html><p>404</p></html>", "no <entry> elements"),
+        ("<a>" * 5000, "nested over 100 deep"),
+        (DOCUMENT.format("<entry><entry/></entry>"), "an <entry> inside"),
+    ],
+)
+def test_xml_that_is_refused(content: str | bytes, what: str, write: Write, convert: Convert) -> None:
+    path = write("t.xml", content)
+    result = convert("webnlg", path)
+    assert result.code == 2 and what in result.err and path in result.err and result.rows == []
+    assert len(result.err.strip().splitlines()) == 1
+
+
+def test_malformed_triples_in_xml(write: Write, convert: Convert) -> None:
+    entries = [ENTRY.format("A | b | C"), ENTRY.format("A | b"), "<entry eid='Id3'><lex>y</lex></entry>"]
+    path = write("t.xml", DOCUMENT.format("\n".join(entries)))
+    result = convert("webnlg", path)
+    assert [triples(row) for row in result.rows] == [[("A", "b", "C")], None, None]
+    assert result.rows[1]["mr"] == "A | b"
+    assert f"{path}:3: not a triple like subject | predicate | object: 'A | b'" in result.err
+    assert f"{path}:4: an entry without triples: 'Id3'" in result.err
+    assert convert("webnlg", path, "--strict", "--force").code == 2
+
+
+def test_malformed_triples_in_csv(write: Write, convert: Convert) -> None:
+    path = write("t.csv", "mr,text\nA | b | C<br>D | e,x\nA | b | C<br>,y\n ,z\n")
+    result = convert("webnlg", path)
+    assert [triples(row) for row in result.rows] == [None, [("A", "b", "C")], None]
+    assert f"{path}:2: 'D | e' is not a triple" in result.err and f"{path}:4: an input without triples" in result.err

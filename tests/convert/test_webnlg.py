@@ -1,0 +1,140 @@
+"""WebNLG files: XML of three versions, the human evaluation's CSV, with content made up here."""
+
+from __future__ import annotations
+
+from .conftest import Convert, Write, triples
+
+XML = """<?xml version='1.0' encoding='utf-8'?>
+<benchmark>
+  <entries>
+    <entry category="Ship" eid="Id1" shape="(X (X) (X))" shape_type="sibling" size="2">
+      <originaltripleset>
+        <otriple>SS_Elk | len | "12.5"^^xsd:double</otriple>
+        <otriple>SS_Elk | owner | Ida_&amp;_Co</otriple>
+      </originaltripleset>
+      <originaltripleset>
+        <otriple>SS_Elk | another | Mapping</otriple>
+      </originaltripleset>
+      <modifiedtripleset>
+        <mtriple>SS_Elk | length | "12.5 (metres)"</mtriple>
+        <mtriple>SS_Elk | owner | Ida_&amp;_Co</mtriple>
+      </modifiedtripleset>
+      <lex comment="good" lid="Id1" lang="en">SS Elk, owned by Ida &amp; Co, is 12.5 m long.</lex>
+      <lex comment="toFix" lid="Id2" lang="en">
+        The ship of Ida &amp; Co is 12.5 m long. </lex>
+      <lex comment="good" lid="Id3" lang="ru">Судно Эльк.</lex>
+      <dbpedialinks><dbpedialink direction="en2ru">a | b | c</dbpedialink></dbpedialinks>
+    </entry>
+    <entry category="Port" eid="Id2" size="1">
+      <originaltripleset><otriple>Ulm | river | Danube</otriple></originaltripleset>
+      <lex comment="" lid="Id1"/>
+    </entry>
+  </entries>
+</benchmark>
+"""
+ELK = [("SS_Elk", "length", '"12.5 (metres)"'), ("SS_Elk", "owner", "Ida_&_Co")]
+ULM = [("Ulm", "river", "Danube")]
+
+
+def test_lexicalisations_are_the_texts_without_system_files(write: Write, convert: Convert) -> None:
+    result = convert("webnlg", write("ship.xml", XML))
+    assert result.code == 0, result.err
+    assert [triples(row) for row in result.rows] == [ELK, ELK, ELK, ULM]
+    texts = [row["text"] for row in result.rows]
+    assert texts == [
+        "SS Elk, owned by Ida & Co, is 12.5 m long.",
+        "The ship of Ida & Co is 12.5 m long.",
+        "Судно Эльк.",
+        "",
+    ]
+    first, last = result.rows[0], result.rows[3]
+    assert first["system"] == "reference" and first["line"] == 16
+    assert first["references"] == texts[1:3] and last["references"] == []
+    assert (first["eid"], first["category"], first["size"], first["shape"]) == ("Id1", "Ship", 2, "(X (X) (X))")
+    assert (first["lid"], first["comment"], result.rows[1]["comment"], last["shape"]) == ("Id1", "good", "toFix", None)
+    assert [t["predicate"] for t in first["original_triples"]] == ["len", "owner"]
+    assert last["original_triples"] is None
+    assert "4 rows, 2 inputs, 1 system, 0 malformed lines" in result.err
+
+
+def test_one_language(write: Write, convert: Convert) -> None:
+    rows = convert("webnlg", write("ship.xml", XML), "--lang", "ru").rows
+    assert [row["lid"] for row in rows] == ["Id3", "Id1"]
+
+
+def test_system_files(write: Write, convert: Convert) -> None:
+    xml, first, second = write("t.xml", XML), write("forge.txt", "one\ntwo\n"), write("x/out.txt", "\n\n")
+    result = convert("webnlg", xml, "--texts", first, "--texts", f"nil={second}")
+    assert [(r["system"], r["file"], r["line"], r["text"], r["eid"]) for r in result.rows] == [
+        ("forge", "forge.txt", 1, "one", "Id1"),
+        ("forge", "forge.txt", 2, "two", "Id2"),
+        ("nil", "out.txt", 1, "", "Id1"),
+        ("nil", "out.txt", 2, "", "Id2"),
+    ]
+    assert len(result.rows[0]["references"]) == 3
+    assert "lid" not in result.rows[0]
+
+
+def test_another_number_of_lines_is_an_error(write: Write, convert: Convert) -> None:
+    for content, count in [("one\n", "1 lines"), ("one\ntwo\n\n", "3 lines")]:
+        result = convert("webnlg", write("t.xml", XML), "--texts", write("s.txt", content))
+        assert result.code == 2 and count in result.err and "2 inputs" in result.err
+        assert result.rows == []
+
+
+def test_inputs_without_lexicalisations_need_texts(write: Write, convert: Convert) -> None:
+    bare = "\n".join(line for line in XML.splitlines() if "lex" not in line and "The ship" not in line)
+    xml = write("t.xml", bare)
+    result = convert("webnlg", xml)
+    assert result.code == 2 and "no lexicalisations" in result.err and "--texts" in result.err
+    rows = convert("webnlg", xml, "--texts", write("s.txt", "a\nb")).rows
+    assert [row["text"] for row in rows] == ["a", "b"] and "references" not in rows[0]
+
+
+def test_folders(write: Write, convert: Convert) -> None:
+    folder = write("train/2triples/b.xml", XML).rsplit("/", 2)[0]
+    write("train/1triples/a.xml", XML.replace("Ulm", "Bonn"))
+    result = convert("webnlg", folder)
+    assert [row["file"] for row in result.rows] == ["a.xml"] * 4 + ["b.xml"] * 4
+    assert "8 rows, 4 inputs" in result.err
+
+
+def test_enriched_version_has_the_text_in_an_element(write: Write, convert: Convert) -> None:
+    rows = convert(
+        "webnlg",
+        write(
+            "e.xml",
+            "<benchmark><entries><entry category='A' eid='Id9' size='1'><modifiedtripleset>"
+            "<mtriple>A | b | C</mtriple></modifiedtripleset><lex comment='good' lid='Id1'>"
+            "<sortedtripleset><sentence ID='1'><striple>A | b | C</striple></sentence></sortedtripleset>"
+            "<references><reference entity='A' number='1'>Not this</reference></references>"
+            "<text>A bees C .</text><template>AGENT-1 bees</template></lex>"
+            "<entitymap><entity>AGENT-1 | A</entity></entitymap></entry></entries></benchmark>",
+        ),
+    ).rows
+    assert [(triples(row), row["text"]) for row in rows] == [([("A", "b", "C")], "A bees C .")]
+
+
+def test_human_evaluation_csv(write: Write, convert: Convert) -> None:
+    content = (
+        "id,mr,team,text,category,type,bleu,semantics\n"
+        '1,"SS_Elk | motto | ""Go, go""<br>SS_Elk | owner | Ida",forge,"ss elk , "" go "" .\n",Ship,seen,'
+        "0.041,2.6666666666666665\n"
+        "2,Ulm | river | Danube,nil,null,Port,unseen,1,3.0\n"
+        "3,Ulm | river | Danube,pipe,,Port,unseen,0,1\n"
+    )
+    result = convert("webnlg", write("all.csv", content), "--empty", "null")
+    assert result.code == 0, result.err
+    assert triples(result.rows[0]) == [("SS_Elk", "motto", '"Go, go"'), ("SS_Elk", "owner", "Ida")]
+    assert [row["text"] for row in result.rows] == ['ss elk , " go " .', "", ""]
+    assert [row["system"] for row in result.rows] == ["forge", "nil", "pipe"]
+    assert [row["line"] for row in result.rows] == [2, 4, 5]
+    assert [(row["id"], row["type"], row["bleu"], row["semantics"]) for row in result.rows] == [
+        (1, "seen", 0.041, 2.6666666666666665),
+        (2, "unseen", 1.0, 3.0),
+        (3, "unseen", 0.0, 1.0),
+    ]
+    assert "3 rows, 2 inputs, 3 systems" in result.err
+    assert convert("webnlg", write("all.csv", content), "--force").rows[1]["text"] == "null"
+    named = convert("webnlg", f"mine={write('all.csv', content)}", "--force").rows[0]
+    assert (named["system"], named["team"]) == ("mine", "forge")

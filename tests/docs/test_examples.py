@@ -1,0 +1,55 @@
+"""The examples in README and docs do what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.metric.templates import Templates
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    found = blocks(ROOT / "README.md", "python")
+    assert found
+    for code in found:
+        exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("OK ")
+
+
+def test_the_check_of_the_readme_runs() -> None:
+    command = re.search(r"`scorer check --triples '(.*?)' --text '(.*?)'`", (ROOT / "README.md").read_text())
+    assert command is not None
+    result = CliRunner().invoke(app, ["check", "--triples", command[1], "--text", command[2]])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("OK")
+
+
+def test_the_template_file_of_the_docs_loads() -> None:
+    for example in blocks(ROOT / "docs" / "templates.md", "json"):
+        templates = Templates.from_dict(json.loads(example))
+        assert templates.plain
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_targets_and_links_that_docs_name_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`?make ([a-z][a-z-]+)`", text):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page.name} names make {target}"
+    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    for command in re.findall(r"`scorer ([a-z]+)", text):
+        assert command in known, f"{page.name} names scorer {command}"
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (page.parent / link).exists(), f"{page.name} links to {link}"

@@ -1,0 +1,42 @@
+"""The command reference is what the commands say of themselves, and everything in it has a word of help."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_up_to_date(reference: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    assert (DOCS / "commands.md").read_text(encoding="utf-8") == reference.page(), "run: python docs/reference.py"
+
+
+def test_every_command_and_option_has_help(reference: ModuleType) -> None:
+    page = reference.page()
+    for name in reference.names():
+        assert f"## `scorer {name}`" in page
+    lines = page.splitlines()
+    options = False
+    for i, line in enumerate(lines):
+        if not line.startswith(" "):
+            options = line == "Options:"
+        match = re.match(r"^  (--?[a-z-]+)(.*)$", line)
+        if options and match and match[1] not in ("-h",):
+            described = re.search(r"\S  +\S", line.strip()) or (lines[i + 1].startswith(" " * 10))
+            assert described, f"no help for {line.strip()!r}"

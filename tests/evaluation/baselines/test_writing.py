@@ -1,0 +1,119 @@
+"""Baselines as files: columns of a run, errors, refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import ColumnError, InputError, OutputError
+from scorer.evaluation.baselines.overlap import COLUMNS
+from scorer.evaluation.baselines.writing import Judge, KeywordsJudge, OverlapJudge, SlotsJudge, write
+from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.metric.columns import OUTPUT
+from scorer.metric.inputs import ColumnNames
+from scorer.signature import FOOTER_KEY
+
+MR = "name[Blue Spice], eatType[pub], familyFriendly[no]"
+TABLE = pa.table(
+    {
+        "mr": [MR, MR, MR, MR, "nothing"],
+        "text": ["Blue Spice is a pub. It is not family friendly.", "Blue Spice is Italian.", " ", None, "x"],
+        "gold_fine": ["OK", "omission+hallucination", "omission", "OK", "OK"],
+    }
+)
+
+
+def _write(table: pa.Table, judge: Judge, folder: Path) -> pa.Table:
+    pq.write_table(table, folder / "in.parquet")
+    write([str(folder / "in.parquet")], folder / "out.parquet", judge, ColumnNames())
+    return pq.read_table(folder / "out.parquet")
+
+
+def test_slots_as_a_run_writes_them(tmp_path: Path) -> None:
+    table = _write(TABLE, SlotsJudge(), tmp_path)
+    assert table.schema.names[3:14] == OUTPUT.names
+    assert [table.schema.field(name).type for name in OUTPUT.names] == OUTPUT.types
+    assert table["fine"].to_pylist() == ["OK", "omission+hallucination", "omission", None, None]
+    assert table["error"].to_pylist() == [None, None, None, "null_text", "malformed_triples"]
+    assert table["note"].to_pylist() == [None, None, "empty_text", None, None]
+    assert table["omitted"].to_pylist() == [[], [0, 1], [0, 1], None, None]
+    assert table["fact_entailment"].to_pylist()[:2] == [[1.0, 1.0], [0.0, 0.0]]
+    assert table["text_entailment"].to_pylist()[:3] == [1.0, 0.0, 1.0]
+    assert table["confidence"].to_pylist()[:3] == [1.0, 0.0, 0.0]
+    assert table["slots_missing"].to_pylist()[:3] == [0, 2, 3]
+    assert table["slot_error_rate"].to_pylist()[3:] == [None, None]
+    assert table.schema.metadata[FOOTER_KEY.encode()] == b"baseline:e2e-slots|metric:1"
+    report = evaluate(tmp_path / "out.parquet", EvaluateOptions(resamples=0))
+    assert report["fine"]["accuracy"] == pytest.approx(3 / 5)
+    assert report["errors"]["n"] == 2
+
+
+def test_row_keys_are_those_of_a_run(tmp_path: Path) -> None:
+    from scorer.metric.inputs import find_columns
+    from scorer.metric.keys import row_keys
+
+    expected = row_keys(find_columns(TABLE.schema, ColumnNames()).rows(TABLE))
+    assert _write(TABLE, KeywordsJudge(), tmp_path)["row_key"].combine_chunks().equals(expected)
+
+
+def test_keywords_see_no_hallucination(tmp_path: Path) -> None:
+    table = _write(TABLE, KeywordsJudge(), tmp_path)
+    assert table["fine"].to_pylist() == ["OK", "omission", "omission", None, None]
+    assert table["text_entailment"].null_count == 5
+    assert table["confidence"].to_pylist()[:2] == [1.0, 0.0]
+
+
+def test_keywords_of_any_data(tmp_path: Path) -> None:
+    triples = [["Alan_Bean | birthPlace | Wheeler,_Texas", 'Alan_Bean | occupation | "Test pilot"']] * 2
+    texts = ["Alan Bean, born in Wheeler, Texas, was a test pilot.", "Alan Bean was born in Texas."]
+    table = _write(pa.table({"triples": triples, "text": texts}), KeywordsJudge(), tmp_path)
+    assert table["omitted"].to_pylist() == [[], [0, 1]]
+    assert table["confidence"].to_pylist() == [1.0, 0.0]
+
+
+def test_overlap_is_sacrebleus(tmp_path: Path) -> None:
+    sacrebleu = pytest.importorskip("sacrebleu")
+    text, references = "the cat sat on a mat", ["the cat sat on the mat", "a cat is on the mat"]
+    table = pa.table(
+        {
+            "triples": [["a | b | c"]] * 4,
+            "text": [text, "", None, text],
+            "references": pa.array([references, references, references, None], pa.list_(pa.string())),
+        }
+    )
+    found = _write(table, OverlapJudge("text", "references"), tmp_path)
+    assert found["fine"].null_count == 4
+    assert found["error"].to_pylist() == [None, None, "null_text", None]
+    bleu, chrf, ter = (found[name].to_pylist() for name in COLUMNS)
+    assert bleu[0] == pytest.approx(sacrebleu.sentence_bleu(text, references).score, rel=1e-5)
+    assert chrf[0] == pytest.approx(sacrebleu.sentence_chrf(text, references).score, rel=1e-5)
+    assert ter[0] == pytest.approx(100 / 6, rel=1e-5), "one word of six to change"
+    assert (bleu[1:], chrf[1:], ter[1:]) == ([0.0, None, None], [0.0, None, None], [100.0, None, None])
+
+
+def test_overlap_stands_beside_a_runs_labels(tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu")
+    scored = _write(TABLE.slice(0, 2), SlotsJudge(), tmp_path)
+    scored = scored.append_column("references", pa.array([["A pub."], ["A pub."]]))
+    again = tmp_path / "again"
+    again.mkdir()
+    found = _write(scored, OverlapJudge("text", "references"), again)
+    assert found.schema.names == [*scored.schema.names, *COLUMNS]
+    assert found["fine"].to_pylist() == scored["fine"].to_pylist()
+    assert found.schema.metadata[FOOTER_KEY.encode()] == b"baseline:e2e-slots|metric:1"
+
+
+def test_refusals(tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    pq.write_table(TABLE, path)
+    with pytest.raises(OutputError, match="is the input itself"):
+        write([str(path)], path, KeywordsJudge(), ColumnNames())
+    pq.write_table(pa.table({"triples": [["a | b | c"]], "text": ["x"]}), tmp_path / "other.parquet")
+    with pytest.raises(ColumnError, match="no E2E slot but 'b'"):
+        write([str(tmp_path / "other.parquet")], tmp_path / "out", SlotsJudge(), ColumnNames())
+    with pytest.raises(InputError, match="other columns"):
+        write([str(path), str(tmp_path / "other.parquet")], tmp_path / "out", KeywordsJudge(), ColumnNames())
+    assert not (tmp_path / "out").exists(), "nothing half-written is left"

@@ -1,0 +1,219 @@
+"""The whole report on tables small enough to check by eye."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from scorer.errors import ColumnError, UsageError
+from scorer.evaluation import correlation
+from scorer.evaluation.report import EvaluateOptions, evaluate
+from tests.evaluation.scored import SIGNATURE, save, scored
+
+NO_INTERVALS = EvaluateOptions(resamples=0)
+E2E = {
+    "gold_fine": ["OK", "OK", "omission", "hallucination", "omission+hallucination", None],
+    "gold_rough": ["OK", "OK", "not_OK", "not_OK", "not_OK", None],
+    "gold_suspect": [False, False, False, True, False, False],
+    "system": ["a", "b", "a", "b", "a", "b"],
+}
+PREDICTED = ["OK", None, "omission", "OK", "hallucination", "OK"]
+
+
+def _report(tmp_path: Path, table: pa.Table, options: EvaluateOptions = NO_INTERVALS, **more: Any) -> dict[str, Any]:
+    return evaluate(save(table, tmp_path / "out" / "x.parquet", **more).parent, options)
+
+
+def test_keys_of_the_contract_and_errors(tmp_path: Path) -> None:
+    report = _report(tmp_path, scored(PREDICTED, **E2E))
+    assert report["rows"] == 6
+    assert report["errors"] == {"n": 1, "kinds": {"null_text": 1}}
+    assert report["rough"]["n"] == 5, "one row has no gold"
+    assert report["rough"]["accuracy"] == pytest.approx(3 / 5)
+    assert report["rough"]["precision"] == pytest.approx(2 / 3), "the error row is flagged, wrongly"
+    assert report["rough"]["recall"] == pytest.approx(2 / 3)
+    assert report["rough"]["f1"] == pytest.approx(2 / 3)
+    assert report["rough"]["confusion"]["OK"] == {"OK": 1, "not_OK": 0, "error": 1}
+    assert report["fine"]["accuracy"] == pytest.approx(2 / 5)
+    assert report["fine"]["confusion"]["omission+hallucination"]["hallucination"] == 1
+    assert report["omission"]["recall"] == pytest.approx(1 / 2)
+    assert report["hallucination"]["precision"] == 1
+    assert report["correlation"]["pearson"] is None
+    assert report["signature"] == SIGNATURE
+
+
+def test_groups_suspects_and_shares(tmp_path: Path) -> None:
+    report = _report(tmp_path, scored(PREDICTED, **E2E))
+    assert [(line["value"], line["rough"]["n"]) for line in report["by"]["system"]] == [("a", 3), ("b", 2)]
+    assert [line["value"] for line in report["by"]["n_triples"]] == [1]
+    assert report["suspect"]["rough"]["n"] == 1
+    assert report["without_suspect"]["fine"]["accuracy"] == pytest.approx(2 / 4)
+    first = report["shares"][0]
+    assert first["predicted"]["OK"] == pytest.approx(1 / 3)
+    assert first["gold"]["omission+hallucination"] == pytest.approx(1 / 3)
+
+
+def test_any_column_groups(tmp_path: Path) -> None:
+    table = scored(PREDICTED, **E2E, part=[1, 1, 1, 2, 2, 2])
+    report = _report(tmp_path, table, EvaluateOptions(by=("part",), resamples=0))
+    assert [(line["value"], line["rough"]["n"]) for line in report["by"]["part"]] == [(1, 3), (2, 2)]
+    with pytest.raises(ColumnError, match="no column 'nope'"):
+        _report(tmp_path, table, EvaluateOptions(by=("nope",)))
+
+
+def test_optional_restaurants_take_their_own_gold(tmp_path: Path) -> None:
+    ignoring = {"gold_fine_ignore_restaurant": ["OK"] * 6, "gold_rough_ignore_restaurant": ["OK"] * 6}
+    table = scored(PREDICTED, **E2E, **ignoring)
+    signature = SIGNATURE.replace("optional:none", "optional:eatType=restaurant")
+    assert _report(tmp_path, table)["gold"] == {"fine": "gold_fine", "rough": "gold_rough"}
+    found = _report(tmp_path, table, signature=signature)
+    assert found["gold"] == {"fine": "gold_fine_ignore_restaurant", "rough": "gold_rough_ignore_restaurant"}
+
+
+def test_threshold_on_human_scores(tmp_path: Path) -> None:
+    semantics = [3.0, 2.5, 2.4, 1.0, None, 2.5]
+    table = scored(PREDICTED, human_semantics=semantics, gold_rough=["OK"] * 6)
+    report = _report(tmp_path, table, EvaluateOptions(threshold=2.5, resamples=0))
+    assert report["gold"]["rough"] == "human_semantics >= 2.5"
+    assert report["rough"]["n"] == 5
+    assert report["rough"]["confusion"]["not_OK"] == {"OK": 1, "not_OK": 1, "error": 0}
+    assert report["fine"]["accuracy"] is None
+    with pytest.raises(ColumnError, match="--threshold needs a column of human scores"):
+        _report(tmp_path, scored(PREDICTED, **E2E), EvaluateOptions(threshold=2.5))
+
+
+def test_empty_outputs_also_as_the_original_counted_them(tmp_path: Path) -> None:
+    table = scored(["omission", "OK"], gold_fine=["omission+hallucination", "OK"], note=["empty_text", None])
+    report = _report(tmp_path, table)
+    assert report["fine"]["accuracy"] == pytest.approx(1 / 2)
+    assert report["empty"]["n"] == 1
+    assert report["empty"]["as_nan"]["fine"]["accuracy"] == 1
+    assert report["empty"]["without"]["fine"]["n"] == 1
+
+
+def test_intervals_stand_beside_the_figures(tmp_path: Path) -> None:
+    labels = ["OK", "omission", "hallucination", "OK"] * 10
+    gold = ["OK", "omission", "OK", "OK"] * 10
+    report = _report(tmp_path, scored(labels, gold_fine=gold), EvaluateOptions(resamples=200))
+    low, high = report["rough"]["interval"]["accuracy"]
+    assert low < report["rough"]["accuracy"] == 0.75 < high
+    assert report["inputs"] == 40
+    assert report["omission"]["interval"]["f1"] == [1, 1]
+    assert report["hallucination"]["interval"]["recall"] is None, "no hallucination in the gold"
+
+
+def test_human_scores_by_sentence_and_system(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    pytest.importorskip("sklearn")
+    table = scored(
+        ["OK"] * 8,
+        confidence=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
+        human_semantics=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 7.0],
+        system=["a", "a", "b", "b", "c", "c", "d", "d"],
+        ter=[8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0],
+    )
+    report = _report(tmp_path, table, EvaluateOptions(metrics=("confidence", "neg:ter"), resamples=0))
+    assert report["rough"]["n"] == 0 and report["rough"]["accuracy"] is None, "there are no gold labels"
+    assert report["correlation"]["level"] == "sentence"
+    assert report["correlation"]["spearman"] == pytest.approx(1 - 6 * 2 / (8 * 63))
+    assert [line["n"] for line in report["correlations"]] == [8, 4, 8, 4]
+    assert report["correlations"][1]["kendall"] == pytest.approx(1)
+    assert report["correlations"][2]["spearman"] == report["correlation"]["spearman"]
+    assert report["comparisons"][0]["spearman"]["difference"] == 0
+    without = EvaluateOptions(exclude_systems=("d",), resamples=0)
+    assert _report(tmp_path, table, without)["correlation"]["spearman"] == pytest.approx(1)
+    with pytest.raises(UsageError, match="'e': no such system; there are a, b, c, d"):
+        _report(tmp_path, table, EvaluateOptions(exclude_systems=("e",)))
+
+
+def test_the_label_itself_as_a_metric(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    pytest.importorskip("sklearn")
+    table = scored(["OK", "omission", None, "OK", "hallucination"], human_semantics=[3.0, 1.0, 2.0, 3.0, 1.0])
+    found = _report(tmp_path, table, EvaluateOptions(metrics=("fine",), resamples=0))["correlation"]
+    assert found["pearson"] == pytest.approx(1)
+    assert found["n"] == 4, "the error row has no label"
+
+
+def test_sides_against_their_questions(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    pytest.importorskip("sklearn")
+    table = scored(
+        ["OK"] * 4,
+        fact_entailment=[[0.1, 0.9], [0.2, 0.2], [0.3], [0.9, 0.4]],
+        text_entailment=[4.0, 3.0, 2.0, 1.0],
+        human_coverage=[10.0, 20.0, 30.0, 40.0],
+        human_relevance=[1.0, 2.0, 3.0, 4.0],
+    )
+    found = {line["metric"]: line["spearman"] for line in _report(tmp_path, table)["side_validity"]}
+    assert found["min:fact_entailment"] == pytest.approx(1)
+    assert found["mean:fact_entailment"] == pytest.approx(0.4)  # means .5 .2 .3 .65 are ranked 3 1 2 4
+    assert found["text_entailment"] == pytest.approx(-1)
+
+
+def test_ceiling_comes_from_a_file_of_annotations(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    pytest.importorskip("sklearn")
+    raw = pa.table({"row_id": list("aabbcc"), "system": ["s"] * 6, "human_correctness": [1.0, 2, 3, 4, 5, 7]})
+    file = save(raw, tmp_path / "raw.parquet", None)
+    table = scored(["OK"] * 3, human_correctness=[1.5, 3.5, 6.0])
+    report = _report(tmp_path, table, EvaluateOptions(annotations=file, resamples=0))
+    assert report["ceiling"]["human_correctness"]["n"] == 6
+
+
+def test_without_the_extra_correlations_are_null_and_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(correlation, "available", lambda: False)
+    said: list[str] = []
+    path = save(scored(PREDICTED, **E2E, human_quality=[1.0, 2, 3, 4, 5, 6]), tmp_path / "x.parquet")
+    report = evaluate(path, EvaluateOptions(resamples=100), said.append)
+    assert report["rough"]["accuracy"] == pytest.approx(3 / 5)
+    assert report["correlation"]["pearson"] is None and report["correlation"]["n"] == 5
+    assert report["triples_correlation"]["fine"]["errors"] is None
+    assert any("install the extra stats" in line for line in said)
+
+
+def test_unlabelled_rows_are_no_errors(tmp_path: Path) -> None:
+    """A baseline of scores alone has neither labels nor errors."""
+    table = scored([None, None], error=pa.nulls(2, pa.string()), gold_fine=["OK", "OK"])
+    report = _report(tmp_path, table)
+    assert report["fine"]["n"] == 0 and report["omission"]["f1"] is None
+    assert report["unlabelled"] == 2
+    assert report["errors"]["n"] == 0
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ColumnError, match="nothing to compare with"):
+        _report(tmp_path, scored(["OK"]))
+    with pytest.raises(ColumnError, match="no column 'x_fine': not scored, or under another --prefix"):
+        _report(tmp_path, scored(["OK"], gold_fine=["OK"]), EvaluateOptions(prefix="x_"))
+    with pytest.raises(ColumnError, match="no gold column 'truth'"):
+        _report(tmp_path, scored(["OK"]), EvaluateOptions(gold_fine="truth"))
+
+
+def test_prefix_of_the_run(tmp_path: Path) -> None:
+    table = scored(["OK", "omission"], prefix="x_", gold_fine=["OK", "OK"])
+    assert _report(tmp_path, table, EvaluateOptions(prefix="x_", resamples=0))["rough"]["accuracy"] == 0.5
+
+
+def test_without_facts_there_are_figures_but_no_intervals(tmp_path: Path) -> None:
+    said: list[str] = []
+    table = scored(["OK", "omission"], gold_fine=["OK", "OK"]).drop_columns("triples")
+    path = save(table, tmp_path / "x.parquet")
+    report = evaluate(path, EvaluateOptions(), said.append)
+    assert report["rough"]["accuracy"] == 0.5
+    assert "interval" not in report["rough"] and "n_triples" not in report["by"]
+    assert any("--input-column" in line for line in said)
+    again = evaluate(save(table.append_column("id", [[1, 2]]), path), EvaluateOptions(inputs="id"))
+    assert again["rough"]["interval"]["accuracy"] == [0, 1]
+
+
+def test_a_run_of_hallucination_checks_alone_is_pointed_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    path = save(scored(["OK"], gold_fine=["OK"]), tmp_path / "x.parquet", SIGNATURE + "|checks:hallucination")
+    evaluate(path, NO_INTERVALS, said.append)
+    assert any("hallucinations alone" in line for line in said)

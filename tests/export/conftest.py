@@ -1,0 +1,41 @@
+"""One tiny checkpoint and its bundle, made once for all tests of the exporter."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="the exporter's tests need the extra `export`")
+pytest.importorskip("optimum.exporters.onnx", reason="the exporter's tests need the extra `export`")
+
+from export import export_bundle
+
+from .checkpoints import make_checkpoint
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as transformers saves it: two layers, hidden size 32, pairs of up to 120 tokens."""
+    return make_checkpoint(tmp_path_factory.mktemp("checkpoints") / "tiny-nli")
+
+
+@pytest.fixture(scope="session")
+def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint's bundle with all variants; forced, for int8 costs random weights many labels."""
+    return export_bundle(str(checkpoint), tmp_path_factory.mktemp("bundles") / "tiny", force=True, log=lambda _: None)
+
+
+@pytest.fixture
+def copy(checkpoint: Path, tmp_path: Path) -> Path:
+    """A copy of the checkpoint to spoil."""
+    return Path(shutil.copytree(checkpoint, tmp_path / "copy"))
+
+
+@pytest.fixture
+def lines() -> tuple[list[str], Callable[[str], None]]:
+    """Progress lines, and the function that collects them."""
+    collected: list[str] = []
+    return collected, collected.append

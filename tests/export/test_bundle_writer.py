@@ -1,0 +1,245 @@
+"""The whole road: a checkpoint on disk to a bundle that the scorer opens, and all that must stop it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from transformers import RobertaForSequenceClassification
+
+from export import bundle_writer, export_bundle
+from export.source import sha256
+from scorer.errors import BundleError, CheckpointError, OutputError, ScorerError, TemplateError, UsageError
+from scorer.inference.bundle import Bundle
+from scorer.inference.texts import TextTokenizer
+
+from .checkpoints import LAYERS, edit_json
+
+Log = tuple[list[str], Callable[[str], None]]
+
+
+def silent(message: str) -> None:
+    """A log that nobody reads."""
+
+
+@pytest.fixture(scope="module")
+def manifest(bundle: Path) -> dict[str, Any]:
+    return dict(json.loads((bundle / "bundle.json").read_text(encoding="utf-8")))
+
+
+def test_the_manifest_says_what_the_bundle_is(manifest: dict[str, Any], checkpoint: Path) -> None:
+    assert (manifest["schema"], manifest["name"], manifest["max_length"]) == (1, "tiny-nli", 120)
+    assert manifest["labels"] == ["contradiction", "neutral", "entailment"]
+    assert manifest["pair_layout"] == {"prefix": [0], "separator": [2, 2], "suffix": [2], "pad_id": 1}
+    assert manifest["architecture"] == {
+        "model_type": "roberta", "class": "RobertaForSequenceClassification", "layers": 2, "hidden_size": 32,
+        "heads": 4, "intermediate_size": 48, "vocab_size": 500,
+        "parameters": RobertaForSequenceClassification.from_pretrained(checkpoint).num_parameters(),
+    }  # fmt: skip
+    source = manifest["source"]
+    assert (source["checkpoint"], source["revision"], source["random_init"]) == ("tiny-nli", None, False)
+    assert source["files"]["model.safetensors"] == sha256(checkpoint / "model.safetensors")
+    assert str(checkpoint.parent) not in json.dumps(manifest)
+
+
+def test_every_file_is_there_with_its_hash_and_nothing_else(bundle: Path, manifest: dict[str, Any]) -> None:
+    hashes = dict(manifest["files"])
+    for precision, variant in manifest["variants"].items():
+        assert (variant["precision"], variant["opset"]) == (precision, 17)
+        assert variant["bytes"] == (bundle / variant["file"]).stat().st_size
+        hashes[variant["file"]] = variant["sha256"]
+    assert hashes == {path.name: sha256(path) for path in bundle.iterdir() if path.name != "bundle.json"}
+    assert set(manifest["variants"]) == {"fp32", "fp16", "int8"}
+
+
+def test_fused_operators_and_parity_are_recorded(manifest: dict[str, Any]) -> None:
+    fused = {"SkipLayerNormalization": 2 * LAYERS, "LayerNormalization": 1, "BiasGelu": LAYERS}
+    variants = manifest["variants"]
+    assert variants["fp32"]["fused"] == variants["fp16"]["fused"] == fused | {"Attention": LAYERS}
+    assert variants["int8"]["fused"] == fused | {"QAttention": LAYERS}
+    parity = variants["fp32"]["parity"]
+    assert parity["provider"] == "CPUExecutionProvider" and parity["pairs"] == 512
+    assert parity["label_agreement"] == 1.0 and 0 < parity["max_abs_logit"] == parity["bound"] < 1e-4
+    assert variants["int8"]["parity"]["bound"] > parity["bound"]
+    assert variants["int8"]["parity"]["single"] and not parity["single"]
+    assert variants["fp16"]["parity"] is None or variants["fp16"]["parity"]["provider"] == "CUDAExecutionProvider"
+
+
+def test_probes_hold_the_logits_of_transformers(bundle: Path, checkpoint: Path) -> None:
+    table = pq.read_table(bundle / "probes.parquet")
+    assert [str(field.type) for field in table.schema] == [
+        "string", "string", "int32", "fixed_size_list<element: float>[3]"
+    ]  # fmt: skip
+    assert table["tokens"].to_pylist() == sorted(table["tokens"].to_pylist()) and table.num_rows == 512
+    from transformers import RobertaTokenizerFast
+
+    tokenizer = RobertaTokenizerFast.from_pretrained(checkpoint)
+    model = RobertaForSequenceClassification.from_pretrained(checkpoint).eval()
+    for row in table.to_pylist()[::40]:
+        encoded = tokenizer(row["premise"], row["hypothesis"], return_tensors="pt")
+        assert encoded["input_ids"].shape[1] == row["tokens"]
+        with torch.inference_mode():
+            np.testing.assert_allclose(row["logits"], model(**encoded).logits[0].numpy(), atol=1e-5)
+    labels = np.array(table["logits"].to_pylist()).argmax(axis=1)
+    assert (np.bincount(labels, minlength=3) > 50).all()  # else agreement would say nothing
+
+
+def test_the_scorer_opens_the_bundle_and_agrees_on_every_pair(bundle: Path) -> None:
+    opened = Bundle.load(bundle)
+    probes = opened.probes()
+    TextTokenizer(opened).prove(probes.premises, probes.hypotheses)
+    assert all(opened.variant(precision).is_file() for precision in ("fp32", "fp16", "int8"))
+
+
+def test_two_exports_give_the_same_bytes(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """The second in a process of its own, with other hash seeds and another folder; and nothing of it on stdout."""
+    code = (
+        "import sys; from pathlib import Path; from export import export_bundle\n"
+        "export_bundle(sys.argv[1], Path(sys.argv[2]), force=True)"
+    )
+    out = tmp_path / "some" / "where else"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(checkpoint), str(out)],
+        env={**os.environ, "PYTHONHASHSEED": "12345"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {p.name: sha256(p) for p in out.iterdir()} == {p.name: sha256(p) for p in bundle.iterdir()}
+    assert done.stdout == ""
+    assert all(line.startswith(STARTS) for line in done.stderr.splitlines()), done.stderr
+    assert [path.name for path in out.parent.iterdir()] == ["where else"]
+
+
+STARTS = (
+    "tiny-nli:",
+    "running ",
+    "exporting ",
+    "making ",
+    "verifying ",
+    "fp32:",
+    "fp16:",
+    "int8:",
+    "warning:",
+    "bundle ",
+)
+
+
+def test_another_order_of_labels_is_kept(copy: Path, tmp_path: Path) -> None:
+    edit_json(copy / "config.json", id2label={"0": "Neutral", "2": "CONTRADICTION", "1": "entailment"})
+    out = export_bundle(str(copy), tmp_path / "out", precisions=["fp32"], name="other", log=silent)
+    opened = Bundle.load(out)
+    assert opened.labels == ("neutral", "entailment", "contradiction") and opened.name == "other"
+    assert opened.label_columns == [2, 0, 1]
+
+
+def test_int8_alone_leaves_no_fp32_behind(checkpoint: Path, tmp_path: Path, lines: Log) -> None:
+    out = export_bundle(str(checkpoint), tmp_path / "out", precisions=["int8"], force=True, log=lines[1])
+    assert sorted(path.name for path in out.glob("*.onnx")) == ["model.int8.onnx"]
+    assert any(line.startswith("warning: the int8 variant gives the checkpoint's label on only") for line in lines[0])
+
+
+def test_a_variant_under_99_percent_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"int8 variant .* on only 9\d\.\d\d% of 512 probe pairs .*--force"):
+        export_bundle(str(checkpoint), tmp_path / "out", precisions=["int8"], log=silent)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_variant_broken_on_purpose_is_refused(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import onnx
+    from onnx import numpy_helper
+
+    real = bundle_writer.export_fp32
+
+    def broken(model: Any, architecture: Any, path: Path) -> dict[str, int]:
+        counts = real(model, architecture, path)
+        graph = onnx.load(str(path))
+        tensor = next(t for t in graph.graph.initializer if t.name == "classifier.out_proj.weight")
+        tensor.CopyFrom(numpy_helper.from_array(-numpy_helper.to_array(tensor), tensor.name))
+        onnx.save(graph, str(path))
+        return counts
+
+    monkeypatch.setattr(bundle_writer, "export_fp32", broken)
+    with pytest.raises(BundleError, match="the fp32 variant gives the checkpoint's label on only"):
+        export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], log=silent)
+    assert not list(tmp_path.iterdir())
+
+
+def test_templates_and_own_probes_are_taken_along(checkpoint: Path, tmp_path: Path) -> None:
+    templates, probes = tmp_path / "mine.json", tmp_path / "mine.tsv"
+    templates.write_text('{"food": "<subject> serves <object> food."}')
+    probes.write_text("premise\thypothesis\nQuokkas smile.\tAn animal smiles.\n")
+    out = export_bundle(
+        str(checkpoint), tmp_path / "out", precisions=["fp32"], templates=templates, probes=probes, log=silent
+    )
+    opened = Bundle.load(out)
+    assert opened.templates_file is not None and opened.templates_file.read_bytes() == templates.read_bytes()
+    assert "Quokkas smile." in opened.probes().premises and len(opened.probes().premises) == 513
+    assert opened.manifest["variants"]["fp32"]["parity"]["pairs"] == 513
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"precisions": ["fp64"]}, UsageError, "--precision is 'fp64'"),
+        ({"precisions": []}, UsageError, "--precision"),
+        ({"name": "a|b"}, UsageError, "--name"),
+        ({"name": " "}, UsageError, "--name"),
+        ({"random_init": True, "revision": "main"}, UsageError, "--random-init has no revision"),
+        ({"random_init": True}, UsageError, "is not known; choose one of"),
+        ({"templates": Path("no-such.json")}, TemplateError, "no-such.json"),
+        ({"probes": Path("no-such.tsv")}, UsageError, "no-such.tsv cannot be read"),
+        ({"labels": ["a", "b", "c"]}, UsageError, "--labels"),
+        ({"revision": "main"}, CheckpointError, "says nothing"),
+    ],
+)
+def test_options_that_cannot_be_honoured(
+    checkpoint: Path, tmp_path: Path, options: dict[str, Any], error: type[ScorerError], message: str
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        export_bundle(str(checkpoint), tmp_path / "out", log=silent, **options)
+    assert "\n" not in str(caught.value) and caught.value.exit_code == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_in_use_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for out in (tmp_path, tmp_path / "file"):
+        with pytest.raises(OutputError, match="not an empty folder"):
+            export_bundle(str(checkpoint), out, log=silent)
+    with pytest.raises(OutputError, match="cannot be written"):
+        export_bundle(str(checkpoint), tmp_path / "file" / "out", precisions=["fp32"], log=silent)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_empty_folder_is_taken(checkpoint: Path, tmp_path: Path) -> None:
+    out = export_bundle(str(checkpoint), tmp_path, precisions=["fp32"], log=silent)
+    assert out == tmp_path and Bundle.load(out).name == "tiny-nli"
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bundle_writer, "_write_small_files", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], log=silent)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_that_would_break_a_signature_is_mended(checkpoint: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "my model|v2"
+    shutil.copytree(checkpoint, folder)
+    out = export_bundle(str(folder), tmp_path / "out", precisions=["fp32"], log=silent)
+    assert Bundle.load(out).name == "my-model-v2"

@@ -1,0 +1,120 @@
+"""Refusing what export does not support, and reading the weights it does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import RobertaForSequenceClassification
+
+from export.checkpoint import Checkpoint, longest_pair, open_checkpoint, parameter_count
+from export.random_init import random_checkpoint
+from scorer.errors import CheckpointError
+
+from .checkpoints import edit_json
+
+
+def opened(folder: Path, labels: list[str] | None = None) -> Checkpoint:
+    return open_checkpoint(str(folder), None, labels, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"architectures": ["BertForSequenceClassification"], "model_type": "bert"}, "supports RobertaForSequence"),
+        ({"architectures": ["XLMRobertaForSequenceClassification"], "model_type": "xlm-roberta"}, "nothing else"),
+        ({"architectures": ["RobertaForMaskedLM"]}, "RobertaForMaskedLM"),
+        ({"architectures": None}, "architectures is None"),
+        ({"hidden_act": "gelu_new"}, "hidden_act is 'gelu_new'"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
+        ({"is_decoder": True}, "is_decoder is True"),
+        ({"quantization_config": {"bits": 4}}, "quantization_config"),
+        ({"pruned_heads": {"0": [1]}}, "pruned_heads"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
+        ({"hidden_size": "32"}, "hidden_size is '32'"),
+        ({"num_attention_heads": 5}, "cannot be shared by 5 heads"),
+        ({"layer_norm_eps": 2}, "layer_norm_eps is 2"),
+        ({"vocab_size": 10**9}, "more than the 2 GiB"),
+        ({"vocab_size": 40}, "has the id 499, but config.json says vocab_size 40"),
+        ({"pad_token_id": 0}, "pads with id 1, but config.json says pad_token_id 0"),
+        ({"max_position_embeddings": 6}, "only 4 tokens"),
+        ({"id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}}, "LABEL_2"),
+    ],
+)
+def test_configs_that_are_refused(copy: Path, changes: dict[str, Any], message: str) -> None:
+    edit_json(copy / "config.json", **changes)
+    with pytest.raises(CheckpointError, match=message):
+        opened(copy)
+
+
+def test_labels_given_by_the_user(copy: Path) -> None:
+    edit_json(copy / "config.json", id2label={"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"})
+    assert opened(copy, ["neutral", "entailment", "contradiction"]).labels == ("neutral", "entailment", "contradiction")
+
+
+@pytest.mark.parametrize(
+    ("model_max_length", "expected"), [(10**30, 512), (None, 512), (512, 512), (128, 128), (0, 512), (True, 512)]
+)
+def test_longest_pair(model_max_length: object, expected: int) -> None:
+    assert longest_pair({"max_position_embeddings": 514, "pad_token_id": 1}, model_max_length) == expected
+
+
+def test_the_model_is_the_one_transformers_loads(checkpoint: Path) -> None:
+    found = opened(checkpoint)
+    reference = RobertaForSequenceClassification.from_pretrained(checkpoint).eval()
+    assert found.architecture["parameters"] == reference.num_parameters()
+    assert (found.architecture["layers"], found.max_length, found.name) == (2, 120, "tiny-nli")
+    ids = torch.tensor([found.tokenizer.encode("Blue Spice is a pub.", "It is a pub.")])
+    with torch.inference_mode():
+        torch.testing.assert_close(found.load()(input_ids=ids).logits, reference(input_ids=ids).logits)
+
+
+def test_parameters_of_the_large_model() -> None:
+    assert random_checkpoint("roberta-large", 0).architecture["parameters"] == 355_362_819
+    config = json.loads('{"vocab_size": 50265, "hidden_size": 768, "num_hidden_layers": 12, "intermediate_size": 3072}')
+    assert parameter_count(config | {"max_position_embeddings": 514, "type_vocab_size": 1}) == 124_647_939
+
+
+def rewrite(folder: Path, change: Any) -> None:
+    path = folder / "model.safetensors"
+    state = {key: value.clone() for key, value in load_file(path).items()}
+    change(state)
+    save_file(state, path)
+
+
+def test_old_names_unused_heads_and_half_precision_are_read(copy: Path) -> None:
+    def change(state: dict[str, torch.Tensor]) -> None:
+        for key in list(state):
+            old = key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+            state[old] = state.pop(key).half()
+        state["roberta.pooler.dense.weight"] = torch.zeros(32, 32)
+        state["roberta.embeddings.position_ids"] = torch.arange(122)[None]
+
+    rewrite(copy, change)
+    model = opened(copy).load()
+    assert {value.dtype for value in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("classifier.out_proj.weight"), r"lack classifier\.out_proj\.weight"),
+        (lambda s: s.update(adapter=torch.zeros(1)), "unknown to this architecture, adapter"),
+        (lambda s: s.update({"classifier.dense.bias": torch.zeros(7)}), "do not fit config.json"),
+        (lambda s: s["classifier.dense.bias"].fill_(float("nan")), "holds NaN or infinity"),
+    ],
+)
+def test_weights_that_are_refused(copy: Path, change: Any, message: str) -> None:
+    rewrite(copy, change)
+    with pytest.raises(CheckpointError, match=message):
+        opened(copy).load()
+
+
+def test_damaged_weights_are_refused(copy: Path) -> None:
+    (copy / "model.safetensors").write_bytes(b"\x00" * 100)
+    with pytest.raises(CheckpointError, match="not a readable safetensors file"):
+        opened(copy).load()

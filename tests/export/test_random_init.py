@@ -1,0 +1,61 @@
+"""Models without a checkpoint: the tiny one always, the large one in the slow suite."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from export.random_init import PRESETS, random_checkpoint
+from scorer.errors import UsageError
+
+
+def test_the_same_seed_gives_the_same_weights() -> None:
+    first, again, other = (random_checkpoint("roberta-tiny", seed).load() for seed in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(first.classifier.dense.weight, other.classifier.dense.weight)
+
+
+def test_the_tokenizer_is_of_the_same_kind() -> None:
+    checkpoint = random_checkpoint("roberta-tiny", 0)
+    tokenizer = Tokenizer.from_str(checkpoint.tokenizer.text)
+    assert [tokenizer.id_to_token(i) for i in range(4)] == ["<s>", "<pad>", "</s>", "<unk>"]
+    assert checkpoint.source["random_init"] and checkpoint.max_length == 512
+    text = "Blue Spice is a family friendly pub near the river, with a customer rating of 5 out of 5."
+    # What the tokenizer of roberta-large makes of it is 22 tokens; a word is rarely cut.
+    assert 18 <= len(tokenizer.encode(text, add_special_tokens=False).ids) <= 28
+
+
+def test_an_unknown_architecture_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"'bert-base' is not known; choose one of roberta-large, "):
+        random_checkpoint("bert-base", 0)
+    assert PRESETS["roberta-large"]["num_hidden_layers"] == 24
+
+
+@pytest.mark.slow
+def test_a_full_size_bundle_stays_within_memory(tmp_path: Path) -> None:
+    """All variants of roberta-large's size under 12 GB; the time is printed, for it depends on the neighbours."""
+    code = (
+        "import resource, sys, time; from pathlib import Path; from export import export_bundle\n"
+        "start = time.monotonic()\n"
+        "export_bundle('roberta-large', Path(sys.argv[1]), random_init=True)\n"
+        "print(time.monotonic() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)"
+    )
+    out = tmp_path / "large"
+    done = subprocess.run([sys.executable, "-c", code, str(out)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seconds, peak = map(float, done.stdout.split())
+    print(f"roberta-large, random: {seconds:.0f} s, peak {peak:.1f} GiB")  # noqa: T201
+    assert peak < 12e9 / 2**30
+    manifest = json.loads((out / "bundle.json").read_text())
+    sizes = {precision: variant["bytes"] / 1e9 for precision, variant in manifest["variants"].items()}
+    assert 1.41 < sizes["fp32"] < 1.44 and 0.70 < sizes["fp16"] < 0.73 and 0.50 < sizes["int8"] < 0.53
+    assert manifest["variants"]["fp32"]["fused"] == {
+        "Attention": 24, "SkipLayerNormalization": 48, "LayerNormalization": 1, "BiasGelu": 24
+    }  # fmt: skip
+    assert all(v["parity"] is None or v["parity"]["label_agreement"] >= 0.99 for v in manifest["variants"].values())

@@ -1,0 +1,238 @@
+"""Finding a checkpoint's files, and refusing those that are not safe to read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import huggingface_hub
+import pytest
+from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+from export.source import PATTERNS, Source, find_source, sha256
+from scorer.errors import CheckpointError
+
+from .checkpoints import edit_json
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def find(checkpoint: Path | str, revision: str | None = None) -> Source:
+    return find_source(str(checkpoint), revision, lambda _: None)
+
+
+def test_a_folder_gives_its_name_and_hashes(copy: Path) -> None:
+    found = find(copy)
+    assert (found.name, found.revision) == ("copy", None)
+    assert found.hashes() == {
+        name: sha256(copy / name)
+        for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    }
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "weights.PT", "tf_model.h5", "flax_model.msgpack"])
+def test_pickled_weights_alone_are_refused(copy: Path, name: str) -> None:
+    (copy / "model.safetensors").unlink()
+    (copy / name).write_bytes(pickle.dumps({"weights": 1}))
+    with pytest.raises(CheckpointError, match=rf"only as {name}.*safe_serialization=True"):
+        find(copy)
+
+
+def test_pickled_weights_beside_safetensors_do_not_matter(copy: Path) -> None:
+    (copy / "pytorch_model.bin").write_bytes(pickle.dumps({}))
+    assert find(copy).weights == (copy / "model.safetensors",)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("key", ["auto_map", "custom_pipelines"])
+def test_code_of_its_own_is_refused(copy: Path, name: str, key: str) -> None:
+    edit_json(copy / name, **{key: {"AutoModel": "modeling.Model"}})
+    with pytest.raises(CheckpointError, match=f"{name} asks to run code"):
+        find(copy)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_a_link_out_of_the_folder_is_refused(copy: Path, tmp_path: Path, name: str) -> None:
+    (copy / name).rename(tmp_path / "elsewhere")
+    (copy / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CheckpointError, match=rf"{name} leads out of the folder"):
+        find(copy)
+
+
+def test_a_link_within_the_folder_is_read(copy: Path) -> None:
+    (copy / "model.safetensors").rename(copy / "weights")
+    (copy / "model.safetensors").symlink_to("weights")
+    assert find(copy).weights == (copy / "model.safetensors",)
+
+
+def test_a_dangling_link_is_refused(copy: Path) -> None:
+    (copy / "model.safetensors").unlink()
+    (copy / "model.safetensors").symlink_to("gone")
+    with pytest.raises(CheckpointError, match=r"model\.safetensors is not there"):
+        find(copy)
+
+
+def test_a_snapshot_of_the_hub_cache_is_read_and_named(copy: Path, tmp_path: Path) -> None:
+    repository = tmp_path / "models--some-lab--tiny-nli"
+    snapshot = repository / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (repository / "blobs").mkdir()
+    for file in copy.iterdir():
+        shutil.copyfile(file, repository / "blobs" / sha256(file))
+        (snapshot / file.name).symlink_to(Path("../../blobs") / sha256(file))
+    found = find(snapshot)
+    assert (found.name, found.revision) == ("some-lab/tiny-nli", COMMIT)
+
+
+@pytest.mark.parametrize("shard", ["../outside.safetensors", "/etc/passwd", "sub/model.safetensors"])
+def test_an_index_that_names_files_elsewhere_is_refused(copy: Path, shard: str) -> None:
+    (copy / "model.safetensors").unlink()
+    edit_json(copy / "model.safetensors.index.json", weight_map={"a": shard})
+    with pytest.raises(CheckpointError, match="not a plain name"):
+        find(copy)
+
+
+@pytest.mark.parametrize("index", [{}, {"weight_map": {}}, {"weight_map": {"a": 1}}, {"weight_map": []}])
+def test_a_damaged_index_is_refused(copy: Path, index: dict[str, Any]) -> None:
+    (copy / "model.safetensors").unlink()
+    edit_json(copy / "model.safetensors.index.json", **index)
+    with pytest.raises(CheckpointError, match="weight_map"):
+        find(copy)
+
+
+def test_weights_and_config_that_are_missing_are_named(copy: Path) -> None:
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"has no model\.safetensors"):
+        find(copy)
+    (copy / "config.json").unlink()
+    with pytest.raises(CheckpointError, match=r"(?s)config\.json"):
+        find(copy)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "\xff", "[" * 100_000])
+def test_a_damaged_config_is_refused(copy: Path, content: str) -> None:
+    (copy / "config.json").write_text(content, encoding="latin-1")
+    with pytest.raises(CheckpointError, match=r"config\.json"):
+        find(copy)
+
+
+def test_a_revision_means_nothing_for_a_folder(copy: Path) -> None:
+    with pytest.raises(CheckpointError, match="--revision main says nothing"):
+        find(copy, "main")
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "a/b/c", "../x", "", "with blank", "https://example.org/m"])
+def test_what_is_neither_folder_nor_hub_id_is_refused(name: str) -> None:
+    with pytest.raises(CheckpointError, match="neither a folder nor a hub id"):
+        find(name)
+
+
+class Hub:
+    """A hub of one repository: what ``HfApi.model_info`` and ``snapshot_download`` answer."""
+
+    def __init__(self, folder: Path | None, files: list[str], error: Exception | None = None) -> None:
+        self.folder, self.files, self.error = folder, files, error
+        self.downloads: list[dict[str, Any]] = []
+
+    def model_info(self, *_: object, **__: object) -> SimpleNamespace:
+        if self.error is not None:
+            raise self.error
+        return SimpleNamespace(sha=COMMIT, siblings=[SimpleNamespace(rfilename=name) for name in self.files])
+
+    def snapshot_download(self, repository: str, **options: Any) -> str:
+        self.downloads.append({"repository": repository, **options})
+        if self.folder is None:
+            raise huggingface_hub.errors.LocalEntryNotFoundError("not in the cache")
+        return str(self.folder)
+
+
+@pytest.fixture
+def use_hub(monkeypatch: pytest.MonkeyPatch) -> Callable[[Hub], Hub]:
+    def use(hub: Hub) -> Hub:
+        monkeypatch.setattr(huggingface_hub, "HfApi", lambda: hub)
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", hub.snapshot_download)
+        return hub
+
+    return use
+
+
+def test_a_hub_id_is_pinned_to_its_commit(copy: Path, use_hub: Callable[[Hub], Hub]) -> None:
+    hub = use_hub(Hub(copy, ["model.safetensors", "pytorch_model.bin", "onnx/model.onnx"]))
+    found = find("some-lab/tiny-nli", "main")
+    assert (found.name, found.revision, found.folder) == ("some-lab/tiny-nli", COMMIT, copy)
+    (download,) = hub.downloads
+    assert (download["revision"], download["allow_patterns"]) == (COMMIT, list(PATTERNS))
+    assert not any(pattern.endswith((".bin", ".py", "*")) for pattern in PATTERNS)
+
+
+def test_a_hub_repository_of_pickles_is_not_even_downloaded(use_hub: Callable[[Hub], Hub]) -> None:
+    hub = use_hub(Hub(None, ["config.json", "pytorch_model.bin"]))
+    with pytest.raises(CheckpointError, match=r"only as pytorch_model\.bin"):
+        find("some-lab/old-nli")
+    assert not hub.downloads
+
+
+def response() -> Any:
+    return SimpleNamespace(headers={}, request=None, status_code=404)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            ConnectionError("Name or service not known"),
+            r"cannot be reached \(Name or .*--local-dir FOLDER`, copy FOLDER",
+        ),
+        (TimeoutError(), r"cannot be reached \(TimeoutError\)"),
+        (ConnectionError("HTTPSConnectionPool(host='hub')"), r"cannot be reached \(ConnectionError\)"),
+        (RepositoryNotFoundError("404", response=response()), "neither a folder here nor a public model"),
+        (RevisionNotFoundError("404", response=response()), "has no revision 'v9'"),
+    ],
+)
+def test_what_the_hub_refuses_is_said_in_one_line(
+    use_hub: Callable[[Hub], Hub], error: Exception, message: str
+) -> None:
+    use_hub(Hub(None, [], error))
+    with pytest.raises(CheckpointError, match=message) as caught:
+        find("roberta-large-mnli", "v9")
+    assert "\n" not in str(caught.value)
+
+
+def test_without_network_the_cache_is_used(copy: Path, use_hub: Callable[[Hub], Hub]) -> None:
+    hub = use_hub(Hub(Path(shutil.copytree(copy, copy.parent / COMMIT)), [], ConnectionError("offline")))
+    lines: list[str] = []
+    found = find_source("some-lab/tiny-nli", None, lines.append)
+    assert (found.name, found.revision) == ("some-lab/tiny-nli", COMMIT)
+    assert hub.downloads[0]["local_files_only"] and "from its cache" in lines[0]
+
+
+def test_a_hub_id_offline_for_real(tmp_path: Path) -> None:
+    """In a process of its own, because the library reads its settings when it is imported."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from export import export_bundle; from scorer.errors import ScorerError\n"
+        "try: export_bundle('roberta-large-mnli', Path(sys.argv[1]) / 'out')\n"
+        "except ScorerError as e: print(type(e).__name__, e)"
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("CheckpointError roberta-large-mnli is not a folder here, and the hub cannot be")
+    assert done.stderr == "" and not (tmp_path / "out").exists()
+    assert "scorer export FOLDER" in done.stdout and len(done.stdout.splitlines()) == 1
+
+
+def test_sharded_weights_are_found(copy: Path) -> None:
+    (copy / "model.safetensors").rename(copy / "model-00001-of-00001.safetensors")
+    weight_map = {"x": "model-00001-of-00001.safetensors"}
+    (copy / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    assert [path.name for path in find(copy).weights] == ["model-00001-of-00001.safetensors"]

@@ -1,0 +1,109 @@
+"""The tokenizer that a bundle gets, and the layout of its pairs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import RobertaTokenizerFast
+
+from export.random_init import train_tokenizer
+from export.source import find_source
+from export.tokenization import PairTokenizer, read_tokenizer
+from scorer.errors import CheckpointError
+from scorer.inference.bundle import PairLayout
+
+from .checkpoints import edit_json
+
+
+def read(folder: Path) -> PairTokenizer:
+    return read_tokenizer(find_source(str(folder), None, lambda _: None))[0]
+
+
+def test_the_layout_is_that_of_roberta(checkpoint: Path) -> None:
+    tokenizer = read(checkpoint)
+    assert tokenizer.layout == PairLayout((0,), (2, 2), (2,), 1)
+    theirs = RobertaTokenizerFast.from_pretrained(checkpoint)("Blue Spice is a pub.", " It is.")["input_ids"]
+    assert tokenizer.encode("Blue Spice is a pub.", " It is.") == theirs
+    assert tokenizer.length("Blue Spice is a pub.", " It is.") == len(theirs)
+
+
+def test_special_tokens_in_a_text_are_characters(checkpoint: Path) -> None:
+    ids = read(checkpoint).encode("</s><mask>", "<s>")
+    assert ids.count(2) == 3 and ids.count(0) == 1
+
+
+def test_truncation_and_padding_are_off(copy: Path) -> None:
+    content = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))
+    content["truncation"] = {"max_length": 8, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
+    content["padding"] = {
+        "strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": None,
+        "pad_id": 1, "pad_type_id": 0, "pad_token": "<pad>",
+    }  # fmt: skip
+    edit_json(copy / "tokenizer.json", **content)
+    tokenizer = read(copy)
+    stored = json.loads(tokenizer.text)
+    assert stored["truncation"] is None and stored["padding"] is None
+    assert tokenizer.length("A " * 40, "A") > 40 and tokenizer.length("A", "A") == 6
+
+
+def test_vocab_and_merges_are_converted(copy: Path) -> None:
+    expected = read(copy)
+    model = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))
+    vocabulary = model["model"]["vocab"] | {token["content"]: token["id"] for token in model["added_tokens"]}
+    (copy / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    merges = [" ".join(pair) for pair in model["model"]["merges"]]
+    (copy / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n", encoding="utf-8")
+    (copy / "tokenizer.json").unlink()
+    converted = read(copy)
+    text = "The Vaults, a naïve pub near Café Adriatic 🍜."
+    assert converted.encode(text, "A pub.") == expected.encode(text, "A pub.")
+    assert converted.layout == expected.layout
+
+
+def test_a_folder_without_tokenizer_is_refused(copy: Path) -> None:
+    (copy / "tokenizer.json").unlink()
+    with pytest.raises(CheckpointError, match=r"has no tokenizer\.json \(nor vocab\.json"):
+        read(copy)
+
+
+def test_files_that_disagree_are_refused(copy: Path) -> None:
+    edit_json(copy / "tokenizer_config.json", add_prefix_space=True)
+    with pytest.raises(CheckpointError, match=r"with tokenizer_config\.json it is"):
+        read(copy)
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", "not json", '{"model": {"type": "BPE"}}'])
+def test_a_damaged_tokenizer_is_refused(copy: Path, content: str) -> None:
+    (copy / "tokenizer.json").write_text(content)
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json"):
+        read(copy)
+
+
+def changed(**changes: Any) -> PairTokenizer:
+    return PairTokenizer(json.dumps(json.loads(train_tokenizer(400)) | changes), "<pad>", "tokenizer.json")
+
+
+def test_another_kind_of_tokenizer_is_refused() -> None:
+    model = {"type": "WordLevel", "vocab": {"<pad>": 1, "a": 0}, "unk_token": "a"}
+    with pytest.raises(CheckpointError, match="is a WordLevel tokenizer"):
+        changed(model=model)
+
+
+def test_a_tokenizer_without_pairs_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="without special tokens before or between"):
+        changed(post_processor=None)
+
+
+def test_a_layout_that_depends_on_the_text_is_refused() -> None:
+    tokenizer = changed()
+    tokenizer.layout = PairLayout((0,), (2,), (2,), 1)  # as if it had been read off a pair of another form
+    with pytest.raises(CheckpointError, match="joined from its texts"):
+        tokenizer.prove([("Blue Spice", "is a pub")])
+
+
+def test_a_missing_padding_token_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="no padding token '<PAD>'"):
+        PairTokenizer(train_tokenizer(400), "<PAD>", "tokenizer.json")

@@ -1,0 +1,68 @@
+"""Missing extras are named; the libraries are kept quiet; importing the package costs nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterable
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from export import export_bundle, toolchain
+from scorer.errors import MissingDependencyError
+
+
+def without(monkeypatch: pytest.MonkeyPatch, missing: Iterable[str]) -> None:
+    real = util.find_spec
+
+    def find(name: str, package: str | None = None) -> Any:
+        if name.split(".")[0] in missing:
+            raise ModuleNotFoundError(name)
+        return real(name, package)
+
+    monkeypatch.setattr(util, "find_spec", find)
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra"),
+    [
+        (["torch"], r"needs torch, .*pip install 'd2t-scorer\[export\]'$"),
+        (["optimum"], r"needs optimum\.exporters\.onnx, .*\[export\]'$"),
+        (["onnxruntime", "torch"], r"needs torch, onnxruntime, .*\[export,cpu\]'.*\[export,gpu\]'"),
+    ],
+)
+def test_missing_extras_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: list[str], extra: str
+) -> None:
+    without(monkeypatch, missing)
+    with pytest.raises(MissingDependencyError, match=extra):
+        export_bundle("roberta-tiny", tmp_path / "out", random_init=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_quiet_silences_and_puts_back(capsys: pytest.CaptureFixture[str]) -> None:
+    before = dict(os.environ), logging.root.manager.disable, list(warnings.filters)
+    with pytest.raises(ValueError, match="inside"), toolchain.quiet():
+        warnings.warn("not seen", UserWarning, stacklevel=1)
+        logging.getLogger("torch").error("not seen")
+        raise ValueError("inside")
+    assert before == (dict(os.environ), logging.root.manager.disable, list(warnings.filters))
+    assert capsys.readouterr().err == ""
+
+
+def test_versions_name_what_the_bytes_depend_on() -> None:
+    assert {"torch", "transformers", "optimum", "optimum-onnx", "onnx", "onnxruntime", "tokenizers"} <= set(
+        toolchain.versions()
+    )
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = "import sys, export; print([m for m in ('torch', 'transformers', 'onnx', 'pyarrow') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

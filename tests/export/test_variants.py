@@ -1,0 +1,106 @@
+"""What is converted in the fp16 and int8 variants, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from export.graph import operator_counts
+from export.variants import export_fp16, export_int8
+from scorer.errors import CheckpointError
+
+from .checkpoints import LAYERS
+
+
+def run(path: Path) -> np.ndarray:
+    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    ids = np.random.default_rng(1).integers(4, 490, (1, 24))
+    return session.run(["logits"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp16", 0.02), ("int8", 0.3)])
+def test_variants_run_and_stay_near(bundle: Path, precision: str, tolerance: float) -> None:
+    logits = run(bundle / f"model.{precision}.onnx")
+    assert logits.shape == (1, 3) and logits.dtype == np.float32
+    difference = np.abs(logits - run(bundle / "model.fp32.onnx")).max()
+    assert 0 < difference < tolerance
+
+
+def test_fp16_holds_half_precision_everywhere_but_in_the_head(bundle: Path) -> None:
+    model = onnx.load(str(bundle / "model.fp16.onnx"))
+    wide = {tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.FLOAT}
+    assert wide == {
+        "classifier.dense.weight", "classifier.dense.bias", "classifier.out_proj.weight", "classifier.out_proj.bias"
+    }  # fmt: skip
+    assert sum(t.data_type == TensorProto.FLOAT16 for t in model.graph.initializer) > 10 * LAYERS
+    fp32, fp16 = (bundle / f"model.{p}.onnx" for p in ("fp32", "fp16"))
+    assert fp16.stat().st_size < 0.65 * fp32.stat().st_size
+
+
+def test_int8_quantises_every_product_of_the_encoder_by_column(bundle: Path) -> None:
+    model = onnx.load(str(bundle / "model.int8.onnx"))
+    found = operator_counts(model)
+    assert found["QAttention"] == LAYERS and found["MatMulInteger"] == 3 * LAYERS and "Attention" not in found
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    weights = [tensor for tensor in tensors.values() if tensor.data_type == TensorProto.INT8 and len(tensor.dims) == 2]
+    assert len(weights) == 4 * LAYERS
+    for weight in weights:
+        (scale,) = tensors[weight.name.replace("_quantized", "_scale")].dims
+        assert scale == weight.dims[1]
+
+
+def test_equal_tensors_of_head_and_body_are_parted(bundle: Path, tmp_path: Path) -> None:
+    """torch stores equal tensors once, so a bias of zeros may serve the head and the encoder."""
+    model = onnx.load(str(bundle / "model.fp32.onnx"))
+    dense = next(node for node in model.graph.node if node.op_type == "Gemm")
+    skip = next(node for node in model.graph.node if node.op_type == "SkipLayerNormalization")
+    dense.input[2] = skip.input[3]
+    onnx.save(model, str(tmp_path / "shared.onnx"))
+    export_fp16(tmp_path / "shared.onnx", tmp_path / "fp16.onnx", LAYERS)
+    assert np.abs(run(tmp_path / "fp16.onnx") - run(tmp_path / "shared.onnx")).max() < 0.02
+
+
+def change(bundle: Path, tmp_path: Path, edit: Any) -> Path:
+    model = onnx.load(str(bundle / "model.fp32.onnx"))
+    edit(model.graph)
+    onnx.save(model, str(tmp_path / "changed.onnx"))
+    return tmp_path / "changed.onnx"
+
+
+def test_a_weight_beyond_half_precision_is_refused(bundle: Path, tmp_path: Path) -> None:
+    def edit(graph: Any) -> None:
+        tensor = next(t for t in graph.initializer if t.name == "roberta.embeddings.LayerNorm.weight")
+        values = numpy_helper.to_array(tensor).copy()
+        values[0] = 1e5
+        tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+
+    with pytest.raises(CheckpointError, match=r"LayerNorm\.weight exceeds what fp16 holds"):
+        export_fp16(change(bundle, tmp_path, edit), tmp_path / "out.onnx", LAYERS)
+
+
+def test_an_unknown_head_is_refused(bundle: Path, tmp_path: Path) -> None:
+    def edit(graph: Any) -> None:
+        next(node for node in graph.node if node.op_type == "Tanh").op_type = "Relu"
+
+    with pytest.raises(CheckpointError, match="the head of the graph is not Gemm → Tanh → Gemm"):
+        export_fp16(change(bundle, tmp_path, edit), tmp_path / "out.onnx", LAYERS)
+
+
+def test_a_float_constant_in_the_body_is_refused(bundle: Path, tmp_path: Path) -> None:
+    def edit(graph: Any) -> None:
+        value = numpy_helper.from_array(np.ones(1, np.float32))
+        graph.node.insert(0, helper.make_node("Constant", [], ["one"], "odd", value=value))
+
+    with pytest.raises(CheckpointError, match=r"node odd \(Constant\) makes fp32 values"):
+        export_fp16(change(bundle, tmp_path, edit), tmp_path / "out.onnx", LAYERS)
+
+
+def test_a_product_left_unquantised_is_refused(bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"2 QAttention \(expected 3\)"):
+        export_int8(bundle / "model.fp32.onnx", tmp_path / "out.onnx", LAYERS + 1)

@@ -1,0 +1,163 @@
+"""What the fault tests share: runs as processes of their own, and the oracle that each fault is judged by.
+
+The oracle: the multiset of (row key, labels, probabilities, error, note) equals an uninterrupted run's, the row
+equation of ``_run.json`` holds, and whatever is readable as finished is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.storage import Receipts
+from scorer.storage.receipts import file_sha256
+
+STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+JUDGED = ["row_key", "fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note"]
+
+
+def rows(n: int, start: int = 0) -> pa.Table:
+    """Rows with labels, error rows and noted rows among them."""
+    numbers = range(start, start + n)
+    triples = [
+        [{"subject": f"N{i % 5}", "predicate": "eatType", "object": f"pub {i % 7}"}] * (1 + i % 2) for i in numbers
+    ]
+    texts = [None if i % 20 == 7 else "" if i % 20 == 8 else f"N{i % 5} is pub {i % 4}, number {i}." for i in numbers]
+    return pa.table(
+        {
+            "text": pa.array(texts, pa.string()),
+            "weight": pa.array(numbers, pa.int64()),
+            "triples": pa.array(triples, pa.list_(STRUCT)),
+        }
+    )
+
+
+def make_data(folder: Path, shards: int = 8, n: int = 60) -> Path:
+    """A folder of shards, some of them in folders of their own."""
+    for i in range(shards):
+        path = folder / (f"{i:02d}.parquet" if i % 3 else f"deep/{i:02d}.parquet")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows(n, 1000 * i), path, row_group_size=16)
+    return folder
+
+
+def command(data: Path, out: Path, bundle: Path, *more: Any) -> list[str]:
+    found = ["run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", *more]
+    return [sys.executable, "-m", "scorer", *map(str, found)]
+
+
+def launch(
+    data: Path, out: Path, bundle: Path, *more: Any, env: dict[str, str] | None = None, file_size: int | None = None
+) -> subprocess.Popen[str]:
+    """Start a run as a process of its own. ``file_size``: the largest file that it may write."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+
+    return subprocess.Popen(
+        command(data, out, bundle, *more),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **(env or {})},
+        preexec_fn=None if file_size is None else limit,
+    )
+
+
+def finish(process: subprocess.Popen[str], code: int = 0, timeout: float = 120) -> str:
+    """Wait for a run; its standard error."""
+    _, said = process.communicate(timeout=timeout)
+    assert process.returncode == code, f"exit code {process.returncode}: {said}"
+    assert "Traceback" not in said
+    return said
+
+
+def run(data: Path, out: Path, bundle: Path, *more: Any, code: int = 0) -> str:
+    """A run in this process, which takes a fraction of the time; its standard error."""
+    result = CliRunner().invoke(app, command(data, out, bundle, *more)[3:])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, f"exit code {result.exit_code}: {result.stderr}"
+    return result.stderr
+
+
+def outputs(out: Path) -> dict[str, Path]:
+    """The output files by relative path; nothing of the program's own."""
+    found = {path.relative_to(out).as_posix(): path for path in sorted(out.rglob("*.parquet"))}
+    return {name: path for name, path in found.items() if not name.startswith("_")}
+
+
+def bytes_of(out: Path) -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in outputs(out).items()}
+
+
+def verdicts(out: Path) -> Counter[str]:
+    """The multiset that the oracle compares."""
+    found: Counter[str] = Counter()
+    for path in outputs(out).values():
+        table = pq.read_table(path, columns=JUDGED)
+        found.update(repr(tuple(row.values())) for row in table.to_pylist())
+    return found
+
+
+def summary(out: Path) -> dict[str, Any]:
+    return json.loads((out / "_run.json").read_text())
+
+
+def assert_equation(out: Path) -> None:
+    """The row equation, and totals that are those of the files."""
+    counted = summary(out)["rows"]
+    assert counted["in"] == counted["scored"] + counted["reused"] + sum(counted["errors"].values())
+    tables = [pq.read_table(path, columns=["error", "fine"]) for path in outputs(out).values()]
+    assert counted["in"] == sum(len(table) for table in tables)
+    assert sum(counted["errors"].values()) == sum(len(table) - table["error"].null_count for table in tables)
+    assert counted["scored"] == sum(len(table) - table["fine"].null_count for table in tables)
+
+
+def assert_nothing_half(out: Path) -> None:
+    """At any moment: what has its name is whole, what has a receipt is what the receipt says."""
+    if not out.exists():
+        return
+    for path in outputs(out).values():
+        pq.read_table(path)
+    receipts = Receipts(out)
+    for relative in receipts.all():
+        receipt = receipts.read(relative)
+        assert receipt is not None, f"half a receipt: {relative}"
+        assert file_sha256(out / relative) == receipt.output["sha256"]
+    if (out / "_SUCCESS").exists():
+        plan = json.loads((out / "_plan.json").read_text())
+        assert set(plan["inputs"]) == set(receipts.all())
+        assert_equation(out)
+
+
+def assert_same(out: Path, whole: Path) -> None:
+    """The oracle, for a run that came to its end."""
+    assert_nothing_half(out)
+    assert_equation(out)
+    assert (out / "_SUCCESS").exists()
+    assert verdicts(out) == verdicts(whole)
+    assert bytes_of(out) == bytes_of(whole)
+    for key in ("rows", "labels", "facts", "checks", "tokens", "signature"):
+        assert summary(out)[key] == summary(whole)[key], key
+    assert not list(out.rglob(".*"))
+
+
+def content(out: Path) -> dict[str, bytes]:
+    """All of a folder but what says when, for how long, and by whom."""
+    return {
+        path.relative_to(out).as_posix(): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and not path.name.startswith("_lock") and path.name != "_run.json"
+    }

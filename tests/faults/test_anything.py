@@ -1,0 +1,210 @@
+"""Any text, any triples, in any Arrow layout: each row comes to what a naive reading of the paper says."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scorer import Scorer
+
+from .harness import run
+from .naive import Naive, Row
+
+SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+CONTROL = ["</s>", "<s>", "<mask>", "<pad>", "<unk>", "<|endoftext|>", "[SEP]", "</s></s>", " </s> "]
+PIECES = [
+    *CONTROL, "pub", "Blue Spice", " ", "", "\0", "a\0b", "🦜", "e\u0301", "\u202e", "\ufeff", "\n", "\u00a0", "|", "_",
+    '"x"', "birthPlace", "<subject>", "is a pub.", "\ud7ff",
+]  # fmt: skip
+BROKEN = [b"\xff", b"pub \xc3", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\x80 is a pub."]
+
+good = st.lists(st.sampled_from(PIECES), min_size=0, max_size=4).map(lambda parts: "".join(parts).encode())
+
+
+def mostly(usual: st.SearchStrategy[Any], odd: st.SearchStrategy[Any], one_in: int) -> st.SearchStrategy[Any]:
+    """``odd`` once in so many draws (``one_of`` would take both as often)."""
+    return st.sampled_from([False] * (one_in - 1) + [True]).flatmap(lambda is_odd: odd if is_odd else usual)
+
+
+part = mostly(good, st.one_of(st.sampled_from(BROKEN), st.none()), 6)
+name = mostly(st.sampled_from([b"A", b"Blue Spice", b"eatType", b"pub </s>", "🦜".encode(), b" x "]), part, 12)
+triples = st.lists(mostly(st.tuples(name, name, name), st.none(), 30), min_size=1, max_size=4)
+said = st.one_of(
+    st.text(max_size=30).map(str.encode),
+    st.sampled_from([b"A is Blue Spice.", b"The eatType of A is pub.", "🦜 is x".encode(), b"word " * 60]),
+    good,
+)
+row = st.tuples(
+    mostly(triples, st.sampled_from([None, []]), 10), mostly(said, st.one_of(part, st.just(b"x" * 5000)), 5)
+)
+rows = st.lists(row, max_size=8)
+
+
+@pytest.fixture(scope="module")
+def scorer(bundle: Path) -> Scorer:
+    return Scorer(bundle)
+
+
+@pytest.fixture(scope="module")
+def naive(bundle: Path) -> Naive:
+    return Naive(bundle)
+
+
+def strings(values: list[bytes | None], kind: str) -> pa.Array:
+    """Bytes as an Arrow string array, UTF-8 or not."""
+    if kind == "string_view":
+        return pa.array(values, pa.binary_view()).view(pa.string_view())
+    if kind == "large_string":
+        return pa.array(values, pa.large_binary()).view(pa.large_string())
+    plain = pa.array(values, pa.binary())
+    if kind == "dictionary":
+        encoded = plain.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(encoded.indices, encoded.dictionary.view(pa.string()))
+    return plain.view(pa.string())
+
+
+def lists(values: pa.Array, lengths: list[int | None], kind: str) -> pa.Array:
+    """A list array over ``values``; ``None`` is a null list."""
+    sizes = [length or 0 for length in lengths]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+    null = pa.array([length is None for length in lengths], pa.bool_())
+    if kind == "list_view":
+        return pa.ListViewArray.from_arrays(
+            pa.array(offsets[:-1], pa.int32()), pa.array(sizes, pa.int32()), values, mask=null
+        )
+    if kind == "large_list":
+        return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values, mask=null)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=null)
+
+
+def laid_out(given_rows: list[Row], draw: Any) -> pa.Table:
+    """The rows as a table, in a layout that is drawn."""
+    kind = draw(st.sampled_from(["string", "large_string", "dictionary", "string_view"]))
+    shape = draw(st.sampled_from(["list", "large_list", "list_view"]))
+    flat = [t for triples, _ in given_rows for t in triples or ()]
+    columns = [strings([None if t is None else t[i] for t in flat], kind) for i in range(3)]
+    names = ["subject", "predicate", "object"]
+    order = draw(st.permutations([0, 1, 2]))
+    mask = pa.array([t is None for t in flat], pa.bool_())
+    structs = pa.StructArray.from_arrays([columns[i] for i in order], [names[i] for i in order], mask=mask)
+    triples = lists(structs, [None if t is None else len(t) for t, _ in given_rows], shape)
+    texts = strings([text for _, text in given_rows], draw(st.sampled_from(["string", "large_string", "dictionary"])))
+    table = pa.table({"text": texts, "triples": triples})
+    if len(table) > 1 and draw(st.booleans()):  # several chunks
+        cut = draw(st.integers(1, len(table) - 1))
+        table = pa.concat_tables([table.slice(0, cut), table.slice(cut)])
+    return table
+
+
+def assert_as_naive(found: pa.Table, given_rows: list[Row], naive: Naive) -> None:
+    assert len(found) == len(given_rows)
+    for got, row in zip(found.drop_columns(["text", "triples"]).to_pylist(), given_rows, strict=True):
+        expected, margin = naive.judge(row)
+        assert got["error"] == expected.error, row
+        assert got["note"] == expected.note, row
+        assert (got["fine"] is None) == (got["error"] is not None) == (got["rough"] is None)
+        assert len(got["row_key"]) == 16
+        if expected.confidence is not None:
+            assert got["confidence"] == pytest.approx(expected.confidence, abs=1e-4)
+        if margin > 1e-4:
+            assert got["fine"] == expected.fine, row
+            if expected.error is None:
+                assert got["omitted"] == expected.omitted, row
+
+
+@settings(max_examples=60, **SETTINGS)
+@given(given_rows=rows, before=rows, after=rows, data=st.data())
+def test_any_row_in_any_layout(
+    scorer: Scorer, naive: Naive, given_rows: list[Row], before: list[Row], after: list[Row], data: st.DataObject
+) -> None:
+    table = laid_out([*before, *given_rows, *after], data.draw)
+    sliced = table.slice(len(before), len(given_rows))
+    assert_as_naive(scorer.score_table(sliced), given_rows, naive)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, **SETTINGS)
+@given(given_rows=rows, before=rows, after=rows, data=st.data())
+def test_any_row_in_any_layout_in_full(
+    scorer: Scorer, naive: Naive, given_rows: list[Row], before: list[Row], after: list[Row], data: st.DataObject
+) -> None:
+    table = laid_out([*before, *given_rows, *after], data.draw)
+    assert_as_naive(scorer.score_table(table.slice(len(before), len(given_rows))), given_rows, naive)
+
+
+def struct_rows(given_rows: list[Row]) -> pa.Table:
+    """The rows in the plainest layout."""
+    choices = iter(["string", "list", [0, 1, 2], "string", False])
+    return laid_out(given_rows, lambda strategy: next(choices))
+
+
+def test_any_row_through_a_file(tmp_path: Path, bundle: Path, naive: Naive) -> None:
+    rng = random.Random(5)
+    texts = [*(piece.encode() for piece in PIECES), *BROKEN, None, b"x" * (1 << 20), b"word " * 200]
+    given_rows: list[Row] = []
+    for text in texts:
+        objects = rng.sample([b"pub", b"</s>", b"\xff", None, b" ", "🦜".encode(), b"a\0b"], 2)
+        given_rows.append(([(b"Blue Spice", b"eatType", value) for value in objects], text))
+        given_rows.append(([(b"Blue Spice", b"eatType", b"pub")], text))
+    path = tmp_path / "in.parquet"
+    pq.write_table(struct_rows(given_rows), path)
+    run(path, tmp_path / "out", bundle)
+    assert_as_naive(pq.read_table(tmp_path / "out" / "in.parquet"), given_rows, naive)
+
+
+def test_naughty_strings_have_one_status_each(bad_data: Path, tmp_path: Path, bundle: Path, naive: Naive) -> None:
+    naughty = [text.encode("utf-8", "surrogatepass") for text in json.loads((bad_data / "blns.json").read_text())]
+    given_rows: list[Row] = [([(b"Blue Spice", b"eatType", b"pub")], text) for text in naughty]
+    given_rows += [([(b"Blue Spice", b"note", text)], b"Blue Spice is a pub.") for text in naughty]
+    path = tmp_path / "in.parquet"
+    pq.write_table(struct_rows(given_rows), path)
+    run(path, tmp_path / "out", bundle)
+    assert_as_naive(pq.read_table(tmp_path / "out" / "in.parquet"), given_rows, naive)
+
+
+def test_lengths_at_the_limit_and_one_off(scorer: Scorer, naive: Naive) -> None:
+    """Pairs of exactly the longest length are scored, one token more is an error that names its side."""
+    fact = "The eatType of A is pub."
+    room = 128 - 4 - len(naive.ids(fact.replace("eatType", "eat Type"), "")) + 4
+    given_rows: list[Row] = [([(b"A", b"eatType", b"pub")], b"z" * n) for n in range(room - 3, room + 4)]
+    found = scorer.score_table(struct_rows(given_rows))
+    assert_as_naive(found, given_rows, naive)
+    errors = found["error"].to_pylist()
+    assert errors == [None] * errors.count(None) + ["too_long:omission+hallucination"] * (7 - errors.count(None))
+    assert 0 < errors.count(None) < 7
+
+
+def test_control_tokens_are_characters(scorer: Scorer, naive: Naive) -> None:
+    given_rows: list[Row] = [([(token.encode(), b"p", b"o")], f"x {token} y".encode()) for token in CONTROL]
+    assert_as_naive(scorer.score_table(struct_rows(given_rows)), given_rows, naive)
+
+
+def test_order_and_budgets_change_no_label(bundle: Path, tmp_path: Path) -> None:
+    """fp32 on a CPU is isolated: the same pair has the same numbers in any company."""
+    rng = random.Random(3)
+    words = ["pub", "Blue", "Spice", "food", "cheap", "riverside", "family"]
+    given_rows: list[Row] = [
+        ([(b"A", b"p", rng.choice(words).encode())] * rng.randint(1, 4), " ".join(rng.choices(words, k=9)).encode())
+        for _ in range(200)
+    ]
+    reference: dict[bytes, Any] = {}
+    for budget, threads in ((None, None), (128, 1), (1000, 2)):
+        scorer = Scorer(bundle, token_budget=budget, threads=threads)
+        shuffled = rng.sample(given_rows, len(given_rows))
+        for window in (1, 7, 200):
+            for start in range(0, 200 if window > 1 else 20, window):
+                table = scorer.score_table(struct_rows(shuffled[start : start + window]))
+                for row in table.select(["row_key", "fine", "confidence", "omitted"]).to_pylist():
+                    kept = reference.setdefault(row["row_key"], row)
+                    assert {**row, "confidence": 0} == {**kept, "confidence": 0}
+                    assert row["confidence"] == pytest.approx(kept["confidence"], abs=2e-6)
+        scorer.engine.close()

@@ -1,0 +1,22 @@
+"""docs/guarantees.md names tests; a promise whose test is gone is no promise."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.conftest import ROOT
+
+PAGE = ROOT / "docs" / "guarantees.md"
+TESTS = {path: path.read_text() for path in (ROOT / "tests").rglob("test_*.py")}
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`?(?:[\w/]*/)?(test_\w+\.py)", PAGE.read_text()))))
+def test_files_are_there(name: str) -> None:
+    assert any(path.name == name for path in TESTS)
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"::(test_\w+)", PAGE.read_text()))))
+def test_functions_are_there(name: str) -> None:
+    assert any(f"def {name}(" in text for text in TESTS.values())

@@ -1,0 +1,145 @@
+"""Runs that are killed: at every step of the protocol, and at any time."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.storage import lease
+
+from . import harness
+from .harness import assert_nothing_half, assert_same, finish, launch, run
+
+Reference = tuple[Path, Path]
+FRESH = [
+    f"{step}.{moment}"
+    for step in ("plan", "output", "receipt", "run", "success")
+    for moment in ("synced", "renamed", "published")
+]
+FRESH.insert(3, "output.written")
+CHANGED = ["stale.receipt_removed", "plan.success_removed", "failed.synced", "failed.renamed", "failed.published"]
+CRASHED = 97
+
+
+def crash(data: Path, out: Path, bundle: Path, point: str) -> None:
+    """Run up to a point, which the exit code proves was reached."""
+    finish(launch(data, out, bundle, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
+    assert_nothing_half(out)
+
+
+def test_a_crash_at_each_step_of_a_first_run(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    data, whole = reference
+    out = tmp_path / "out"
+    for point in FRESH:
+        if point.startswith("plan."):  # which is written once
+            (out / "_plan.json").unlink(missing_ok=True)
+        crash(data, out, bundle, point)
+        # success.renamed: the marker may be there already, since all else is by then.
+        assert (out / "_SUCCESS").exists() == (point in ("success.renamed", "success.published"))
+        (out / "_SUCCESS").unlink(missing_ok=True)
+        if point.startswith(("run.", "success.")):  # nothing is left to do: make something
+            (out / "_receipts" / "01.parquet.json").unlink()
+    run(data, out, bundle)
+    assert_same(out, whole)
+
+
+def test_a_crash_at_each_step_after_inputs_changed(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    data, out = Path(shutil.copytree(reference[0], tmp_path / "in")), tmp_path / "out"
+    shutil.copytree(reference[1], out)
+    run(data, out, bundle)  # the same inputs elsewhere: another identity
+    (data / "01.parquet").unlink()
+    pq.write_table(harness.rows(70, 50_000), data / "02.parquet")
+    broken = (data / "04.parquet").read_bytes()
+    (data / "04.parquet").write_bytes(broken[:-20])
+    for point in CHANGED:
+        crash(data, out, bundle, point)
+        assert not (out / "_SUCCESS").exists()
+    said = run(data, out, bundle, code=3)
+    assert "set aside 04.parquet" in said
+    assert_nothing_half(out)
+    assert not (out / "01.parquet").exists() and not (out / "04.parquet").exists()
+    assert not (out / "_SUCCESS").exists()
+    (data / "04.parquet").write_bytes(broken)
+    run(data, tmp_path / "whole", bundle)
+    run(data, out, bundle)
+    assert_same(out, tmp_path / "whole")
+
+
+def kill_at_random(data: Path, out: Path, bundle: Path, rng: random.Random, longest: float) -> int:
+    """Kill a run some time after it took hold of the folder; returns its exit code."""
+    process = launch(data, out, bundle)
+    held = out / lease.LOCK
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if held.exists() and f'"pid": {process.pid},'.encode() in held.read_bytes():
+            break
+        time.sleep(0.002)
+    time.sleep(rng.uniform(0, longest))
+    process.kill()
+    process.communicate()
+    return process.returncode
+
+
+def sweep(data: Path, whole: Path, base: Path, bundle: Path, times: int, seed: int) -> None:
+    rng, killed, turn = random.Random(seed), 0, 0
+    while killed < times:
+        out = base / f"out{turn}"
+        turn += 1
+        while killed < times:
+            code = kill_at_random(data, out, bundle, rng, longest=0.25)
+            assert_nothing_half(out)
+            if code == 0:
+                break
+            assert code == -signal.SIGKILL
+            killed += 1
+        run(data, out, bundle)
+        assert_same(out, whole)
+
+
+def test_kill_9_at_random_times(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    sweep(*reference, tmp_path, bundle, times=8, seed=1)
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_times_in_full(tmp_path: Path, bundle: Path) -> None:
+    data = harness.make_data(tmp_path / "in", shards=40, n=400)
+    run(data, tmp_path / "whole", bundle)
+    sweep(data, tmp_path / "whole", tmp_path, bundle, times=50, seed=2)
+
+
+def begun(process: subprocess.Popen[str], out: Path) -> None:
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if list(out.glob("_receipts/**/*.json")):
+            return
+        time.sleep(0.002)
+    pytest.fail(f"the run did not begin: {process.communicate()}")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_sigterm_once_and_twice(tmp_path: Path, bundle: Path, times: int) -> None:
+    data, out = harness.make_data(tmp_path / "in", shards=12, n=300), tmp_path / "out"
+    process = launch(data, out, bundle)
+    begun(process, out)
+    if times == 2:  # the first is answered only when this process may run again, and then the second is there too
+        os.kill(process.pid, signal.SIGTERM)
+        time.sleep(0.001)
+    began = time.monotonic()
+    process.terminate()
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() - began < (10 if times == 1 else 2)
+    assert process.returncode in ((143,) if times == 1 else (143, -signal.SIGTERM)), said
+    assert "Traceback" not in said
+    assert_nothing_half(out)
+    assert not (out / "_SUCCESS").exists()
+    run(data, out, bundle)
+    run(data, tmp_path / "whole", bundle)
+    assert_same(out, tmp_path / "whole")

@@ -1,0 +1,97 @@
+"""Models that give no numbers, the same numbers, or none at all for want of memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer import Scorer
+from tests.bundles import make_bundle
+
+from . import harness
+from .harness import run, summary
+from .naive import Naive, Row
+from .test_anything import assert_as_naive, struct_rows
+
+SHARE = 10
+"""One row in so many holds the token that the model cannot stand."""
+
+
+def shard(path: Path) -> list[bool]:
+    """Write a shard; tells which rows hold the token."""
+    bad = [i % SHARE == 3 for i in range(100)]
+    table = harness.rows(100)
+    texts = [f"A is pub number {i}" + (" @" if at else "") for i, at in enumerate(bad)]
+    pq.write_table(table.set_column(0, "text", pa.array(texts, pa.string())), path)
+    return bad
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("precisions", [("fp32",), ("fp32", "int8")])
+def test_what_is_not_finite_is_an_error_of_its_row(tmp_path: Path, value: float, precisions: tuple[str, ...]) -> None:
+    made = make_bundle(tmp_path / "b", precisions=precisions, bad=dict.fromkeys(precisions, ("@", value)))
+    bad = shard(tmp_path / "in.parquet")
+    run(tmp_path / "in.parquet", tmp_path / "out", made, "--precision", precisions[-1])
+    found = pq.read_table(tmp_path / "out" / "in.parquet")
+    errors = found["error"].to_pylist()
+    assert [error is not None and error.startswith("not_finite") for error in errors] == bad
+    assert [fine is None for fine in found["fine"].to_pylist()] == bad
+    harness.assert_equation(tmp_path / "out")
+    assert summary(tmp_path / "out")["rows"]["errors"] == {"not_finite": 100 // SHARE}
+
+
+def test_what_int8_cannot_say_fp32_says(tmp_path: Path) -> None:
+    made = make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"int8": ("@", float("nan"))})
+    shard(tmp_path / "in.parquet")
+    run(tmp_path / "in.parquet", tmp_path / "out", made, "--precision", "int8")
+    run(tmp_path / "in.parquet", tmp_path / "whole", made, "--precision", "fp32")
+    assert pq.read_table(tmp_path / "out" / "in.parquet")["error"].null_count == 100
+    for column in ("fine", "omitted"):
+        one, other = (pq.read_table(tmp_path / o / "in.parquet")[column].to_pylist() for o in ("out", "whole"))
+        assert one == other
+
+
+@pytest.mark.parametrize(
+    "labels", [("contradiction", "neutral", "entailment"), ("entailment", "contradiction", "neutral")]
+)
+def test_a_tie_is_no_entailment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: tuple[str, ...]) -> None:
+    scorer = Scorer(make_bundle(tmp_path / "b", labels=labels))
+
+    def equal(batch: Any, work: Any, logits: Any, session: Any = None) -> None:
+        logits[batch.pairs] = 0.25
+
+    monkeypatch.setattr(scorer.engine, "_run_batch", equal)
+    found = scorer.score_table(harness.rows(5))
+    assert set(found["fine"].to_pylist()) == {"omission+hallucination"}
+    assert np.allclose(found["confidence"].to_numpy(), 1 / 3)
+
+
+class Full:
+    """A session on a device whose memory takes only so many tokens at once."""
+
+    def __init__(self, session: Any, tokens: int) -> None:
+        self._session, self._tokens = session, tokens
+
+    def run(self, names: Any, feed: dict[str, Any]) -> Any:
+        if feed["input_ids"].size > self._tokens:
+            raise RuntimeError("Failed to allocate memory for requested buffer")
+        return self._session.run(names, feed)
+
+
+def test_a_device_that_is_full_costs_the_longest_rows(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer, naive = Scorer(bundle), Naive(bundle)
+    given_rows: list[Row] = [([(b"A", b"p", b"o")], b"word " * n) for n in (1, 2, 3, 5, 8, 12, 16)]
+    assert_as_naive(scorer.score_table(struct_rows(given_rows)), given_rows, naive)
+    monkeypatch.setattr(scorer.engine, "_session", Full(scorer.engine._session, 64))
+    found = scorer.score_table(struct_rows(given_rows))
+    errors = found["error"].to_pylist()
+    fit = errors.count(None)
+    assert 0 < fit < len(errors)
+    assert all(error is None for error in errors[:fit])
+    assert all(error.startswith("out_of_memory:") for error in errors[fit:])
+    assert_as_naive(found.slice(0, fit), given_rows[:fit], naive)

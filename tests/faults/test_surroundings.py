@@ -1,0 +1,167 @@
+"""Where a run finds itself: no network, odd locales and paths, stamps from the future, a read-only input."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from . import harness
+from .harness import assert_same, bytes_of, command, finish, launch, run
+from .test_full_disk import NAMESPACE, needs_namespace
+
+Reference = tuple[Path, Path]
+
+
+def test_no_network_is_asked_for(
+    reference: Reference, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def blocked(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a connection was tried")
+
+    for name in ("connect", "connect_ex", "bind"):
+        monkeypatch.setattr(socket.socket, name, blocked)
+    monkeypatch.setattr(socket, "getaddrinfo", blocked)
+    run(reference[0], tmp_path / "out", bundle)
+    assert_same(tmp_path / "out", reference[1])
+
+
+def test_a_machine_without_a_network(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    """Native code is not bound by what Python's sockets do: a network namespace with nothing in it is."""
+    needs_namespace()
+    wrapped = ["unshare", "--user", "--map-root-user", "--net", *command(reference[0], tmp_path / "out", bundle)]
+    found = subprocess.run(wrapped, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr
+    assert_same(tmp_path / "out", reference[1])
+
+
+ODD = "déjà vu  ☃ 日本 'q\" $HOME %s {x}"
+
+
+def test_paths_with_blanks_and_unicode_under_locale_c(tmp_path: Path, bundle: Path) -> None:
+    base = tmp_path / ODD
+    made = Path(shutil.copytree(bundle, base / f"bundle {ODD}"))
+    data = base / "in"
+    for name in (f"{ODD}.parquet", f"{ODD}/a b.parquet", "x\n.parquet"):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(harness.rows(30), data / name)
+    run(data, base / "whole", made)
+    finish(launch(data, base / "out", made, env={"LC_ALL": "C", "LANG": "C"}))
+    assert_same(base / "out", base / "whole")
+    assert len(harness.outputs(base / "out")) == 3
+
+
+def test_names_that_are_not_utf8(tmp_path: Path, bundle: Path) -> None:
+    base = tmp_path / os.fsdecode(b"b\xe9")
+    data = base / os.fsdecode(b"\xff")
+    data.mkdir(parents=True)
+    for name in (os.fsdecode(b"caf\xe9.parquet"), "a:b.parquet", "file:c.parquet"):
+        with (data / "plain").open("wb") as file:
+            pq.write_table(harness.rows(30), file)
+        (data / "plain").rename(data / name)
+    run(data, base / "out", bundle)
+    before = bytes_of(base / "out")
+    assert len(before) == 3
+    run(data, base / "out", bundle)
+    assert harness.summary(base / "out")["shards"]["skipped"] == 3
+    assert bytes_of(base / "out") == before
+    made = Path(shutil.copytree(bundle, base / "bundle"))
+    assert "opens only paths in UTF-8" in run(data, base / "out2", made, code=2)
+
+
+def test_stamps_from_the_future(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    """A clock that was set back: nothing is trusted, or mistrusted, for its age."""
+    data, out = Path(shutil.copytree(reference[0], tmp_path / "in")), tmp_path / "out"
+    future = 4_000_000_000
+    for path in data.rglob("*.parquet"):
+        os.utime(path, (future, future))
+    run(data, out, bundle)
+    for path in out.rglob("*"):
+        os.utime(path, (future, future))
+    (out / "_receipts" / "01.parquet.json").unlink()
+    run(data, out, bundle)
+    assert harness.summary(out)["shards"]["skipped"] == 7
+    assert_same(out, reference[1])
+
+
+def test_a_read_only_input(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    needs_namespace()
+    data, out = reference[0], tmp_path / "out"
+    script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && "$@"'
+    found = subprocess.run(
+        [*NAMESPACE, "sh", "-c", script, "sh", str(data), *command(data, out, bundle)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert found.returncode == 0, found.stderr
+    assert_same(out, reference[1])
+
+
+def test_an_output_on_another_file_system(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    other = Path("/dev/shm")
+    if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system at /dev/shm")
+    out = other / f"d2t-scorer-test-{os.getpid()}"
+    try:
+        run(reference[0], out, bundle)
+        assert_same(out, reference[1])
+    finally:
+        shutil.rmtree(out, ignore_errors=True)
+
+
+def descriptors() -> list[str]:
+    found = []
+    for path in Path("/proc/self/fd").iterdir():
+        try:
+            found.append(str(path.readlink()))
+        except OSError:
+            continue
+    return sorted(name for name in found if not name.startswith("/proc"))
+
+
+def resident() -> int:
+    """Bytes of memory in use by this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def passes(data: Path, base: Path, bundle: Path, times: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Runs in this process; returns the memory after each."""
+    temporary = base / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    run(data, base / "warm", bundle)
+    gc.collect()
+    before, threads = descriptors(), sorted(t.name for t in threading.enumerate())
+    tasks = len(os.listdir("/proc/self/task"))  # noqa: PTH208
+    memory = []
+    for i in range(times):
+        run(data, base / f"out{i}", bundle)
+        gc.collect()
+        memory.append(resident())
+        assert descriptors() == before
+        assert sorted(t.name for t in threading.enumerate()) == threads
+        assert len(os.listdir("/proc/self/task")) <= tasks  # noqa: PTH208
+        assert not list(temporary.iterdir())
+        assert not list((base / f"out{i}").rglob(".*"))
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    assert not children
+    return memory
+
+
+def test_a_run_leaves_nothing_behind(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes(harness.make_data(tmp_path / "in", shards=12, n=10), tmp_path, bundle, 2, monkeypatch)
+
+
+@pytest.mark.slow
+def test_many_shards_in_one_process(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = passes(harness.make_data(tmp_path / "in", shards=200, n=200), tmp_path, bundle, 4, monkeypatch)
+    assert memory[-1] - memory[1] < 8 << 20, memory

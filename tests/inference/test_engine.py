@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import CancelledError
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scorer.errors import BundleError, DeviceError
+from scorer.inference.bundle import Bundle
+from scorer.inference.engine import Answers, Engine
+from scorer.inference.verify import measure, verify
+from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
+from tests.bundles import expected_logits, make_bundle, tokenizer
+
+TEXTS = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "near Crowne Plaza Hotel", "x"]
+
+
+def ask(engine: Engine, pairs: list[tuple[int, int]], texts: list[str] = TEXTS) -> Answers:
+    premise, hypothesis = np.array(pairs, np.int32).reshape(-1, 2).T
+    return engine.run(engine.prepare(texts, premise, hypothesis))
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_answers_are_the_model_s(tiny: Path, precision: str) -> None:
+    """fp32 runs in padded batches, int8 one pair a call: the same model behind both names, the same answers."""
+    engine = Engine(Bundle.load(tiny), device="cpu", precision=precision)
+    assert engine.single == (precision == "int8")
+    pairs = [(0, 1), (2, 3), (1, 0), (0, 1), (4, 4), (2, 2)]
+    answers = ask(engine, pairs)
+    made = tokenizer()
+    for (a, b), probabilities in zip(pairs, answers.probabilities, strict=True):
+        ids = made.encode(TEXTS[a], TEXTS[b]).ids
+        assert probabilities == pytest.approx(softmax(expected_logits(ids, made.get_vocab_size())), abs=1e-5)
+    assert answers.status.tolist() == [SCORED] * len(pairs)
+    assert engine.computed == 5
+    engine.close()
+
+
+def test_columns_follow_the_labels(tmp_path: Path, tiny: Path) -> None:
+    turned = make_bundle(tmp_path / "b", labels=("entailment", "neutral", "contradiction"))
+    one = ask(Engine(Bundle.load(tiny), device="cpu", precision="fp32"), [(0, 1)])
+    other = ask(Engine(Bundle.load(turned), device="cpu"), [(0, 1)])
+    assert one.probabilities[0].tolist() == other.probabilities[0, ::-1].tolist()
+
+
+def test_too_long_is_an_answer_of_its_own_or_is_cut(tiny: Path) -> None:
+    texts = ["The Mill", "pub " * 200, "y" * 10_000_000]
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
+    answers = ask(engine, [(0, 0), (0, 1), (2, 0)], texts)
+    assert answers.status.tolist() == [SCORED, TOO_LONG, TOO_LONG]
+    assert np.isnan(answers.probabilities[1:]).all()
+    cutting = Engine(Bundle.load(tiny), device="cpu", precision="fp32", truncate=True)
+    answers = ask(cutting, [(0, 0), (0, 1), (2, 0), (1, 2)], texts)
+    assert answers.status.tolist() == [SCORED] * 4
+    assert answers.truncated.tolist() == [False, True, True, True]
+    reference = tokenizer()
+    reference.enable_truncation(128)
+    ids = reference.encode(texts[0], texts[1]).ids
+    assert answers.probabilities[1] == pytest.approx(
+        softmax(expected_logits(ids, reference.get_vocab_size())), abs=1e-5
+    )
+
+
+def test_the_longest_pair_that_fits_is_scored(tiny: Path) -> None:
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
+    for extra, status in ((0, SCORED), (1, TOO_LONG)):
+        texts = ["x" * 60, "x" * (128 - 4 - 60 + extra)]
+        assert ask(engine, [(0, 1)], texts).status.tolist() == [status]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_not_finite_is_asked_again_in_fp32(tmp_path: Path, value: float) -> None:
+    path = make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"int8": ("Q", value)})
+    engine = Engine(Bundle.load(path), device="cpu", precision="int8")
+    answers = ask(engine, [(0, 1), (0, 0)], ["The Mill", "Q"])
+    ids = tokenizer().encode("The Mill", "Q").ids
+    assert answers.status.tolist() == [SCORED, SCORED]
+    assert answers.probabilities[0] == pytest.approx(
+        softmax(expected_logits(ids, tokenizer().get_vocab_size())), abs=1e-5
+    )
+
+
+def test_what_stays_not_finite_has_no_answer(tmp_path: Path) -> None:
+    path = make_bundle(tmp_path / "b", bad={"fp32": ("Q", float("nan"))})
+    answers = ask(Engine(Bundle.load(path), device="cpu"), [(0, 1), (0, 0)], ["The Mill", "Q"])
+    assert answers.status.tolist() == [NOT_FINITE, SCORED]
+
+
+class Cramped:
+    """A session with room for a few tokens only."""
+
+    def __init__(self, session: Any, room: int) -> None:
+        self._session, self._room = session, room
+
+    def run(self, names: list[str], feed: dict[str, np.ndarray]) -> Any:
+        if feed["input_ids"].size > self._room:
+            raise RuntimeError("BFCArena: Failed to allocate memory for requested buffer")
+        return self._session.run(names, feed)
+
+
+def test_a_batch_that_does_not_fit_is_halved_down_to_one_pair(tiny: Path) -> None:
+    said: list[str] = []
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32", warn=said.append)
+    pairs = [(a, b) for a in range(5) for b in range(5)]
+    whole = ask(engine, pairs)
+    engine._session = Cramped(engine._session, 40)
+    answers = ask(engine, pairs)
+    fits = answers.status == SCORED
+    assert set(answers.status.tolist()) == {SCORED, OUT_OF_MEMORY}
+    assert answers.probabilities[fits] == pytest.approx(whole.probabilities[fits], abs=1e-6)
+    assert any("halving" in message for message in said)
+
+
+def test_other_failures_of_the_runtime_are_not_hidden(tiny: Path) -> None:
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
+
+    class Broken:
+        def run(self, names: object, feed: object) -> None:
+            raise RuntimeError("device lost")
+
+    engine._session = Broken()
+    with pytest.raises(RuntimeError, match="device lost"):
+        ask(engine, [(0, 1)])
+
+
+def test_an_interrupted_run_stops_between_batches(tiny: Path) -> None:
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
+    stop = threading.Event()
+    stop.set()
+    work = engine.prepare(TEXTS, np.array([0], np.int32), np.array([1], np.int32))
+    with pytest.raises(CancelledError):
+        engine.run(work, stop)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"), [("gpu", "auto, cpu, cuda"), ("cuda:x", "cuda:N"), ("cuda:7", "scorer doctor|CPUExec")]
+)
+def test_a_device_that_was_named_and_does_not_start_is_an_error(tiny: Path, device: str, message: str) -> None:
+    with pytest.raises(DeviceError, match=message):
+        Engine(Bundle.load(tiny), device=device)
+
+
+def test_a_provider_that_falls_back_is_an_error(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider is listed, but the session that comes back runs on the CPU: what a missing cuDNN looks like."""
+    import onnxruntime
+
+    monkeypatch.setattr(
+        onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    )
+    original = onnxruntime.InferenceSession
+    monkeypatch.setattr(
+        onnxruntime, "InferenceSession", lambda m, o, providers: original(m, o, providers=["CPUExecutionProvider"])
+    )
+    with pytest.raises(DeviceError, match="took CPUExecutionProvider"):
+        Engine(Bundle.load(tiny), device="cuda")
+    assert Engine(Bundle.load(tiny), device="auto").device.kind == "cpu"
+
+
+def test_precisions(tiny: Path, tmp_path: Path) -> None:
+    assert Engine(Bundle.load(tiny)).precision == "int8"
+    assert Engine(Bundle.load(make_bundle(tmp_path / "b"))).precision == "fp32"
+    for precision, message in (("fp16", "no fp16 variant"), ("bf16", "not known")):
+        with pytest.raises(BundleError, match=message):
+            Engine(Bundle.load(tiny), precision=precision)
+
+
+def test_a_variant_is_verified_once_a_device(tiny: Path) -> None:
+    said: list[str] = []
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32", threads=1)
+    facts = verify(engine, said.append)
+    assert facts.label_agreement == 1.0
+    assert facts.bound < 1e-4
+    again = verify(engine, said.append)
+    assert again == facts
+    assert len(said) == 1
+
+
+def test_a_variant_that_changes_labels_is_refused_on_this_device(tmp_path: Path) -> None:
+    path = make_bundle(tmp_path / "b", labels=("contradiction", "neutral", "entailment"), bad={"fp32": ("The", 9.0)})
+    engine = Engine(Bundle.load(path), device="cpu")
+    assert measure(engine).label_agreement < 0.99
+    with pytest.raises(BundleError, match="checkpoint's label"):
+        verify(engine)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from scorer.errors import BundleError
+from scorer.inference.bundle import Bundle
+from scorer.inference.texts import SPACED, TextTokenizer
+from tests.bundles import digest, edit_manifest, make_bundle, tokenizer
+
+TEXT = st.text(max_size=40).filter(lambda t: not any(s in t for s in ("<s>", "</s>", "<pad>", "<unk>", "<mask>")))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> TextTokenizer:
+    return TextTokenizer(Bundle.load(make_bundle(tmp_path_factory.mktemp("texts") / "tiny")))
+
+
+@given(premise=TEXT, hypothesis=TEXT)
+def test_joined_parts_are_the_tokenizer_s_pair_encoding(made: TextTokenizer, premise: str, hypothesis: str) -> None:
+    assert made.join(premise, hypothesis) == tokenizer().encode(premise, hypothesis).ids
+
+
+@given(premise=TEXT, hypothesis=TEXT)
+def test_the_spaced_form_is_the_released_code_s_string(made: TextTokenizer, premise: str, hypothesis: str) -> None:
+    assert made.join(premise, hypothesis, SPACED) == tokenizer().encode(f"{premise} </s></s> {hypothesis}").ids
+
+
+def test_golden_ids_of_both_forms(made: TextTokenizer) -> None:
+    """Spelt out, so that a change of the layout cannot hide: the blanks around the separators are tokens' own."""
+    plain = made.spell(made.join("The Mill", "The Mill is cheap"))
+    assert plain == ["<s>", "The", "ĠMill", "</s>", "</s>", "The", "ĠMill", "Ġis", "Ġcheap", "</s>"]
+    spaced = made.spell(made.join("The Mill", "The Mill is cheap", SPACED))
+    assert spaced == ["<s>", "The", "ĠMill", "Ġ", "</s>", "</s>", "ĠThe", "ĠMill", "Ġis", "Ġcheap", "</s>"]
+
+
+@pytest.mark.parametrize("text", ["</s>", "a</s>b", "<mask>", " <mask> ", "<s>x", "<pad><unk>"])
+def test_special_tokens_in_a_text_are_characters(made: TextTokenizer, text: str) -> None:
+    ids = made.encode([text]).ids.tolist()
+    assert not set(ids) & {0, 1, 2, 3, 4}
+    assert "".join(made.spell(ids)).replace("Ġ", " ") == text
+
+
+def test_truncation_and_padding_stored_in_the_file_are_off(tmp_path: Path) -> None:
+    path = make_bundle(tmp_path / "b")
+    stored = Tokenizer.from_file(str(path / "tokenizer.json"))
+    stored.enable_truncation(5)
+    stored.enable_padding(length=32)
+    stored.save(str(path / "tokenizer.json"))
+    files = json.loads((path / "bundle.json").read_text())["files"]
+    edit_manifest(path, files={**files, "tokenizer.json": digest(path / "tokenizer.json")})
+    made = TextTokenizer(Bundle.load(path))
+    assert len(made.encode(["The Mill serves cheap French food and more"]).ids) > 5
+    assert len(made.encode(["The"]).ids) == 1
+
+
+def test_a_text_too_long_for_any_pair_is_not_tokenised(made: TextTokenizer) -> None:
+    longest = max(map(len, tokenizer().get_vocab()))
+    limit = 128 * longest
+    tokens = made.encode(["x" * limit, "x" * (limit + 1), "é" * (limit // 2 + 1), "ok"])
+    assert tokens.hopeless.tolist() == [False, True, True, False]
+    assert tokens.lengths[1] == tokens.lengths[2] == 0
+    beginnings = made.encode(["The Mill " * limit], keep_beginnings=True)
+    assert beginnings.lengths[0] >= 128
+
+
+def test_a_layout_that_is_not_the_tokenizer_s_is_refused(tmp_path: Path) -> None:
+    path = make_bundle(tmp_path / "b")
+    edit_manifest(path, pair_layout={"prefix": [0], "separator": [2], "suffix": [2], "pad_id": 1})
+    with pytest.raises(BundleError, match="cannot be used"):
+        TextTokenizer(Bundle.load(path)).prove(["The Mill"], ["a pub"])
+
+
+def test_a_damaged_tokenizer_is_refused(tmp_path: Path) -> None:
+    path = make_bundle(tmp_path / "b")
+    (path / "tokenizer.json").write_text("{}")
+    files = json.loads((path / "bundle.json").read_text())["files"]
+    edit_manifest(path, files={**files, "tokenizer.json": digest(path / "tokenizer.json")})
+    with pytest.raises(BundleError, match="not a tokenizer"):
+        TextTokenizer(Bundle.load(path))

@@ -1,0 +1,59 @@
+"""The metric again, one row at a time, as a reader of the paper would write it: the yardstick for the columnar code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+TRIPLE = tuple[str, str, str]
+
+
+@dataclass
+class Expected:
+    """What one row should come to."""
+
+    fine: str | None
+    confidence: float | None
+    omitted: list[int] | None
+    error: str | None
+    note: str | None
+
+
+def backoff(triple: TRIPLE) -> str:
+    subject, predicate, value = triple
+    if len(value) > 1 and value[0] in "\"'" and value[-1] in "\"'":
+        value = value[1:-1]
+    predicate = re.sub("([a-z])([A-Z])", r"\1 \2", predicate)
+    return f"The {predicate} of {subject} is {value}.".replace("_", " ")
+
+
+def pairs_of(triples: list[TRIPLE], text: str, protocol: str) -> list[tuple[str, str, str]]:
+    """(kind, premise, hypothesis) of every check of a row."""
+    facts = [backoff(t) for t in triples]
+    pairs = [("omission", text, fact) for fact in facts]
+    pairs.append(("hallucination", " ".join(facts), text))
+    if protocol == "nlgi_eval":
+        pairs.append(("all_facts", text, " ".join(facts)))
+    return pairs
+
+
+def judge(
+    triples: list[TRIPLE] | None,
+    text: str | None,
+    answers: dict[tuple[str, str], tuple[float, float, float]],
+    protocol: str,
+) -> Expected:
+    """The verdict of a row, from the answers to its pairs."""
+    if text is None:
+        return Expected(None, None, None, "null_text", None)
+    if not triples:
+        return Expected(None, None, None, "no_triples", None)
+    if not text.strip():
+        return Expected("omission", 0.0, list(range(len(triples))), None, "empty_text")
+    asked = [(kind, answers[premise, hypothesis]) for kind, premise, hypothesis in pairs_of(triples, text, protocol)]
+    passed = [(kind, e > c and e > n) for kind, (c, n, e) in asked]
+    omitted = [i for i, (kind, ok) in enumerate(passed) if kind == "omission" and not ok]
+    omission = any(not ok for kind, ok in passed if kind != "hallucination")
+    hallucination = any(not ok for kind, ok in passed if kind == "hallucination")
+    fine = "+".join(name for name, on in (("omission", omission), ("hallucination", hallucination)) if on) or "OK"
+    return Expected(fine, min(e for _, (_, _, e) in asked), omitted, None, None)

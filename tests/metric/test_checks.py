@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import TemplateError
+from scorer.metric.checks import KIND_NAMES, Checks, Options, build_checks
+from scorer.metric.rows import INVALID_SELECTION, from_arrow, from_pairs
+from scorer.metric.templates import Templates, parse_optional
+from scorer.metric.triples import from_lists, from_python
+
+A, B = ("X", "p", "a"), ("X", "q", "b")
+FACT_A, FACT_B = "The p of X is a.", "The q of X is b."
+
+
+def listed(checks: Checks) -> list[tuple[int, str, str, str]]:
+    return [
+        (
+            int(checks.row[c]),
+            KIND_NAMES[checks.kind[c]],
+            checks.texts[checks.premise[c]],
+            checks.texts[checks.hypothesis[c]],
+        )
+        for c in range(len(checks))
+    ]
+
+
+def test_the_paper_asks_for_every_fact_and_for_the_text() -> None:
+    checks = build_checks(from_pairs([([A, B], "text")]), Templates(), Options())
+    assert listed(checks) == [
+        (0, "omission", "text", FACT_A),
+        (0, "omission", "text", FACT_B),
+        (0, "hallucination", f"{FACT_A} {FACT_B}", "text"),
+    ]
+
+
+def test_the_released_code_asks_for_all_facts_at_once_as_well() -> None:
+    checks = build_checks(from_pairs([([A, B], "text")]), Templates(), Options(protocol="nlgi_eval"))
+    assert listed(checks)[-1] == (0, "all_facts", "text", f"{FACT_A} {FACT_B}")
+
+
+def test_optional_facts_stay_in_the_premise_and_leave_the_omission_side() -> None:
+    optional = parse_optional(["p=a"])
+    rows = from_pairs([([A, B], "text"), ([A], "text")])
+    paper = build_checks(rows, Templates(), Options(optional=optional))
+    assert listed(paper) == [
+        (0, "omission", "text", FACT_B),
+        (0, "hallucination", f"{FACT_A} {FACT_B}", "text"),
+        (1, "hallucination", FACT_A, "text"),
+    ]
+    code = build_checks(rows, Templates(), Options(protocol="nlgi_eval", optional=optional))
+    assert listed(code)[len(paper) :] == [(0, "all_facts", "text", FACT_B)]
+
+
+def test_the_omission_side_can_be_switched_off() -> None:
+    checks = build_checks(
+        from_pairs([([A, B], "t")]), Templates(), Options(protocol="nlgi_eval", sides="hallucination")
+    )
+    assert [kind for _, kind, _, _ in listed(checks)] == ["hallucination"]
+
+
+def test_a_selection_limits_both_sides() -> None:
+    triples = from_python([[A, B], [A, B], [A, B], [A, B], [A]])
+    selected = pa.array([[1], None, [], [2], [0, 0]], pa.list_(pa.int32()))
+    rows = from_arrow(triples, pa.array(["t"] * 5), selected)
+    assert rows.errors == {2: "no_triples", 3: INVALID_SELECTION}
+    assert listed(build_checks(rows, Templates(), Options())) == [
+        (0, "omission", "t", FACT_B),
+        (1, "omission", "t", FACT_A),
+        (1, "omission", "t", FACT_B),
+        (4, "omission", "t", FACT_A),
+        (0, "hallucination", FACT_B, "t"),
+        (1, "hallucination", f"{FACT_A} {FACT_B}", "t"),
+        (4, "hallucination", FACT_A, "t"),
+    ]
+
+
+def test_rows_without_text_or_facts_ask_nothing() -> None:
+    rows = from_pairs([([A], None), ([], "t"), ([A], " \n\u3000"), ([("X", "", "a")], "t")])
+    checks = build_checks(rows, Templates(), Options())
+    assert len(checks) == 0
+    assert checks.blank.tolist() == [False, False, True, False]
+    assert rows.errors == {0: "null_text", 1: "no_triples", 3: "malformed_triples"}
+
+
+def test_equal_strings_are_one_text_whatever_their_role() -> None:
+    checks = build_checks(
+        from_pairs([([A], FACT_A), ([A], "t"), ([A], "t")]), Templates(), Options(protocol="nlgi_eval")
+    )
+    assert sorted(checks.texts) == sorted({FACT_A, "t"})
+
+
+def test_a_missing_template_can_be_refused() -> None:
+    rows = from_pairs([([A, B], "t")])
+    with pytest.raises(TemplateError, match="'q'"):
+        build_checks(rows, Templates.from_dict({"p": "<subject> <object>"}), Options(missing_template="error"))
+
+
+@pytest.mark.parametrize(
+    ("file", "templates", "protocol", "asked", "unique"),
+    [
+        ("e2e_primary", "e2e", "nlgi_eval", 61_593, 58_537),
+        ("e2e_primary", "e2e", "paper", 53_802, 51_038),
+        ("e2e_all", "e2e", "nlgi_eval", 164_248, 127_197),
+        ("e2e_all", "e2e", "paper", 143_472, 110_969),
+        ("webnlg17_humeval", "webnlg", "nlgi_eval", 6_390, 5_793),
+        ("webnlg17_humeval", "webnlg", "paper", 5_060, 4_836),
+    ],
+)
+def test_pair_counts_of_the_public_data(
+    shared_data: Path, file: str, templates: str, protocol: str, asked: int, unique: int
+) -> None:
+    """The counts were taken independently of this code; they are for rows that have a text."""
+    table = pq.read_table(shared_data / f"{file}.parquet")
+    rows = from_arrow(from_lists(table["triples"].combine_chunks()), table["text"].combine_chunks())
+    filled = Templates.load(shared_data / "templates" / f"nlgi_eval_{templates}_templates.json")
+    checks = build_checks(rows, filled, Options(protocol=protocol))  # type: ignore[arg-type]  # parametrised
+    blank = rows.triples.lengths[checks.blank]
+    # The counts asked about empty texts too; this program judges them without asking.
+    not_asked = int((blank + 1 + (protocol == "nlgi_eval")).sum())
+    assert len(checks) + not_asked == asked
+    if not not_asked:
+        assert len(np.unique(checks.premise.astype(np.int64) << 32 | checks.hypothesis)) == unique

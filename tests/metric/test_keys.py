@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import struct
+from hashlib import blake2b
+
+import pyarrow as pa
+
+from scorer.metric.keys import row_keys
+from scorer.metric.rows import from_arrow, from_pairs
+from scorer.metric.triples import from_lists, from_mr, from_python
+
+TRIPLE = ("Blue Spice", "near", "Café Sicilia")
+
+
+def part(value: str | None) -> bytes:
+    return b"\xff\xff\xff\xff" if value is None else struct.pack("<I", len(value.encode())) + value.encode()
+
+
+def expected(triples: list[tuple[str, str, str]], text: str | None, selection: str | None = None) -> bytes:
+    message = struct.pack("<I", len(triples)) + b"".join(part(p) for t in triples for p in t) + part(text)
+    if selection is not None:
+        message += part(selection)
+    return blake2b(message, digest_size=16).digest()
+
+
+def test_keys_are_as_documented() -> None:
+    rows = from_pairs([([TRIPLE, TRIPLE], "a text"), ([TRIPLE], None), ([], "é")])
+    assert row_keys(rows).to_pylist() == [expected([TRIPLE] * 2, "a text"), expected([TRIPLE], None), expected([], "é")]
+
+
+def test_spellings_of_the_same_row_share_a_key() -> None:
+    text = pa.array(["t"])
+    keys = {
+        row_keys(rows)[0].as_py()
+        for rows in (
+            from_arrow(from_mr(pa.array(["name[Blue Spice], near[Café Sicilia]"])), text),
+            from_arrow(from_lists(pa.array([["Blue Spice | near | Café Sicilia"]])), text),
+            from_arrow(from_python([[TRIPLE]]), text.dictionary_encode()),
+        )
+    }
+    assert keys == {expected([TRIPLE], "t")}
+
+
+def test_a_selection_changes_the_key() -> None:
+    triples = from_python([[TRIPLE, TRIPLE]] * 3)
+    selected = pa.array([[0, 1], [0], None], pa.list_(pa.int32()))
+    keys = row_keys(from_arrow(triples, pa.array(["t"] * 3), selected)).to_pylist()
+    assert keys == [expected([TRIPLE] * 2, "t", "0,1"), expected([TRIPLE] * 2, "t", "0"), expected([TRIPLE] * 2, "t")]
+
+
+def test_rows_that_do_not_parse_are_told_apart() -> None:
+    column = pa.array([["x | y"], ["x | z"], None, [], [None], ["x | y"], [""]], pa.list_(pa.string()))
+    keys = row_keys(from_arrow(from_lists(column), pa.array(["t"] * 7))).to_pylist()
+    assert keys[0] == keys[5]
+    assert len({keys[i] for i in (0, 1, 2, 3, 4, 6)}) == 6
+    raw = struct.pack("<I", 1) + part("x | y")
+    assert keys[0] == blake2b(b"\xff" + raw + part("t"), digest_size=16).digest()

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scorer.errors import TemplateError, UsageError
+from scorer.metric.templates import Templates, parse_optional
+from scorer.metric.triples import Triple
+
+RATED = {
+    "$version": 1,
+    "rating": "<subject> is rated <object>.",
+    "near": ["<subject> lies near <object>.", "never used"],
+    "familyFriendly": {"yes": "<subject> welcomes families.", "no": ["<subject> is for adults."]},
+    "$aliases": {"customer rating": "rating"},
+    "$optional": ["near=the sea"],
+}
+
+
+def fill(data: object, *triple: str) -> tuple[str, bool]:
+    fact = Templates.from_dict(data).fill(Triple(*triple))
+    return fact.text, fact.backoff
+
+
+@pytest.mark.parametrize(
+    ("triple", "expected"),
+    [
+        (("A", "rating", "high"), ("A is rated high.", False)),
+        (("A", "customer rating", "high"), ("A is rated high.", False)),
+        (("A", "near", "B"), ("A lies near B.", False)),
+        (("A", "familyFriendly", "yes"), ("A welcomes families.", False)),
+        (("A", "familyFriendly", '"no"'), ("A is for adults.", False)),
+        (("A", "familyFriendly", "maybe"), ("The family Friendly of A is maybe.", True)),
+        (("A", "birthPlace", "B"), ("The birth Place of A is B.", True)),
+        (("Alan_Bean", "was_selected_by", "NASA"), ("The was selected by of Alan Bean is NASA.", True)),
+        (("A", "p", "'B_C'"), ("The p of A is B C.", True)),
+        (("A", "p", '"'), ('The p of A is ".', True)),
+        (("<object>", "rating", "<subject>"), ("<object> is rated <subject>.", False)),
+    ],
+)
+def test_filling(triple: tuple[str, str, str], expected: tuple[str, bool]) -> None:
+    assert fill(RATED, *triple) == expected
+
+
+def test_without_a_file_everything_is_backoff() -> None:
+    assert Templates().fill(Triple("A", "eatType", "pub")).text == "The eat Type of A is pub."
+    assert Templates().sha256 == "none"
+
+
+def test_optional_facts_match_either_spelling_of_the_predicate() -> None:
+    templates = Templates.from_dict(RATED)
+    assert templates.optional == {("near", "the sea")}
+    optional = parse_optional(["rating=low"])
+    assert templates.is_optional(Triple("A", "customer rating", '"low"'), optional)
+    assert not templates.is_optional(Triple("A", "rating", "high"), optional)
+
+
+@pytest.mark.parametrize("spec", ["eatType", "=pub", "eatType=", ""])
+def test_an_optional_fact_needs_both_sides(spec: str) -> None:
+    with pytest.raises(UsageError, match="PREDICATE=OBJECT"):
+        parse_optional([spec])
+
+
+def test_the_hash_is_of_the_content_not_of_its_layout(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.json", tmp_path / "b.json"
+    one.write_text(json.dumps(RATED))
+    other.write_text("\ufeff" + json.dumps(RATED, indent=3, sort_keys=True))
+    assert Templates.load(one).sha256 == Templates.load(other).sha256
+    assert Templates.from_dict({**RATED, "rating": "<subject>: <object>."}).sha256 != Templates.load(one).sha256
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        ([], "top level"),
+        ({"p": 3}, "'p'"),
+        ({"p": []}, "'p'"),
+        ({"p": " "}, "'p'"),
+        ({"p": {"yes": None}}, "'yes'"),
+        ({"$version": 2}, "version 2"),
+        ({"$alias": {}}, "'$alias'"),
+        ({"p": "x", "$aliases": {"q": "r"}}, "'r'"),
+        ({"p": "x", "$aliases": ["q"]}, "aliases"),
+        ({"$optional": "near=x"}, "optional"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(data: object, named: str) -> None:
+    with pytest.raises(TemplateError, match=named.replace("$", r"\$")):
+        Templates.from_dict(data)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b"[" * 100_000])
+def test_a_file_that_is_no_json(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "t.json"
+    path.write_bytes(content)
+    with pytest.raises(TemplateError, match=r"t\.json"):
+        Templates.load(path)
+    with pytest.raises(TemplateError, match="missing"):
+        Templates.load(tmp_path / "missing.json")
+
+
+def test_the_original_project_s_files_load_unchanged(shared_data: Path) -> None:
+    e2e = Templates.load(shared_data / "templates" / "nlgi_eval_e2e_templates.json")
+    assert e2e.fill(Triple("Blue Spice", "familyFriendly", "no")).text == "Blue Spice is not family-friendly ."
+    webnlg = Templates.load(shared_data / "templates" / "nlgi_eval_webnlg_templates.json")
+    assert len(webnlg.plain) == 226

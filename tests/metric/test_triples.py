@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from scorer.metric.triples import (
+    INVALID_UTF8,
+    MALFORMED,
+    NO_TRIPLES,
+    Triple,
+    from_lists,
+    from_mr,
+    from_python,
+    iterate,
+    parse_mr,
+    parse_triple,
+)
+
+STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+
+
+def structs(rows: list[list[tuple[str | None, ...]] | None], kind: pa.DataType | None = None) -> pa.Array:
+    values = [
+        None if row is None else [dict(zip(("subject", "predicate", "object"), t, strict=True)) for t in row]
+        for row in rows
+    ]
+    return pa.array(values, kind or pa.list_(STRUCT))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a | b | c", Triple("a", "b", "c")),
+        ("a|b|c", Triple("a", "b", "c")),
+        (
+            '  Aarhus Airport |  cityServed | "Aarhus, Denmark" ',
+            Triple("Aarhus Airport", "cityServed", '"Aarhus, Denmark"'),
+        ),
+        ("AC/DC|x | genre | rock", Triple("AC/DC|x", "genre", "rock")),
+        ("a | b", None),
+        ("a | b | c | d", None),
+        ("a |  | c", None),
+        ("", None),
+    ],
+)
+def test_a_triple_has_three_parts_that_are_not_blank(text: str, expected: Triple | None) -> None:
+    assert parse_triple(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "name[Blue Spice], eatType[coffee shop], customer rating[5 out of 5]",
+            [Triple("Blue Spice", "eatType", "coffee shop"), Triple("Blue Spice", "customer rating", "5 out of 5")],
+        ),
+        ("eatType[pub],name[The Mill],", [Triple("The Mill", "eatType", "pub")]),
+        ("name[The Mill], near[Café Sicilia], near[Café Sicilia]", [Triple("The Mill", "near", "Café Sicilia")] * 2),
+        ("name[The Mill], priceRange[£20-25]", [Triple("The Mill", "priceRange", "£20-25")]),
+        ("name[X], food[Fish, Chips]", [Triple("X", "food", "Fish, Chips")]),
+        ("  name[ The Mill ] ,\teatType [pub] , ", [Triple("The Mill", "eatType", "pub")]),
+        ("name[The Mill]", []),
+        ("", None),
+        (" [pub], name[A]", None),
+        ("eatType[pub]", None),
+        ("name[A], name[B], eatType[pub]", None),
+        ("name[A], eatType[]", None),
+        ("name[A], eatType[pub] and more", None),
+        ("name[A, eatType[pub]", None),
+        ("inform(name=A)", None),
+    ],
+)
+def test_meaning_representations(text: str, expected: list[Triple] | None) -> None:
+    assert parse_mr(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", [" " * 100_000, "name[A]" + " " * 100_000 + "x", "[" * 100_000, "a" * 100_000, "a[b]," * 20_000]
+)
+def test_a_hostile_meaning_representation_is_read_in_linear_time(text: str) -> None:
+    assert not parse_mr(text)
+
+
+def test_three_spellings_of_one_row_are_the_same_triples() -> None:
+    expected = [[Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "area", "riverside")]]
+    spelt = (
+        from_lists(structs([[("Blue Spice", "eatType", "pub"), (" Blue Spice ", "area", "riverside")]])),
+        from_lists(pa.array([["Blue Spice | eatType | pub", "Blue Spice|area|riverside"]])),
+        from_mr(pa.array(["name[Blue Spice], eatType[pub], area[riverside]"])),
+        from_python([[("Blue Spice", "eatType", "pub"), ("Blue Spice", "area", "riverside")]]),
+    )
+    for rows in spelt:
+        assert list(iterate(rows)) == expected
+        assert rows.errors == {}
+
+
+@pytest.mark.parametrize("kind", [None, pa.large_list(STRUCT), pa.list_view(STRUCT), pa.large_list_view(STRUCT)])
+def test_slices_nulls_and_list_layouts(kind: pa.DataType | None) -> None:
+    rows: list[list[tuple[str | None, ...]] | None] = [
+        [("a", "b", "c")],
+        None,
+        [],
+        [("a", "b", "c"), ("d", "e", "f"), ("a", "b", "c")],
+        [("a", None, "c")],
+        [("a", "b", " ")],
+        [("x", "y", "z")],
+    ]
+    parsed = from_lists(structs(rows, kind).slice(1, 5))
+    assert list(iterate(parsed)) == [
+        [],
+        [],
+        [Triple("a", "b", "c"), Triple("d", "e", "f"), Triple("a", "b", "c")],
+        [],
+        [],
+    ]
+    assert parsed.errors == {0: NO_TRIPLES, 3: MALFORMED, 4: MALFORMED}
+    assert len(parsed.distinct) == len(set(parsed.distinct))
+
+
+def test_a_null_struct_and_a_null_string_are_malformed() -> None:
+    array = pa.array([[None], [{"subject": "a", "predicate": "b", "object": "c"}]], pa.list_(STRUCT))
+    assert from_lists(array).errors == {0: MALFORMED}
+    assert from_lists(pa.array([["a | b | c", None], ["a | b | c"]])).errors == {0: MALFORMED}
+
+
+def test_broken_utf8_costs_its_row_only() -> None:
+    binary = pa.array([b"a | b | c", b"a | b | \xff", b"d | e | f"]).view(pa.string())
+    parsed = from_lists(pa.ListArray.from_arrays([0, 1, 2, 3], binary))
+    assert parsed.errors == {1: INVALID_UTF8}
+    assert list(iterate(parsed)) == [[Triple("a", "b", "c")], [], [Triple("d", "e", "f")]]
+    mr = pa.array([b"name[A], eatType[\xff]", b"name[A], eatType[pub]"]).view(pa.string())
+    assert from_mr(mr).errors == {0: INVALID_UTF8}
+
+
+def test_dictionary_children_and_a_column_of_nulls() -> None:
+    kind = pa.list_(pa.struct([(n, pa.dictionary(pa.int8(), pa.string())) for n in ("subject", "predicate", "object")]))
+    parsed = from_lists(pa.array([[{"subject": "a", "predicate": "b", "object": "c"}]], kind))
+    assert list(iterate(parsed)) == [[Triple("a", "b", "c")]]
+    assert from_mr(pa.nulls(2)).errors == {0: NO_TRIPLES, 1: NO_TRIPLES}
+
+
+def test_no_rows_at_all() -> None:
+    for parsed in (from_lists(structs([])), from_mr(pa.array([], pa.string())), from_python([])):
+        assert len(parsed) == 0
+        assert parsed.errors == {}

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scorer.metric.checks import Options, build_checks
+from scorer.metric.columns import OUTPUT, to_columns, to_details
+from scorer.metric.rows import Rows, from_pairs
+from scorer.metric.templates import Templates, parse_optional
+from scorer.metric.verdict import decide
+from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
+
+from .reference import judge, pairs_of
+
+PASS, FAIL, TIE = (0.1, 0.1, 0.8), (0.1, 0.8, 0.1), (0.45, 0.1, 0.45)
+A, B = ("X", "p", "a"), ("X", "q", "b")
+
+
+def verdicts(
+    rows: Rows,
+    probabilities: list[tuple[float, float, float]],
+    options: Options | None = None,
+    status: list[int] | None = None,
+) -> list[dict[str, object]]:
+    options = options or Options()
+    checks = build_checks(rows, Templates(), options)
+    array = np.array(probabilities, np.float32).reshape(-1, 3)
+    codes = np.array(status or [SCORED] * len(checks), np.int8)
+    decided = decide(rows, checks, array, codes, omission_side=options.sides == "both")
+    table = pa.table(to_columns(rows, decided), schema=OUTPUT)
+    table.validate(full=True)
+    return table.to_pylist()
+
+
+def test_the_worked_example_of_the_paper() -> None:
+    """Figure 1: Blue Spice, a coffee shop in the city centre; the text says a pizza place and leaves the shop out."""
+    triples = [("Blue Spice", "eat_type", "pub"), ("Blue Spice", "area", "riverside")]
+    rows = from_pairs([(triples, "You can bring your kids to Blue Spice in the riverside area.")])
+    (row,) = verdicts(rows, [(0.87, 0.09, 0.04), (0.01, 0.02, 0.97), (0.17, 0.72, 0.11)])
+    assert row["fine"] == "omission+hallucination"
+    assert row["rough"] == "not_OK"
+    assert row["confidence"] == pytest.approx(0.04)
+    assert row["omitted"] == [0]
+    assert row["fact_entailment"] == pytest.approx([0.04, 0.97])
+    assert row["text_entailment"] == pytest.approx(0.11)
+
+
+@pytest.mark.parametrize(
+    ("fact", "text", "fine"),
+    [
+        (PASS, PASS, "OK"),
+        (FAIL, PASS, "omission"),
+        (PASS, FAIL, "hallucination"),
+        (FAIL, FAIL, "omission+hallucination"),
+        (TIE, PASS, "omission"),
+        (PASS, TIE, "hallucination"),
+    ],
+)
+def test_the_four_labels_and_that_a_tie_fails(fact: tuple, text: tuple, fine: str) -> None:
+    (row,) = verdicts(from_pairs([([A], "t")]), [fact, text])
+    assert (row["fine"], row["rough"]) == (fine, "OK" if fine == "OK" else "not_OK")
+    assert row["omitted"] == ([] if fact is PASS else [0])
+
+
+def test_the_third_check_alone_makes_an_omission_and_counts_in_the_confidence() -> None:
+    (row,) = verdicts(from_pairs([([A, B], "t")]), [PASS, PASS, PASS, (0.3, 0.65, 0.05)], Options(protocol="nlgi_eval"))
+    assert row["fine"] == "omission"
+    assert row["omitted"] == []
+    assert row["confidence"] == row["all_facts_entailment"] == pytest.approx(0.05)
+    (row,) = verdicts(from_pairs([([A, B], "t")]), [PASS, PASS, FAIL, FAIL], Options(protocol="nlgi_eval"))
+    assert row["fine"] == "omission+hallucination"
+
+
+def test_without_an_omission_check_that_side_passes() -> None:
+    (row,) = verdicts(from_pairs([([A], "t")]), [PASS], Options(optional=parse_optional(["p=a"])))
+    assert (row["fine"], row["omitted"]) == ("OK", [])
+    (row,) = verdicts(from_pairs([([A], "t")]), [FAIL], Options(sides="hallucination"))
+    assert (row["fine"], row["omitted"], row["fact_entailment"]) == ("hallucination", None, None)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\t\n"])
+def test_an_empty_text_is_a_verdict(text: str) -> None:
+    (row,) = verdicts(from_pairs([([A, B, A], text)]), [])
+    assert (row["fine"], row["confidence"], row["omitted"]) == ("omission", 0.0, [0, 1, 2])
+    assert (row["note"], row["error"], row["text_entailment"]) == ("empty_text", None, None)
+
+
+def test_rows_that_cannot_be_scored_have_a_reason_and_no_label() -> None:
+    rows = from_pairs([([A], None), ([], "t"), ([("X", "p", "")], "t")])
+    table = verdicts(rows, [])
+    assert [row["error"] for row in table] == ["null_text", "no_triples", "malformed_triples"]
+    for row in table:
+        assert [row[name] for name in ("fine", "rough", "confidence", "omitted", "note")] == [None] * 5
+        assert row["row_key"] is not None
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "omitted", "facts", "text"),
+    [
+        ([SCORED, SCORED, TOO_LONG], "too_long:hallucination", [], [0.8, 0.8], None),
+        ([SCORED, TOO_LONG, SCORED], "too_long:omission", None, [0.8, None], 0.8),
+        ([NOT_FINITE, SCORED, NOT_FINITE], "not_finite:omission+hallucination", None, [None, 0.8], None),
+        ([OUT_OF_MEMORY, TOO_LONG, SCORED], "too_long:omission", None, [None, None], 0.8),
+    ],
+)
+def test_a_check_without_an_answer_costs_the_label_and_keeps_the_other_answers(
+    status: list[int], error: str, omitted: list[int] | None, facts: list[float | None], text: float | None
+) -> None:
+    nan = (float("nan"),) * 3
+    given = [PASS if code == SCORED else nan for code in status]
+    (row,) = verdicts(from_pairs([([A, B], "t")]), given, status=status)
+    assert (row["fine"], row["rough"], row["confidence"], row["error"]) == (None, None, None, error)
+    assert row["omitted"] == omitted
+    assert row["fact_entailment"] == [pytest.approx(f) if f is not None else None for f in facts]
+    assert row["text_entailment"] == (pytest.approx(text) if text is not None else None)
+
+
+def test_details_hold_every_check_of_every_row() -> None:
+    rows = from_pairs([([A, B], "t"), ([A], None), ([B], "u")])
+    checks = build_checks(rows, Templates(), Options())
+    probabilities = np.arange(len(checks) * 3, dtype=np.float32).reshape(-1, 3)
+    details = to_details(rows, checks, probabilities, np.zeros(len(checks), np.int8))
+    details.validate(full=True)
+    assert [[(d["check"], d["fact"], d["contradiction"]) for d in row] for row in details.to_pylist()] == [
+        [("omission", 0, 0.0), ("omission", 1, 3.0), ("hallucination", None, 9.0)],
+        [],
+        [("omission", 0, 6.0), ("hallucination", None, 12.0)],
+    ]
+
+
+PART = st.sampled_from(["a", "Blue_Spice", "birthPlace", '"x"', "é", "a b"])
+TRIPLES = st.lists(st.tuples(PART, PART, PART), max_size=4)
+TEXTS = st.one_of(st.none(), st.sampled_from(["", " ", "t", "u", "Blue Spice is é."]))
+PROBABILITY = st.sampled_from([PASS, FAIL, TIE, (0.2, 0.3, 0.5), (0.5, 0.25, 0.25)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.tuples(TRIPLES, TEXTS), max_size=12),
+    protocol=st.sampled_from(["paper", "nlgi_eval"]),
+    data=st.data(),
+)
+def test_the_columns_say_what_the_paper_says_row_by_row(rows: list, protocol: str, data: st.DataObject) -> None:
+    answers: dict[tuple[str, str], tuple[float, float, float]] = {}
+    for triples, text in rows:
+        for _, premise, hypothesis in pairs_of(triples, text or "", protocol):
+            if (premise, hypothesis) not in answers:
+                answers[premise, hypothesis] = data.draw(PROBABILITY)
+    parsed = from_pairs(rows)
+    checks = build_checks(parsed, Templates(), Options(protocol=protocol))  # type: ignore[arg-type]  # drawn
+    asked = zip(checks.premise.tolist(), checks.hypothesis.tolist(), strict=True)
+    given_ = [answers[checks.texts[p], checks.texts[h]] for p, h in asked]
+    table = verdicts(parsed, given_, Options(protocol=protocol))  # type: ignore[arg-type]  # drawn
+    for (triples, text), row in zip(rows, table, strict=True):
+        expected = judge(triples, text, answers, protocol)
+        assert row["fine"] == expected.fine
+        assert row["error"] == expected.error
+        assert row["note"] == expected.note
+        assert row["omitted"] == expected.omitted
+        assert row["confidence"] == (pytest.approx(expected.confidence) if expected.confidence is not None else None)

@@ -1,0 +1,263 @@
+"""Which files inputs name, where their outputs go, and which inputs and outputs are refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import fs
+
+from scorer.errors import InputError, OutputError, UsageError
+from scorer.storage import check_output_apart, resolve_inputs
+
+TREE = (
+    "in/a.parquet",
+    "in/b.PQ",
+    "in/notes.txt",
+    "in/_SUCCESS",
+    "in/_plan.json",
+    "in/.hidden.parquet",
+    "in/_receipts/a.parquet",
+    "in/2026/01/c.parquet",
+    "in/2026/02/c.parquet",
+    "in/2026/02/d.parq",
+    "other/a.parquet",
+    "other/year=1/x.parquet",
+    "odd/a[1].parquet",
+    "odd/with blank/ü.parquet",
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in TREE:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    return tmp_path
+
+
+def found(tree: Path, *inputs: str) -> dict[str, str]:
+    files = resolve_inputs([i if "://" in i or i.startswith("/") else f"{tree}/{i}" for i in inputs])
+    assert [file.relative for file in files] == sorted(file.relative for file in files)
+    assert all(file.uri.startswith("/") for file in files)
+    return {file.relative: file.uri.removeprefix(f"{tree}/") for file in files}
+
+
+def test_a_folder_is_mirrored(tree: Path) -> None:
+    names = ["2026/01/c.parquet", "2026/02/c.parquet", "2026/02/d.parq", "a.parquet", "b.PQ"]
+    assert found(tree, "in") == found(tree, "in/") == {name: f"in/{name}" for name in names}
+
+
+def test_a_file_lands_at_its_name(tree: Path) -> None:
+    assert found(tree, "in/2026/01/c.parquet") == {"c.parquet": "in/2026/01/c.parquet"}
+    assert found(tree, "in/notes.txt") == {"notes.txt": "in/notes.txt"}  # named is named, whatever it turns out to be
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("in/*.parquet", ["a.parquet"]),
+        ("in/?.p*", ["a.parquet"]),
+        ("in/**/*.parquet", ["2026/01/c.parquet", "2026/02/c.parquet", "a.parquet"]),
+        ("in/**/02/*", ["2026/02/c.parquet", "2026/02/d.parq"]),
+        ("in/2026/*/c.parquet", ["01/c.parquet", "02/c.parquet"]),
+        ("in/2026/*", ["01/c.parquet", "02/c.parquet", "02/d.parq"]),
+        ("in/2026/**", ["01/c.parquet", "02/c.parquet", "02/d.parq"]),
+        ("in/[ab].*", ["a.parquet", "b.PQ"]),
+        ("in/**/**/d.parq", ["2026/02/d.parq"]),
+    ],
+)
+def test_a_glob_is_relative_to_its_fixed_prefix(tree: Path, pattern: str, names: list[str]) -> None:
+    assert list(found(tree, pattern)) == names
+
+
+def test_names_with_wildcards_in_them(tree: Path) -> None:
+    assert found(tree, "odd/a[1].parquet") == {"a[1].parquet": "odd/a[1].parquet"}
+
+
+def test_file_uris(tree: Path) -> None:
+    assert found(tree, (tree / "odd/with blank").as_uri()) == {"ü.parquet": "odd/with blank/ü.parquet"}
+    assert list(found(tree, f"file://{tree}/in/*.parquet")) == ["a.parquet"]
+    with pytest.raises(UsageError, match="three slashes"):
+        resolve_inputs(["file://host/a.parquet"])
+
+
+def test_paths_may_be_relative(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree / "in")
+    assert [f.relative for f in resolve_inputs(["a.parquet"])] == ["a.parquet"]
+    assert [f.relative for f in resolve_inputs(["*.parquet"])] == ["a.parquet"]
+    assert [f.relative for f in resolve_inputs([".", "../other/year=1"])][-2:] == ["b.PQ", "x.parquet"]
+
+
+def test_the_same_file_twice_is_one_input(tree: Path) -> None:
+    assert list(found(tree, "in/a.parquet", "in/../in/a.parquet", "in/*.parquet")) == ["a.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        (["in", "other"], r"in/a.parquet and .*other/a.parquet would both be written to a.parquet"),
+        (["in/_receipts/a.parquet", "in"], "would both"),
+        (["in/.hidden.parquet"], "begin with '_' or '.'"),
+        ([], "no input was given"),
+        ([""], "is no path"),
+        (["a\0b"], "is no path"),
+    ],
+)
+def test_inputs_that_cannot_be_honoured(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, inputs: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tree)
+    with pytest.raises(UsageError, match=says):
+        resolve_inputs(inputs)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("none", "none does not exist"),
+        ("none/*.parquet", "matches no file"),
+        ("in/*.csv", "matches no file"),
+        ("empty", r"holds no Parquet file \(\*.parquet, \*.pq, \*.parq\)"),
+    ],
+)
+def test_nothing_found(tree: Path, monkeypatch: pytest.MonkeyPatch, given: str, says: str) -> None:
+    (tree / "empty").mkdir()
+    monkeypatch.chdir(tree)
+    with pytest.raises(InputError, match=says):
+        resolve_inputs([given])
+
+
+def test_a_file_and_a_folder_of_one_name(tree: Path) -> None:
+    for name in ("x/n.parquet/deep.parquet", "y/n.parquet", "z/n.parquet.json/deep.parquet"):
+        (tree / name).parent.mkdir(parents=True)
+        (tree / name).write_bytes(b"")
+    for first in ("x", "z"):
+        with pytest.raises(UsageError, match="a file and a folder of one name"):
+            found(tree, first, "y")
+
+
+def test_a_name_too_long_for_its_receipt(tree: Path) -> None:
+    for length, is_refused in ((250, False), (251, True)):
+        path = tree / ("x" * length)
+        path.write_bytes(b"")
+        if is_refused:
+            with pytest.raises(UsageError, match="a name may have 250 bytes"):
+                found(tree, path.name)
+        else:
+            assert list(found(tree, path.name)) == [path.name]
+
+
+def test_links_are_followed_and_loops_refused(tree: Path) -> None:
+    (tree / "in/linked").symlink_to(tree / "other")
+    assert found(tree, "in")["linked/a.parquet"] == "in/linked/a.parquet"
+    (tree / "in/loop").symlink_to(tree / "in")
+    with pytest.raises(InputError, match="loop is a link to a folder that contains it"):
+        found(tree, "in")
+
+
+@pytest.mark.parametrize(
+    ("given", "out"),
+    [
+        ("in", "in"),
+        ("in", "in/scored"),
+        ("in", "in/_scored"),
+        ("in", "in/../in/2026/scored"),
+        ("in", "link/scored"),
+        ("in/a.parquet", "in"),
+        ("in/2026/01/c.parquet", "in"),
+        ("in/2026", "in"),
+        ("in/*.parquet", "in"),
+        ("in/**/*.parquet", "in/scored"),
+        ("in/*/*.parquet", "in/scored"),
+        ("in/*", "in/scored"),
+        ("in/2026/**", "in"),
+        ("other/link.parquet", "in"),
+        ("file://{tree}/in", "in/scored"),
+    ],
+)
+def test_an_output_among_the_inputs(tree: Path, given: str, out: str) -> None:
+    (tree / "link").symlink_to(tree / "in")
+    (tree / "other/link.parquet").symlink_to(tree / "in/a.parquet")
+    given = given.format(tree=tree) if "://" in given else f"{tree}/{given}"
+    with pytest.raises(OutputError, match="lies inside"):
+        check_output_apart([f"{tree}/odd", given], tree / out)
+
+
+@pytest.mark.parametrize(
+    ("given", "out"),
+    [
+        ("in", "out"),
+        ("in", "in2"),
+        ("in", "other/scored"),
+        ("in/a.parquet", "in/scored"),
+        ("in/*.parquet", "in/scored"),
+        ("in/2026/*/c.parquet", "in/scored/deep"),
+        ("in/2026/01/*", "in/2026/02"),
+    ],
+)
+def test_an_output_apart_from_the_inputs(tree: Path, given: str, out: str) -> None:
+    check_output_apart([f"{tree}/{given}"], tree / out)
+
+
+def test_one_of_our_outputs_can_be_an_input(tree: Path) -> None:
+    check_output_apart([f"{tree}/in"], tree / "out")
+    assert "_plan.json" not in found(tree, "in")
+
+
+@pytest.fixture
+def store(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store behind URIs `s3://bucket/...`, which is the tree."""
+    (tree / "bucket").symlink_to(tree)
+    local = fs.SubTreeFileSystem(str(tree), fs.LocalFileSystem())
+
+    class FileSystem:
+        @staticmethod
+        def from_uri(uri: str) -> tuple[Any, str]:
+            if not uri.startswith("s3://bucket"):
+                raise ValueError("unknown\nbucket")
+            return local, uri.removeprefix("s3://").partition("?")[0].replace("%20", " ").rstrip("/")
+
+    monkeypatch.setattr(fs, "FileSystem", FileSystem)
+
+
+@pytest.mark.usefixtures("store")
+def test_a_store_behind_uris() -> None:
+    def uris(given: str) -> dict[str, str]:
+        return {file.relative: file.uri for file in resolve_inputs([given])}
+
+    assert uris("s3://bucket/other") == {
+        "a.parquet": "s3://bucket/other/a.parquet",
+        "year=1/x.parquet": "s3://bucket/other/year%3D1/x.parquet",
+    }
+    assert uris("s3://bucket/odd/with%20blank?region=x") == {
+        "ü.parquet": "s3://bucket/odd/with%20blank/%C3%BC.parquet?region=x"
+    }
+    assert uris("s3://bucket/in/2026/*/d.parq") == {"02/d.parq": "s3://bucket/in/2026/02/d.parq"}
+    assert uris("s3://bucket/in/a.parquet") == {"a.parquet": "s3://bucket/in/a.parquet"}
+    with pytest.raises(InputError, match="does not exist"):
+        uris("s3://bucket/none")
+    with pytest.raises(UsageError, match="cannot open it: unknown bucket"):
+        uris("s3://elsewhere/none")
+    with pytest.raises(UsageError, match="holds a password") as caught:
+        uris("s3://key:secret@bucket/other")
+    assert "secret" not in str(caught.value)
+    check_output_apart(["s3://bucket/in"], Path("in"))
+
+
+def test_unknown_schemes_are_refused() -> None:
+    with pytest.raises(UsageError, match="nosuch://x/a: pyarrow cannot open it"):
+        resolve_inputs(["nosuch://x/a"])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
+def test_a_folder_that_cannot_be_listed(tree: Path) -> None:
+    (tree / "in/2026").chmod(0)
+    try:
+        with pytest.raises(InputError, match="cannot list"):
+            found(tree, "in")
+    finally:
+        (tree / "in/2026").chmod(0o755)

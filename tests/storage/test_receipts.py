@@ -1,0 +1,140 @@
+"""A receipt is believed only when everything agrees."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scorer.errors import OutputError
+from scorer.storage import Receipt, Receipts, ShardWriter
+
+IDENTITY = {"size": 10, "mtime_ns": 1_784_000_000_123_456_789, "footer_sha256": "ab"}
+NAME = "2026/a.parquet"
+
+
+@pytest.fixture
+def receipt(tmp_path: Path) -> Receipt:
+    """The receipt of a shard that is done."""
+    table = pa.table({"x": list(range(100))})
+    writer = ShardWriter(tmp_path / NAME, table.schema)
+    writer.write(table)
+    written = writer.commit()
+    output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
+    found = Receipt(NAME, {"uri": "/in/a.parquet", "identity": IDENTITY}, "model:x|1", output, {"rows": {"in": 100}})
+    Receipts(tmp_path).write(found)
+    return found
+
+
+def agrees(out: Path, **changes: object) -> Receipt | None:
+    return Receipts(out).agrees(NAME, {**IDENTITY, **changes}, "model:x|1")
+
+
+def test_a_receipt_comes_back(tmp_path: Path, receipt: Receipt) -> None:
+    receipts = Receipts(tmp_path)
+    assert receipts.read(NAME) == receipt == agrees(tmp_path)
+    assert list(receipts.all()) == [NAME]
+    assert receipts.read("none.parquet") is None
+    content = json.loads((tmp_path / "_receipts" / f"{NAME}.json").read_bytes())
+    assert content["schema"] == 1 and content["created"].endswith("+00:00")
+    receipts.remove(NAME)
+    receipts.remove(NAME)
+    assert receipts.read(NAME) is None and list(receipts.all()) == []
+
+
+def test_identity_and_signature_must_agree(tmp_path: Path, receipt: Receipt) -> None:
+    assert agrees(tmp_path, mtime_ns=1) is None
+    assert agrees(tmp_path, etag="new") is None
+    assert Receipts(tmp_path).agrees(NAME, IDENTITY, "model:y|1") is None
+
+
+def test_every_flipped_bit_of_a_receipt_is_noticed(tmp_path: Path, receipt: Receipt) -> None:
+    path = tmp_path / "_receipts" / f"{NAME}.json"
+    content = path.read_bytes()
+    for position in range(0, len(content), 3):
+        changed = bytearray(content)
+        changed[position] ^= 1 << (position % 8)
+        path.write_bytes(changed)
+        read = Receipts(tmp_path).read(NAME)
+        assert read is None or read == receipt, position  # white space may change
+    for length in range(0, len(content) - 2, 5):
+        path.write_bytes(content[:length])
+        assert Receipts(tmp_path).read(NAME) is None, length
+
+
+def test_every_damage_to_the_output_is_noticed(tmp_path: Path, receipt: Receipt) -> None:
+    path = tmp_path / NAME
+    content = path.read_bytes()
+    for position in range(0, len(content), 17):
+        changed = bytearray(content)
+        changed[position] ^= 4
+        path.write_bytes(changed)
+        assert agrees(tmp_path) is None, position
+    for changed in (content[:-1], content + b"\0", b""):
+        path.write_bytes(changed)
+        assert agrees(tmp_path) is None
+    path.write_bytes(content)
+    assert agrees(tmp_path) == receipt
+    elsewhere = path.rename(tmp_path / "moved")
+    assert agrees(tmp_path) is None
+    path.symlink_to(elsewhere)
+    assert agrees(tmp_path) is None
+
+
+@pytest.mark.parametrize("change", [{"rows": 99}, {"bytes": 1}, {"sha256": "00"}, {"rows": None}])
+def test_a_receipt_that_says_otherwise_than_its_output(
+    tmp_path: Path, receipt: Receipt, change: dict[str, object]
+) -> None:
+    Receipts(tmp_path).write(replace(receipt, output={**receipt.output, **change}))
+    assert agrees(tmp_path) is None
+
+
+def test_a_receipt_under_another_name_is_not_believed(tmp_path: Path, receipt: Receipt) -> None:
+    content = (tmp_path / "_receipts" / f"{NAME}.json").read_bytes()
+    (tmp_path / "_receipts/b.parquet.json").write_bytes(content)
+    assert Receipts(tmp_path).read("b.parquet") is None
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["schema", "relative", "digest", "x"]), inner, max_size=4)
+        ),
+    )
+)
+def test_any_json_is_a_receipt_or_none(content: object) -> None:
+    assert Receipt.from_json(content) is None
+
+
+def test_receipts_survive_json_whatever_is_counted(tmp_path: Path) -> None:
+    found = Receipt("ü\udcff.parquet", {"identity": {}}, "s", {}, {"seconds": 0.1, "none": None, "big": 2**60})
+    Receipts(tmp_path).write(found)
+    assert Receipts(tmp_path).read("ü\udcff.parquet") == found
+
+
+def test_shards_set_aside(tmp_path: Path) -> None:
+    receipts = Receipts(tmp_path)
+    receipts.write_failed("b/x.parquet", "crashed", "it crashed", IDENTITY)
+    receipts.write_failed("a.parquet", "columns", "no text", {})
+    failed = receipts.failed()
+    assert list(failed) == ["a.parquet", "b/x.parquet"]
+    assert failed["b/x.parquet"]["kind"] == "crashed"
+    assert failed["b/x.parquet"]["identity"] == IDENTITY
+    receipts.clear_failed("a.parquet")
+    receipts.clear_failed("a.parquet")
+    (tmp_path / "_failed/b/x.parquet.json").write_bytes(b"{")
+    assert receipts.failed() == {"b/x.parquet": {}}
+
+
+@pytest.mark.parametrize("name", ["../a", "/a", "a/../b", "a//b", "_plan", "a/_b", ".a", "", "a/", "a\0"])
+def test_names_outside_the_folder_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OutputError, match="is no path of an output"):
+        Receipts(tmp_path).read(name)

@@ -1,0 +1,217 @@
+"""An output is there whole and checked, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import OutputError
+from scorer.storage import ShardWriter, WrittenFile
+from scorer.storage.durable import atomic_json, is_temporary, read_json
+
+from .tables import finish, rows_table
+
+
+def write(path: Path, *tables: pa.Table, **metadata: str) -> WrittenFile:
+    writer = ShardWriter(path, tables[0].schema, metadata=metadata)
+    for table in tables:
+        writer.write(table)
+    return writer.commit()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+def test_what_is_written_is_what_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "deep/er/a.parquet"
+    one, two = rows_table(10), rows_table(25)
+    written = write(path, one, two, signature="é|1")
+    assert written.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (written.bytes, written.rows) == (path.stat().st_size, 35)
+    found = pq.ParquetFile(path)
+    assert found.read().equals(pa.concat_tables([one, two]))
+    assert found.schema_arrow.equals(one.schema)
+    assert [found.metadata.row_group(i).num_rows for i in range(2)] == [10, 25]
+    assert found.metadata.metadata[b"signature"] == "é|1".encode()
+    assert found.metadata.row_group(0).column(1).compression == "ZSTD"
+    assert names(tmp_path) == ["a.parquet", "deep", "er"]
+
+
+def test_nothing_is_there_before_the_commit_and_after_an_abandonment(tmp_path: Path) -> None:
+    writer = ShardWriter(tmp_path / "a.parquet", rows_table(1).schema)
+    writer.write(rows_table(100))
+    (temporary,) = tmp_path.iterdir()
+    assert is_temporary(temporary.name)
+    writer.abandon()
+    writer.abandon()
+    assert names(tmp_path) == []
+    with pytest.raises(OutputError, match="committed or abandoned"):
+        writer.write(rows_table(1))
+    with pytest.raises(OutputError, match="committed or abandoned"):
+        writer.commit()
+
+
+def test_abandoning_after_a_commit_leaves_the_file(tmp_path: Path) -> None:
+    writer = ShardWriter(tmp_path / "a.parquet", rows_table(1).schema)
+    writer.write(rows_table(3))
+    writer.commit()
+    writer.abandon()
+    assert names(tmp_path) == ["a.parquet"]
+
+
+def test_the_same_tables_give_the_same_bytes_whatever_stood_there(tmp_path: Path) -> None:
+    tables = rows_table(40), rows_table(7)
+    first = write(tmp_path / "a.parquet", *tables, x="1")
+    assert write(tmp_path / "b/a.parquet", *tables, x="1") == first
+    (tmp_path / "b/a.parquet").write_bytes(b"old")
+    assert write(tmp_path / "b/a.parquet", *tables, x="1") == first
+    assert write(tmp_path / "c.parquet", *tables, x="2").sha256 != first.sha256
+
+
+def test_chunks_and_slices_make_no_difference(tmp_path: Path) -> None:
+    table = rows_table(30)
+    chunked = pa.concat_tables([table.slice(0, 11), table.slice(11)])
+    assert write(tmp_path / "a.parquet", table) == write(tmp_path / "b.parquet", chunked)
+    assert write(tmp_path / "c.parquet", rows_table(50).slice(0, 30)).rows == 30
+
+
+@pytest.mark.parametrize("tables", [[], [rows_table(0)], [rows_table(0), rows_table(2), rows_table(0)]])
+def test_empty_tables(tmp_path: Path, tables: list[pa.Table]) -> None:
+    writer = ShardWriter(tmp_path / "a.parquet", rows_table(0).schema)
+    for table in tables:
+        writer.write(table)
+    rows = writer.commit().rows
+    assert rows == sum(len(t) for t in tables) == pq.read_table(tmp_path / "a.parquet").num_rows
+    assert pq.read_schema(tmp_path / "a.parquet").equals(rows_table(0).schema)
+
+
+def test_metadata_replaces_that_of_the_input(tmp_path: Path) -> None:
+    table = rows_table(2).replace_schema_metadata({"signature": "old", "mine": "kept"})
+    write(tmp_path / "a.parquet", table, signature="new")
+    kept = pq.read_schema(tmp_path / "a.parquet").metadata
+    assert (kept[b"signature"], kept[b"mine"]) == (b"new", b"kept")
+
+
+def test_columns_that_change_are_refused(tmp_path: Path) -> None:
+    writer = ShardWriter(tmp_path / "a.parquet", rows_table(1).schema)
+    with pytest.raises(OutputError, match="columns of a later window differ"):
+        writer.write(pa.table({"x": [1]}))
+    assert names(tmp_path) == []
+
+
+def test_flipped_pages_are_noticed_by_their_checksum(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", rows_table(2000))
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
+    content[200] ^= 1
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises((OSError, pa.ArrowException)):
+        pq.ParquetFile(tmp_path / "a.parquet", page_checksum_verification=True).read()
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failing_call_is_an_error_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    calls = []
+
+    def fail(*arguments: object) -> None:
+        calls.append(arguments)
+        raise OSError(errno.EIO, "Input/output error")
+
+    write(tmp_path / "a.parquet", rows_table(3))
+    before = (tmp_path / "a.parquet").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fail) if call == "fsync" else patched.setattr(Path, "replace", fail)
+        with pytest.raises(OutputError, match=r"cannot write .*a.parquet: Input/output error"):
+            write(tmp_path / "a.parquet", rows_table(9))
+    assert len(calls) == 1  # after a failed fsync a second one may lie
+    assert names(tmp_path) == ["a.parquet"]
+    assert (tmp_path / "a.parquet").read_bytes() == before
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+import pyarrow as pa
+from scorer.errors import OutputError
+from scorer.storage import ShardWriter
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+writer = None
+try:
+    table = pa.table({"x": [hash(str(i)) for i in range(50_000)]})
+    writer = ShardWriter(Path(sys.argv[1]), table.schema)
+    for _ in range(3):
+        writer.write(table)
+    writer.commit()
+except OutputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("room", [2, 1000, 300_000, 1_200_000])
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, room: int) -> None:
+    status, out, errors = finish(FULL, str(tmp_path / "a.parquet"), str(room))
+    assert (status, errors) == (0, "")
+    assert out.startswith(f"cannot write {tmp_path}/a.parquet: File too large; raise the limit")
+    assert names(tmp_path) == []
+
+
+CRASH = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from scorer.storage import ShardWriter
+table = pa.table({"x": [1, 2, 3]})
+writer = ShardWriter(Path(sys.argv[1]), table.schema)
+writer.write(table)
+writer.commit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("point", "is_there"),
+    [("output.written", 0), ("output.synced", 0), ("output.renamed", 1), ("output.published", 1), ("none", 1)],
+)
+def test_killed_between_the_steps(tmp_path: Path, point: str, is_there: int) -> None:
+    path = tmp_path / "a.parquet"
+    status, _, errors = finish(CRASH, str(path), D2T_SCORER_CRASH_AT=point)
+    assert (status, errors) == (0 if point == "none" else 97, "")
+    assert path.exists() == bool(is_there)
+    left = [name for name in names(tmp_path) if name != "a.parquet"]
+    assert len(left) == (not is_there) and all(map(is_temporary, left))
+    if is_there:
+        assert pq.read_table(path)["x"].to_pylist() == [1, 2, 3]
+    assert write(path, pa.table({"x": [4]})).rows == 1  # what was left is no hindrance
+    assert names(tmp_path) == ["a.parquet"]
+
+
+def test_a_name_of_the_greatest_length_and_one_beyond(tmp_path: Path) -> None:
+    assert write(tmp_path / ("a" * 255), rows_table(1)).rows == 1
+    with pytest.raises(OutputError, match="give the input a shorter name"):
+        write(tmp_path / ("a" * 256), rows_table(1))
+
+
+def test_a_file_where_a_folder_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    with pytest.raises(OutputError, match=r"cannot write .*a/b.parquet"):
+        write(tmp_path / "a/b.parquet", rows_table(1))
+
+
+def test_json_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "deep/x.json"
+    atomic_json(path, {"b": [1, float("nan")], "a": "ü", "c": (1.5, None)})
+    assert path.read_bytes() == b'{\n "a": "\\u00fc",\n "b": [\n  1,\n  null\n ],\n "c": [\n  1.5,\n  null\n ]\n}\n'
+    assert read_json(path) == {"a": "ü", "b": [1, None], "c": [1.5, None]}
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
+        with pytest.raises(OutputError, match="No space left on device; free some space and run again"):
+            atomic_json(path, {})
+    assert names(tmp_path) == ["deep", "x.json"]
+    assert read_json(path)["a"] == "ü"
