@@ -1,0 +1,1 @@
+"""Tonight's output against yesterday's: figures, drift, gates, history; one document, shown in several ways."""

@@ -1,0 +1,354 @@
+"""The audit as one document: what the console, ``--json``, JUnit, the history file and the HTML report all show.
+
+Everything in it is what JSON has: strings, finite numbers, booleans, null, lists, objects with string keys. Rates and
+probabilities are between 0 and 1; a figure of nothing (no row, no fact) is null. :data:`SCHEMA` rises when a key goes
+or changes its meaning; keys may be added under the same schema.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+SCHEMA = 1
+
+Status = Literal["pass", "warn", "fail"]
+Group = dict[str, str | None]
+"""Columns and their values as text, ``None`` for null; ``{}`` is all rows."""
+
+RATES = ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate")
+"""Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
+BINS = 20
+"""Equal bins of a confidence histogram over [0, 1]; the last one is closed."""
+
+
+class Rate(TypedDict):
+    """``count`` of ``n`` rows or facts, their share, and its 95 % interval (Wilson)."""
+
+    count: int
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Confidence(TypedDict):
+    """Confidences of labelled rows. ``quantiles``: by ``"0.01"`` ... ``"0.99"``. ``histogram``: :data:`BINS` counts."""
+
+    n: int
+    mean: float | None
+    quantiles: dict[str, float | None]
+    histogram: list[int]
+
+
+class Predicate(TypedDict):
+    """A predicate's facts that were checked for omission (blank texts are left out: they say nothing of a template).
+
+    ``backoff``: share of its facts without a template over the whole run, null where not known. ``before``: omission
+    rate in the baseline. ``suspect``: its template looks wrong (see the callout of kind ``template``).
+    """
+
+    predicate: str
+    omission: Rate
+    backoff: float | None
+    before: float | None
+    suspect: bool
+
+
+class TemplateFigures(TypedDict):
+    """A template and how its facts fared. ``object``: set where the predicate has a template for each object.
+
+    ``template``: its text with ``<subject>`` and ``<object>``; ``backoff``: it is the fallback, not from the file.
+    """
+
+    predicate: str
+    object: str | None
+    template: str
+    backoff: bool
+    omission: Rate
+    suspect: bool
+
+
+class ByFacts(TypedDict):
+    """Rows with so many facts. ``most``: null in the last, open class; equal to ``least`` in all others."""
+
+    least: int
+    most: int | None
+    rows: int
+    omission: Rate
+    hallucination: Rate
+
+
+class ByLength(TypedDict):
+    """Rows whose texts have ``least`` to ``most`` characters, both included; ``most`` is null in the last class."""
+
+    least: int
+    most: int | None
+    rows: int
+    omission: Rate
+    hallucination: Rate
+
+
+class Duplicates(TypedDict):
+    """Rows that have the facts and text of another. ``repeated`` = ``rows`` - ``distinct``; ``most``: of one key."""
+
+    rows: int
+    distinct: int
+    repeated: int
+    most: int
+
+
+class Test(TypedDict):
+    """One test. ``name``: ``mcnemar`` (rows in both nights), ``two_proportions`` (rows that came against others),
+    ``kolmogorov_smirnov`` (the same, of confidences).
+
+    ``n_before``, ``n_after``: rows of the two samples. ``q``: p corrected over all tests of the audit
+    (Benjamini-Hochberg). ``significant``: q below 0.05.
+    """
+
+    name: str
+    n_before: int
+    n_after: int
+    statistic: float | None
+    p: float
+    q: float
+    significant: bool
+
+
+class RateChange(TypedDict):
+    """A rate yesterday and tonight over all rows of a group, the difference with its 95 % interval, and its tests."""
+
+    before: Rate
+    after: Rate
+    difference: float | None
+    low: float | None
+    high: float | None
+    tests: list[Test]
+    significant: bool
+
+
+class ConfidenceChange(TypedDict):
+    """Confidences yesterday and tonight. ``psi``: population stability index over yesterday's deciles. ``before``: the
+    baseline's distribution. ``ks``: largest distance of the distributions of the rows that the test compares."""
+
+    before: Confidence
+    psi: float | None
+    ks: float | None
+    tests: list[Test]
+    significant: bool
+
+
+class Change(TypedDict):
+    """A group against the same group of the baseline. ``rates``: by :data:`RATES`. A group that is new has 0 before."""
+
+    rows_before: int
+    added: int
+    removed: int
+    kept: int
+    rates: dict[str, RateChange]
+    confidence: ConfidenceChange
+
+
+class GroupFigures(TypedDict):
+    """The rows of one group. ``fine``, ``rough``: rows by label. ``errors``, ``notes``: rows by kind.
+
+    ``grouping``: the columns that made it, ``[]`` for all rows. ``rates``: by :data:`RATES`. ``backoff``: facts
+    without a template; null where facts were not kept. ``predicates``: by falling omission rate, at most 200;
+    ``predicates_left_out`` counts the rest. ``change``: null without a baseline.
+    """
+
+    group: Group
+    grouping: list[str]
+    rows: int
+    scored: int
+    reused: int
+    fine: dict[str, int]
+    rough: dict[str, int]
+    errors: dict[str, int]
+    notes: dict[str, int]
+    rates: dict[str, Rate]
+    labels: dict[str, Rate]
+    backoff: Rate | None
+    confidence: Confidence
+    predicates: list[Predicate]
+    predicates_left_out: int
+    by_facts: list[ByFacts]
+    by_length: list[ByLength]
+    duplicates: Duplicates
+    change: Change | None
+
+
+class Flip(TypedDict):
+    """A row in both nights whose FINE label differs. ``file``, ``row``: tonight's. ``difference``: largest change of a
+    stored entailment probability; ``beyond_bound``: more than the measured bounds explain, null where not known."""
+
+    row_key: str
+    file: str
+    row: int
+    file_before: str
+    row_before: int
+    before: str
+    after: str
+    difference: float | None
+    beyond_bound: bool | None
+
+
+class Flips(TypedDict):
+    """``count`` of all, ``beyond_bound`` of them (null where no bound is known), ``allowed``: what the bounds explain.
+
+    ``rows``: at most 1000, those beyond the bound first.
+    """
+
+    count: int
+    beyond_bound: int | None
+    allowed: float | None
+    rows: list[Flip]
+
+
+class BaselineChanges(TypedDict):
+    """Rows as multisets of row keys. ``errors_appeared``, ``errors_gone``: kept rows that lost or gained a label."""
+
+    added: int
+    removed: int
+    kept: int
+    errors_appeared: int
+    errors_gone: int
+    flips: Flips
+
+
+class Baseline(TypedDict):
+    """What was compared with. ``differs``: parts of the signature that do, as ``key: before → after``."""
+
+    out: str
+    finished: str
+    signature: str
+    same_signature: bool
+    differs: list[str]
+    rows: int
+
+
+class Callout(TypedDict):
+    """Something to look at, the gravest first. ``kind``: ``gate`` ``flips`` ``regression`` ``improvement`` ``drift``
+    ``template`` ``errors`` ``signature``. ``evidence``: the figures behind it, as short lines."""
+
+    kind: str
+    severity: Literal["fail", "warn", "info"]
+    group: Group
+    message: str
+    evidence: list[str]
+
+
+class Gate(TypedDict):
+    """A gate on one group. ``value``: what the thresholds are put to: the metric tonight, or its change where
+    ``against`` is ``baseline``. ``rings``: which side of a threshold does. ``silent``: too few rows, or no figure."""
+
+    metric: str
+    group: Group
+    status: Literal["pass", "warn", "fail", "silent"]
+    value: float | None
+    now: float | None
+    before: float | None
+    low: float | None
+    high: float | None
+    warn: float | None
+    fail: float | None
+    rings: Literal["above", "below"]
+    against: Literal["baseline"] | None
+    rows: int
+    min_rows: int
+    message: str
+
+
+class FactShown(TypedDict):
+    """A fact of a row. ``sentence``: as the template file has it, null where that file is not at hand."""
+
+    subject: str
+    predicate: str
+    object: str
+    sentence: str | None
+    entailment: float | None
+    omitted: bool
+
+
+class WorstRow(TypedDict):
+    """A row of the sample: per kind, those of least confidence. ``kind``: a FINE label that is not OK, ``empty_text``,
+    or ``error:<kind>``. ``text`` and facts are data, cut after some thousand characters (``clipped``); ``facts`` is
+    null where the facts were not kept or do not parse."""
+
+    kind: str
+    file: str
+    row: int
+    row_key: str
+    group: Group
+    text: str | None
+    clipped: bool
+    facts: list[FactShown] | None
+    text_entailment: float | None
+    confidence: float | None
+    error: str | None
+    note: str | None
+
+
+class Night(TypedDict):
+    """A line of the history: a night and a group. ``night``: when the run finished, UTC, ISO 8601."""
+
+    night: str
+    signature: str
+    status: Status
+    group: Group
+    rows: int
+    mean_confidence: float | None
+    rates: dict[str, float | None]
+
+
+RowCounts = TypedDict(
+    "RowCounts", {"in": int, "scored": int, "reused": int, "errors": dict[str, int], "notes": dict[str, int]}
+)
+"""``in`` (a keyword, hence not a class) = ``scored`` + ``reused`` + all ``errors``."""
+
+
+class BundleShown(TypedDict):
+    """The model, as the signature has it. ``sha``: 12 digits."""
+
+    name: str
+    sha: str
+
+
+class TemplatesShown(TypedDict):
+    """The template file. ``sha``: 12 digits, or ``none``. ``file``: where it was found with these digits, or null."""
+
+    sha: str
+    file: str | None
+
+
+class OptionsShown(TypedDict):
+    """``by``: the groupings. ``errors``: error rows count as not_OK (``not-ok``), or not at all (``excluded``)."""
+
+    by: list[list[str]]
+    errors: Literal["not-ok", "excluded"]
+
+
+class Document(TypedDict):
+    """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
+    first, the present night last; empty without ``--history``. ``notes``: what could not be told, and why."""
+
+    schema: int
+    out: str
+    audited: str
+    finished: str
+    status: Status
+    signature: str
+    bundle: BundleShown
+    templates: TemplatesShown
+    device: str
+    versions: dict[str, str]
+    options: OptionsShown
+    rows: RowCounts
+    baseline: Baseline | None
+    baseline_changes: BaselineChanges | None
+    callouts: list[Callout]
+    gates: list[Gate]
+    groups: list[GroupFigures]
+    template_figures: list[TemplateFigures]
+    worst: list[WorstRow]
+    history: list[Night]
+    notes: list[str]
