@@ -34,7 +34,10 @@ __all__ = ["CheckResult", "ColumnNames", "Scorer", "ScorerError", "Triple", "Ver
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return metadata.version("d2t-scorer")
+        try:
+            return metadata.version("d2t-scorer")
+        except metadata.PackageNotFoundError:  # a source tree on the path, never installed
+            return "not installed"
     if name in _HOME:
         return getattr(import_module(_HOME[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
+from . import __version__
 from .api import Scorer
 from .errors import OutputError, ScorerError, ShardError
 from .first_look import FirstLook
@@ -363,7 +364,7 @@ def _refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: 
 
 def versions() -> dict[str, str]:
     """Versions of what a score passes through."""
-    found = {"d2t-scorer": metadata.version("d2t-scorer"), "onnxruntime": str(runtime().__version__)}
+    found = {"d2t-scorer": __version__, "onnxruntime": str(runtime().__version__)}
     return found | {name: metadata.version(name) for name in ("numpy", "pyarrow", "tokenizers")}
 
 

@@ -21,9 +21,9 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib import metadata
+        from .. import __version__
 
-        typer.echo(f"d2t-scorer {metadata.version('d2t-scorer')}")
+        typer.echo(f"d2t-scorer {__version__}")
         for line in doctor.runtime_lines():
             typer.echo(line)
         raise typer.Exit
