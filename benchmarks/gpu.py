@@ -186,6 +186,7 @@ def _measure(
         }  # fmt: skip
         measured = run_rounds(
             asked,
+            # mypy cannot tell the type of a parameter whose default binds the loop's variable.
             lambda s, spec=spec: {**spec, "runner": s.runner, "options": s.options},  # type: ignore[misc]
             args.rounds,
             logs=logs / name,

@@ -88,17 +88,21 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
 
     def one() -> tuple[list[str], float]:
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
-        scorer.engine.close = lambda: None  # type: ignore[method-assign]
+        scorer.engine.close = lambda: None  # type: ignore[method-assign]  # a run closes it; the next pass needs it open
         began = time.perf_counter()
         try:
-            outcome = run(RunOptions((str(rows),), folder / "out"), lambda budgets: scorer, _Silent())  # type: ignore[arg-type]
+            outcome = run(
+                RunOptions((str(rows),), folder / "out"),
+                lambda budgets: scorer,
+                _Silent(),  # type: ignore[arg-type]  # answers to any name, so it has no Reporter's methods to show
+            )
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)
             chosen["unique"] = outcome.summary["checks"]["unique"]
             return pq.read_table(folder / "out" / rows.name)["fine"].to_pylist(), seconds
         finally:
-            scorer.engine.close = close  # type: ignore[method-assign]
+            scorer.engine.close = close  # type: ignore[method-assign]  # as it was
             shutil.rmtree(folder, ignore_errors=True)
 
     pairs, lengths = load_pairs(spec)
