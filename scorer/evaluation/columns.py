@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -94,19 +95,39 @@ def list_reduced(column: pa.Array, how: str) -> npt.NDArray[np.float64]:
 
 
 def group_codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """Positions of each row's value among the distinct values in order; numbers as numbers, null last as ``None``."""
+    """Positions of each row's value among the distinct values in order, and these values as JSON can hold them.
+
+    Numbers and booleans stay such, anything else becomes a string. Null comes last, as ``None``; NaN is null.
+
+    Raises:
+        ColumnError: lists, structs and maps have no order and no name.
+    """
     if pa.types.is_nested(column.type):
         raise ColumnError(f"a column of {column.type} cannot group rows; name one of single values")
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64), [None]
+    if pa.types.is_dictionary(column.type):  # whose dictionary may hold a value twice, or a null
+        column = column.dictionary_decode()
     if pa.types.is_string(column.type):
         codes, values = encode(column)
         names: list[Any] = [value.decode(errors="replace") for value in values]
     else:
-        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        if pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_nan(column), None, column)
+        encoded = column.dictionary_encode()
         codes = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
         names = encoded.dictionary.to_pylist()
     order = sorted(range(len(names)), key=lambda i: names[i])
     rank = np.empty(len(names) + 1, np.int64)
     rank[order] = np.arange(len(names))
     rank[-1] = len(names)  # where code -1, null, points
-    ordered = [names[i] for i in order]
+    ordered = [_plain(names[i]) for i in order]
     return rank[codes], [*ordered, None] if (codes < 0).any() else ordered
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    finite = not isinstance(value, float) or math.isfinite(value)
+    return value if isinstance(value, str | int | float) and finite else str(value)

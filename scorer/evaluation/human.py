@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..metric.triples import encode
 from ..metric.verdict import FINE, ROUGH
 from . import correlation
 from .bootstrap import Floats, Indices
@@ -37,6 +37,9 @@ SIDES = (
     ("text_entailment", "human_relevance"),
 )
 """Each side of the metric with the question to raters that it should answer."""
+
+TEXT_ID, ANNOTATED_ID = "id", "row_id"
+"""What names a text in a scored file, and in a file of annotations."""
 
 _REDUCTIONS = ("min", "mean", "neg")
 
@@ -159,16 +162,30 @@ class Ratings:
         return lines
 
 
+def of_texts(raw: Scored, scored: Scored) -> Scored | None:
+    """The annotations of the texts that are evaluated, so that the ceiling is of the same texts as the figures.
+
+    ``row_id`` of an annotation is the ``id`` of its text. ``None`` when no annotation is of any such text.
+    """
+    if not raw.has(ANNOTATED_ID) or not scored.has(TEXT_ID):
+        return None
+    annotated, evaluated = raw.array(ANNOTATED_ID), scored.array(TEXT_ID)
+    if pa.types.is_nested(annotated.type) or pa.types.is_nested(evaluated.type):
+        return None
+    chosen = pc.is_in(annotated.cast(pa.string()), value_set=evaluated.cast(pa.string()).drop_null())
+    return replace(raw, table=raw.table.filter(chosen)) if pc.any(chosen).as_py() else None
+
+
 def ceilings(raw: Scored, path: Path) -> dict[str, Any]:
     """How far one annotator agrees with the others, by rating column of a file with a row an annotation.
 
     Raises:
         ColumnError: no ``row_id``, or no rating.
     """
-    if not raw.has("row_id"):
-        raise ColumnError(f"{path} has no column 'row_id'; annotations are one row a text and annotator")
+    if not raw.has(ANNOTATED_ID):
+        raise ColumnError(f"{path} has no column {ANNOTATED_ID!r}; annotations are one row a text and annotator")
     columns = rating_columns(raw.table.schema.names, ())
     if not columns:
         raise ColumnError(f"{path} has no column of ratings; known are {', '.join(RATINGS)}")
-    rows: npt.NDArray[np.int64] = encode(raw.array("row_id"))[0]
+    rows = group_codes(raw.array(ANNOTATED_ID))[0]
     return {column: correlation.ceiling(rows, numbers(raw.array(column), column)) for column in columns}

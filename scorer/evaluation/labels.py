@@ -30,6 +30,12 @@ def no_figures() -> dict[str, Any]:
     return blocks | {"inputs": 0}
 
 
+def farthest(shares: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The group whose share of OK lies farthest from the gold's: ``value``, ``difference`` (predicted minus gold)."""
+    found = [{"value": line["value"], "difference": line["predicted"]["OK"] - line["gold"]["OK"]} for line in shares]
+    return max(found, key=lambda line: abs(line["difference"]), default=None)
+
+
 @dataclass(frozen=True)
 class Labels:
     """Gold and predicted labels of all rows, *Shape:* (rows,) each.
@@ -58,8 +64,9 @@ class Labels:
         intervals = figure_intervals(fine_by_input, rough_by_input, resamples) if resamples else {}
         result: dict[str, Any] = {}
         for block, names in BLOCKS.items():
-            n = int((rough if block == "rough" else fine).sum()) if block in measured else 0  # type: ignore[union-attr]
-            result[block] = {"n": n} | (plain(measured[block]) if block in measured else dict.fromkeys(names))
+            counts = rough if block == "rough" else fine
+            result[block] = {"n": 0 if counts is None else int(counts.sum())}
+            result[block] |= dict.fromkeys(names) if counts is None else plain(measured[block])
             if resamples:
                 result[block]["interval"] = nested(intervals, block)
         result["rough"]["confusion"] = confusion_table(rough)
@@ -89,12 +96,14 @@ class Labels:
             found["fine"] = (self.gold_fine >= 0, self.fine == self.gold_fine)
         return found
 
-    def shares(self, groups: Indices, names: list[Any]) -> list[dict[str, Any]]:
+    def shares(self, groups: Indices, names: list[Any], where: Mask | None = None) -> list[dict[str, Any]]:
         """By group, the share of each label among the predictions and in the gold, over judged rows."""
         gold, predicted = self.gold_fine, self.fine
         labels: tuple[str, ...] = FINE
         if gold is None or predicted is None:
             gold, predicted, labels = self.gold_rough, self.rough, ROUGH
+        if where is not None:
+            gold = np.where(where, gold, -1).astype(np.int8)
         counts = confusion(gold, predicted, len(labels), groups, len(names))
         lines = []
         for name, matrix in zip(names, counts, strict=True):

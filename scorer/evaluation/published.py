@@ -110,6 +110,10 @@ TRIPLES_NOTE = (
     "correctness, not of errors"
 )
 PART_NOTE = "n is not that of the paper: these are other rows, or a part of them"
+OPTIONAL_NOTE = (
+    "this run lets texts leave out some facts (--optional), and its gold does too; the papers' figures let them leave "
+    "out none"
+)
 LEVEL_NOTE = (
     "FactSpotter's figures are read as system level Pearson, Spearman, Kendall; it used nine systems of WebNLG17, "
     "without the human one, and so does the line here"
@@ -138,6 +142,8 @@ def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> dict[str
         notes.append(PART_NOTE)
     if any(line["source"].startswith(NLI) for line in lines):
         notes.append(TRIPLES_NOTE)
+    if scored.optional and lines:
+        notes.append(OPTIONAL_NOTE)
     if any(line["source"].startswith(FACTSPOTTER) for line in lines):
         notes.append(LEVEL_NOTE)
     if scored.signature and _is_embedded(scored.signature):
@@ -151,9 +157,10 @@ def _webnlg17(labels: Labels | None, ratings: Ratings, scored: Scored) -> list[d
     rating = ratings.human("human_semantics")
     confidence = ratings.metric("confidence", required=False)
     lines = []
-    for threshold in (2.5, 2.0) if labels is not None else ():
-        gold = from_scores(rating, threshold)
-        judged = Labels(labels.fine, labels.rough, None, gold, labels.inputs)  # type: ignore[union-attr]
+    for threshold in (2.5, 2.0):
+        if labels is None:
+            break
+        judged = Labels(labels.fine, labels.rough, None, from_scores(rating, threshold), labels.inputs)
         extra = None
         if confidence is not None and threshold == 2.5:
             extra = ratings.lines("confidence", confidence, "human_semantics")[0]

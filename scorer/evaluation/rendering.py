@@ -81,7 +81,11 @@ def _labels(console: Console, report: dict[str, Any]) -> None:
         say(_overview({str(line["value"]): line for line in lines}))
     if report.get("shares"):
         say("\nShare of each label, predicted (gold)")
-        say(_shares(report["shares"], (report.get("against") or {}).get("table_12")))
+        say(_shares(report))
+        for rows, found in report["farthest"].items():
+            where = "on all rows" if rows == "all" else "without suspect gold"
+            points = 100 * found["difference"]
+            say(f"farthest from the gold's share of OK, {where}: {found['value']}, {points:+.2f} points", markup=False)
 
 
 def _overview(parts: dict[str, dict[str, Any]]) -> Table:
@@ -137,17 +141,25 @@ def _ceiling(ceilings: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def _shares(lines: list[dict[str, Any]], published: dict[str, dict[str, float]] | None) -> Table:
+def _shares(report: dict[str, Any]) -> Table:
+    lines, published = report["shares"], (report.get("against") or {}).get("table_12")
+    trusted = {line["value"]: line for line in report.get("shares_without_suspect", ())}
     labels = list(lines[0]["gold"])
-    beside = ["Table 12"] if published else []
+    beside = ["OK without suspect"] * bool(trusted) + ["Table 12"] * bool(published)
     table = _table("", *(_SHORT[label] for label in labels), *beside, "n")
     for line in sorted(lines, key=lambda line: -line["gold"]["OK"]):
-        cells = [f"{line['predicted'][label]:.1%} ({line['gold'][label]:.1%})" for label in labels]
+        cells = [_share(line, label) for label in labels]
+        if trusted:
+            cells.append(_share(trusted[line["value"]], "OK") if line["value"] in trusted else "-")
         if published:
             printed = published.get(str(line["value"]))
             cells.append(" / ".join(f"{printed[label]:.0%}" for label in labels) if printed else "-")
         table.add_row(str(line["value"]), *cells, f"{line['n']:,}")
     return table
+
+
+def _share(line: dict[str, Any], label: str) -> str:
+    return f"{line['predicted'][label]:.1%} ({line['gold'][label]:.1%})"
 
 
 def _against(console: Console, report: dict[str, Any]) -> None:

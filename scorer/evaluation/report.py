@@ -21,14 +21,14 @@ from .columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, ro
 from .gold import Scored, load, run_columns, schema_names
 from .human import Ratings
 from .inputs import find_inputs
-from .labels import Labels, Mask, no_figures
+from .labels import Labels, Mask, farthest, no_figures
 from .truth import find_truth
 
 SCHEMA = 1
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # groups beyond this many have no intervals of their own
 SUSPECT = "gold_suspect"
-_INPUT = ("triples", "mr", "dataset", "n_triples", SUSPECT)
+_INPUT = ("triples", "mr", "n_triples", human.TEXT_ID, SUSPECT)
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
 
 
@@ -149,17 +149,22 @@ class _Evaluation:
     def _label_extras(self, labels: Labels) -> dict[str, Any]:
         judged = labels.gold_rough >= 0
         extras: dict[str, Any] = {"strawmen": labels.strawmen(), "by": {}}
+        suspect = np.zeros(self.rows, bool)
+        if self.scored.has(SUSPECT):
+            suspect = (numbers(self.scored.array(SUSPECT), SUSPECT) > 0) & judged
+        if suspect.any():
+            extras["suspect"] = labels.figures(suspect, resamples=self.resamples)
+            extras["without_suspect"] = labels.figures(~suspect, resamples=self.resamples)
         for name, (codes, values) in self._groups().items():
             samples = self.resamples if len(values) <= MAX_INTERVALS else 0
             lines = [{"value": v, **labels.figures(codes == i, resamples=samples)} for i, v in enumerate(values)]
             extras["by"][name] = [line for line in lines if line["rough"]["n"]]
             if name == self.options.system:
                 extras["shares"] = labels.shares(codes, values)
-        if self.scored.has(SUSPECT):
-            suspect = numbers(self.scored.array(SUSPECT), SUSPECT) > 0
-            if (suspect & judged).any():
-                extras["suspect"] = labels.figures(suspect, resamples=self.resamples)
-                extras["without_suspect"] = labels.figures(~suspect, resamples=self.resamples)
+                extras["farthest"] = {"all": farthest(extras["shares"])}
+                if suspect.any():
+                    extras["shares_without_suspect"] = labels.shares(codes, values, ~suspect)
+                    extras["farthest"]["without_suspect"] = farthest(extras["shares_without_suspect"])
         empty = pc.fill_null(pc.equal(self._text("note"), EMPTY_TEXT), False).to_numpy(zero_copy_only=False) & judged
         if empty.any():
             as_read = labels.replaced(empty, "omission+hallucination")
@@ -219,9 +224,13 @@ class _Evaluation:
         if self.options.annotations is None:
             return None
         raw = load(self.options.annotations)
-        if self.options.exclude_systems:
-            raw = _without(raw, self.options)
-        return human.ceilings(raw, self.options.annotations)
+        same = human.of_texts(raw, self.scored)
+        if same is None:
+            same = _without(raw, self.options)
+        elif len(same.table) < len(raw.table):
+            left = len(raw.table) - len(same.table)
+            self.note(f"ceiling: {left:,} of {len(raw.table):,} annotations are of texts not evaluated here, left out")
+        return human.ceilings(same, self.options.annotations)
 
     def _text(self, name: str) -> pa.Array:
         column = self.prefix + name

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +90,24 @@ def test_groups_in_order_null_last() -> None:
     assert (values, codes.tolist()) == (["a", "b"], [1, 0, 1])
     with pytest.raises(ColumnError, match="cannot group"):
         group_codes(pa.array([[1]]))
+
+
+@pytest.mark.parametrize(
+    ("column", "codes", "values"),
+    [
+        (pa.array([date(2026, 2, 1), None, date(2025, 11, 3)]), [1, 2, 0], ["2025-11-03", "2026-02-01", None]),
+        (pa.array([Decimal("10.5"), Decimal("9.5")]), [1, 0], ["9.5", "10.5"]),
+        (pa.array([b"b", b"a\xff"]), [1, 0], ["a\ufffd", "b"]),
+        (pa.array([1.0, float("nan"), None, float("-inf")]), [1, 2, 2, 0], ["-inf", 1.0, None]),
+        (pa.array([True, None, False]), [1, 2, 0], [False, True, None]),
+        (pa.DictionaryArray.from_arrays([1, 0, 2], pa.array(["a", None, "a"])), [1, 0, 0], ["a", None]),
+        (pa.nulls(2), [0, 0], [None]),
+    ],
+)
+def test_groups_of_any_plain_type_go_into_json(column: pa.Array, codes: list[int], values: list[object]) -> None:
+    found, names = group_codes(column)
+    assert (found.tolist(), names) == (codes, values)
+    assert json.loads(json.dumps(names, allow_nan=False)) == values
 
 
 def test_folder_in_order_with_what_lies_beside(tmp_path: Path) -> None:

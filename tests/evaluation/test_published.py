@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.evaluation.published import PART_NOTE, TABLE_12
+from scorer.evaluation.published import OPTIONAL_NOTE, PART_NOTE, TABLE_12
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.metric.verdict import FINE
 from tests.evaluation.scored import save, scored
@@ -68,6 +68,17 @@ def test_a_run_by_backoff_stands_beside_backoff(tmp_path: Path) -> None:
     (tmp_path / "_run.json").write_text('{"facts": {"template": 0, "backoff": 5}}')
     rows = {line["row"] for line in evaluate(tmp_path, AGAINST)["against"]["lines"]}
     assert rows == {"E2E Backoff"}
+
+
+def test_a_run_that_lets_restaurants_out_says_that_the_papers_did_not(tmp_path: Path) -> None:
+    table = scored(["OK"], gold_fine=["omission"], gold_fine_ignore_restaurant=["OK"])
+    free = "model:hand@0|prec:fp32|optional:eatType=restaurant|metric:1"
+    found = evaluate(save(table, tmp_path / "x.parquet", free), AGAINST)
+    assert found["fine"]["accuracy"] == 1
+    assert OPTIONAL_NOTE in found["against"]["notes"]
+    strict = evaluate(save(table, tmp_path / "x.parquet"), AGAINST)
+    assert strict["fine"]["accuracy"] == 0
+    assert OPTIONAL_NOTE not in strict["against"]["notes"]
 
 
 def test_data_of_no_paper_says_so(tmp_path: Path) -> None:

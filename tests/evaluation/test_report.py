@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from scorer.errors import ColumnError, UsageError
 from scorer.evaluation import correlation
+from scorer.evaluation.rendering import print_report
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from tests.evaluation.scored import SIGNATURE, save, scored
 
@@ -54,6 +58,26 @@ def test_groups_suspects_and_shares(tmp_path: Path) -> None:
     first = report["shares"][0]
     assert first["predicted"]["OK"] == pytest.approx(1 / 3)
     assert first["gold"]["omission+hallucination"] == pytest.approx(1 / 3)
+
+
+def test_the_system_farthest_from_the_gold_with_and_without_suspects(tmp_path: Path) -> None:
+    gold = ["OK", "OK", "OK", "omission", "OK", "hallucination", "hallucination", "hallucination"]
+    table = scored(
+        ["OK"] * 3 + ["omission"] + ["OK", "OK", "OK", "hallucination"],
+        gold_fine=gold,
+        gold_suspect=[False] * 5 + [True, False, None],
+        system=["a"] * 4 + ["b"] * 4,
+    )
+    report = _report(tmp_path, table)
+    assert report["farthest"]["all"] == {"value": "b", "difference": pytest.approx(3 / 4 - 1 / 4)}
+    assert report["farthest"]["without_suspect"] == {"value": "b", "difference": pytest.approx(2 / 3 - 1 / 3)}
+    assert [line["n"] for line in report["shares_without_suspect"]] == [4, 3]
+    assert "without_suspect" not in _report(tmp_path, table.drop_columns("gold_suspect"))["farthest"]
+    shown = io.StringIO()
+    print_report(report, Console(file=shown, width=200, soft_wrap=True))
+    assert "on all rows: b, +50.00 points" in shown.getvalue()
+    assert "without suspect gold: b, +33.33 points" in shown.getvalue()
+    assert "66.7% (33.3%)" in shown.getvalue()
 
 
 def test_any_column_groups(tmp_path: Path) -> None:
@@ -162,6 +186,24 @@ def test_ceiling_comes_from_a_file_of_annotations(tmp_path: Path) -> None:
     table = scored(["OK"] * 3, human_correctness=[1.5, 3.5, 6.0])
     report = _report(tmp_path, table, EvaluateOptions(annotations=file, resamples=0))
     assert report["ceiling"]["human_correctness"]["n"] == 6
+
+
+def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    pytest.importorskip("sklearn")
+    raw = pa.table({"row_id": [1, 1, 2, 2, 3, 3, 4, 4], "human_correctness": [1.0, 2, 3, 4, 5, 7, 90, 0]})
+    file = save(raw, tmp_path / "raw.parquet", None)
+    table = scored(["OK"] * 4, human_correctness=[1.5, 3.5, 6.0, 2.0], id=["1", "2", "3", "9"], system=list("aabb"))
+    said: list[str] = []
+    path = save(table, tmp_path / "out.parquet")
+    report = evaluate(path, EvaluateOptions(annotations=file, resamples=0), said.append)
+    # Of texts 1, 2, 3: each annotation against the other one.
+    expected = np.corrcoef([1, 2, 3, 4, 5, 7], [2, 1, 4, 3, 7, 5])[0, 1]
+    assert report["ceiling"]["human_correctness"]["n"] == 6
+    assert report["ceiling"]["human_correctness"]["pearson"] == pytest.approx(expected)
+    assert any("2 of 8 annotations are of texts not evaluated here" in line for line in said)
+    without = EvaluateOptions(annotations=file, resamples=0, exclude_systems=("b",))
+    assert evaluate(path, without)["ceiling"]["human_correctness"]["n"] == 4, "texts of b are left out, by their id"
 
 
 def test_without_the_extra_correlations_are_null_and_it_says_so(

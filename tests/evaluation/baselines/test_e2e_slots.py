@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -135,18 +137,26 @@ def test_agrees_with_the_gold(public: Path) -> None:
     assert report["signature"] == "baseline:e2e-slots|metric:1"
 
 
-def test_ranks_the_systems_as_the_gold(public: Path) -> None:
-    """On rows whose gold is not suspect; on those the gold script misreads "a high price range and an average customer
-    rating", which costs up to 3.6 points (gong)."""
-    table = pq.read_table(public, columns=["system", "fine", "gold_fine", "gold_suspect"])
-    systems: dict[str, list[tuple[bool, bool]]] = {}
+def _points_apart(table: pa.Table) -> dict[str, float]:
+    """By system, how far the share of rows called OK lies from the gold's, in points."""
+    systems: dict[str, list[int]] = {}
     for row in table.to_pylist():
-        if not row["gold_suspect"]:
-            systems.setdefault(row["system"], []).append((row["fine"] == "OK", row["gold_fine"] == "OK"))
-    assert len(systems) == 21
-    for name, pairs in systems.items():
-        ours, gold = (sum(pair[i] for pair in pairs) / len(pairs) for i in (0, 1))
-        assert abs(ours - gold) <= 0.03, name
+        systems.setdefault(row["system"], []).append((row["fine"] == "OK") - (row["gold_fine"] == "OK"))
+    return {name: 100 * sum(found) / len(found) for name, found in systems.items()}
+
+
+def test_ranks_the_systems_as_the_gold(public: Path) -> None:
+    """Within 3 points for all systems on the rows whose gold is not suspect. Where it is, the gold script reads an
+    average price into "a high price range and an average customer rating", which nobody said."""
+    table = pq.read_table(public, columns=["system", "fine", "gold_fine", "gold_suspect"])
+    trusted = table.filter(pc.invert(table["gold_suspect"]))
+    apart = _points_apart(trusted)
+    assert len(apart) == 21
+    assert max(map(abs, apart.values())) <= 3, apart
+    everywhere = _points_apart(table)
+    beyond = {name for name, points in everywhere.items() if abs(points) > 3}
+    assert beyond == {"gong", "slug-alt"}, "with suspect gold too, two systems have more OK rows here than in the gold"
+    assert all(everywhere[name] > 0 for name in beyond)
 
 
 def test_as_gold_ranks_them_on_all_rows(shared_data: Path, tmp_path: Path) -> None:
@@ -155,8 +165,11 @@ def test_as_gold_ranks_them_on_all_rows(shared_data: Path, tmp_path: Path) -> No
     report = evaluate(out, EvaluateOptions(resamples=0))
     assert report["signature"] == "baseline:e2e-slots-as-gold|metric:1"
     assert report["hallucination"]["f1"] >= 0.9
-    for line in report["shares"]:
-        assert abs(line["predicted"]["OK"] - line["gold"]["OK"]) <= 0.03, line["value"]
+    apart = _points_apart(pq.read_table(out, columns=["system", "fine", "gold_fine"]))
+    assert len(apart) == 21
+    assert max(map(abs, apart.values())) <= 3, apart
+    said = report["farthest"]["all"]
+    assert abs(100 * said["difference"]) == pytest.approx(max(map(abs, apart.values())))
 
 
 def test_slot_error_rates_are_near_the_gold_scripts(public: Path) -> None:
