@@ -23,6 +23,8 @@ from .metric.inputs import ColumnNames, InputColumns, output_schema
 from .metric.rows import Rows
 from .metric.templates import Templates
 from .metric.verdict import Verdicts, decide
+from .reuse import Carried, Disagreement, Reuse
+from .reuse.recheck import disagreements
 from .tally import Counts, tally
 
 Tag = TypeVar("Tag")
@@ -42,16 +44,20 @@ class Model(Protocol):
 
 @dataclass
 class Prepared:
-    """A window on its way to the model."""
+    """A window on its way to the model. ``rows``: those to judge; ``carried``: what is known of the others."""
 
     rows: Rows
     checks: Checks
     work: Work
+    carried: Carried | None = None
 
 
 @dataclass
 class Judged:
-    """A window with its verdicts. ``tokens``: int64, *Shape:* (checks,), of each check's pair."""
+    """A window with its verdicts. ``tokens``: int64, *Shape:* (checks,), of each check's pair.
+
+    ``rows`` and all that belongs to them are of the judged rows; ``carried`` has the others.
+    """
 
     rows: Rows
     checks: Checks
@@ -59,10 +65,17 @@ class Judged:
     answers: Answers
     verdicts: Verdicts
     counts: Counts
+    carried: Carried | None = None
 
     def columns(self, *, details: bool = False) -> list[pa.Array]:
-        """The output columns, as :data:`scorer.metric.columns.OUTPUT` orders them, then the details if asked."""
-        columns = to_columns(self.rows, self.verdicts)
+        """The output columns, as :data:`scorer.metric.columns.OUTPUT` orders them, then the details if asked.
+
+        Of the judged rows alone: :meth:`Pipeline.add_columns` puts the window together.
+        """
+        keys = self.carried.keys if self.carried is not None else None
+        if self.carried is not None and len(self.carried.reused):
+            keys = self.carried.keys.take(pa.array(self.carried.asked))
+        columns = to_columns(self.rows, self.verdicts, keys)
         if details:
             columns.append(to_details(self.rows, self.checks, self.answers.probabilities, self.answers.status))
         return columns
@@ -81,6 +94,8 @@ class Item(Generic[Tag]):
 class Pipeline:
     """Templates, options and a model, put together.
 
+    ``reuse``: earlier outputs whose labels are taken over. ``disagreements``: rows of the last window that were
+    scored again and are not what their earlier output says.
     ``tick``: called about once a second while the model works, for progress.
     ``seconds``: busy time of each stage, host seconds; stages overlap, so they add up to more than the run.
     """
@@ -89,13 +104,21 @@ class Pipeline:
     templates: Templates = field(default_factory=Templates)
     options: Options = field(default_factory=Options)
     names: ColumnNames = field(default_factory=ColumnNames)
+    reuse: Reuse | None = None
+    disagreements: list[Disagreement] = field(default_factory=list)
     tick: Callable[[], None] = lambda: None
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "prepare": 0.0, "infer": 0.0, "judge": 0.0})
 
     def prepare(self, rows: Rows) -> Prepared:
-        """Build a window's checks and the model's work for them."""
+        """Build a window's checks and the model's work for them; rows whose labels are known need none."""
+        carried = None
+        if self.reuse is not None:
+            started = time.perf_counter()
+            carried = self.reuse.match(rows, self.templates, self.options)
+            rows = carried.to_judge
+            self.seconds["reuse"] = self.seconds.get("reuse", 0.0) + time.perf_counter() - started
         checks = build_checks(rows, self.templates, self.options)
-        return Prepared(rows, checks, self.model.prepare(checks.texts, checks.premise, checks.hypothesis))
+        return Prepared(rows, checks, self.model.prepare(checks.texts, checks.premise, checks.hypothesis), carried)
 
     def judge(self, prepared: Prepared, answers: Answers) -> Judged:
         """Turn the model's answers into verdicts."""
@@ -108,9 +131,14 @@ class Pipeline:
             omission_side=self.options.sides == "both",
         )
         work = prepared.work
-        counts = tally(prepared.rows, prepared.checks, work, verdicts)
         tokens = work.lengths[work.pairs.inverse]
-        return Judged(prepared.rows, prepared.checks, tokens, answers, verdicts, counts)
+        counts = self.count(prepared, verdicts)
+        return Judged(prepared.rows, prepared.checks, tokens, answers, verdicts, counts, prepared.carried)
+
+    def count(self, prepared: Prepared, verdicts: Verdicts) -> Counts:
+        """The counts of a window, rows that were not judged included."""
+        brought = prepared.carried.brought() if prepared.carried is not None else None
+        return tally(prepared.rows, prepared.checks, prepared.work, verdicts, brought)
 
     def score(self, rows: Rows) -> Judged:
         """All stages of one window, one after the other."""
@@ -121,9 +149,24 @@ class Pipeline:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         kept = table.select(list(columns.passed))
         arrays = judged.columns(details=self.names.details)
+        if judged.carried is not None:
+            names = [field.name for field in output_schema(self.names)]
+            self._recheck(judged, judged.carried, dict(zip(names, arrays, strict=True)))
+            arrays = judged.carried.merge(names, arrays)
         for added, array in zip(output_schema(self.names), arrays, strict=True):
             kept = kept.append_column(added.with_name(self.names.prefix + added.name), array)
         return kept
+
+    def _recheck(self, judged: Judged, carried: Carried, fresh: dict[str, pa.Array]) -> None:
+        """Compare the rows that were scored although they have a label, and count them."""
+        again = pa.array(carried.again)
+        stored = {name: column.take(again) for name, column in carried.labels.items()}
+        found = disagreements(
+            stored, fresh, judged.rows, judged.checks, judged.answers.probabilities, carried.own, carried.allowed
+        )
+        rows = carried.reused[carried.again].tolist()
+        self.disagreements = [Disagreement(rows[i], carried.keys[rows[i]].as_py().hex(), what) for i, what in found]
+        judged.counts["recheck"] = {"rows": len(rows), "disagreed": len(self.disagreements)}
 
     def stream(self, items: Iterable[Item[Tag]]) -> Iterator[tuple[Tag, pa.Table | None, Counts]]:
         """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +25,7 @@ from .inference.sessions import runtime
 from .interrupts import sigterm_raises
 from .metric.inputs import ColumnNames
 from .pipeline import WINDOW_BYTES, WINDOW_ROWS, Item
+from .reuse import Ledger, Origin, Reuse, open_sources
 from .signature import FOOTER_KEY
 from .storage import (
     InputFile,
@@ -33,6 +34,7 @@ from .storage import (
     Receipts,
     ShardReader,
     ShardWriter,
+    check_earlier,
     check_output_apart,
     inspect_output,
     require_space,
@@ -52,7 +54,8 @@ class RunOptions:
     ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n,
     beside other processes that score the others; a limit is that of all parts together. ``max_error_rate``: share of
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``settings``: how
-    the scorer was set up, kept in the plan so that ``scorer explain`` can ask again in the same way.
+    the scorer was set up, kept in the plan so that ``scorer explain`` can ask again in the same way. ``reuse``:
+    earlier output folders whose labels are taken over where rows and signature are the same.
     """
 
     inputs: tuple[str, ...]
@@ -64,6 +67,7 @@ class RunOptions:
     window_rows: int = WINDOW_ROWS
     window_bytes: int = WINDOW_BYTES
     settings: dict[str, Any] = field(default_factory=dict)
+    reuse: tuple[Path, ...] = ()
 
 
 class Reporter(Protocol):
@@ -103,6 +107,7 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
     files = resolve_inputs(list(options.inputs))
     check_output_apart(list(options.inputs), options.out)
     inspect_output(options.out)
+    earlier_outputs = check_earlier(options.reuse, options.out)
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
         reader = stack.enter_context(ShardReader())
@@ -112,11 +117,15 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
             with ExitStack() as inner:
                 scorer = make_scorer(earlier)
                 inner.callback(scorer.engine.close)
+                reuse = None
+                if earlier_outputs:
+                    reuse = _reuse(earlier_outputs, scorer, options.columns)
+                    inner.callback(reuse.close)
                 shared = options.part is not None
                 opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
                 folder = inner.enter_context(opened)
                 try:
-                    return _Run(options, scorer, reporter, reader, folder, found, earlier).execute(started)
+                    return _Run(options, scorer, reporter, reader, folder, found, earlier, reuse).execute(started)
                 except _OtherBudgetsError as other:  # of parts that started a moment before this one
                     earlier = other.budgets
 
@@ -141,6 +150,7 @@ class _Run:
         folder: OutputFolder,
         found: Survey,
         earlier: dict[str, Any],
+        reuse: Reuse | None = None,
     ) -> None:
         self.options = options
         self.window_rows = int(earlier.get("window_rows", options.window_rows))
@@ -154,6 +164,8 @@ class _Run:
         self.failures: dict[str, str] = {}
         self.written: set[str] = set()
         self.writing = 0.0
+        self.reuse = reuse
+        self.ledger = Ledger(reuse.sources if reuse is not None else None)
         bundle = scorer.engine.bundle
         own = options.settings.get("templates") is None and bundle.templates_file is not None
         self.first_look = FirstLook(bundle.name if own else None, options.max_error_rate, reporter.say)
@@ -174,6 +186,10 @@ class _Run:
             for file, error in failed:
                 self._set_aside(file, error, {})
         self.reporter.started(len(shards), sum(s.rows for s in todo), len(done))
+        if self.reuse is not None and todo:
+            self.reuse.sources.say(self.reporter.say)
+            self.reuse.load()
+            self.scorer.pipeline.reuse = self.reuse
         self._score(todo)
         with self.folder.brief():
             self.folder.check()
@@ -220,6 +236,7 @@ class _Run:
             "limit": self.options.limit,
             "parts": self.options.part[1] if self.options.part is not None else None,
             "settings": self.options.settings,
+            "reuse": self.reuse.sources.planned() if self.reuse is not None else [],
         }
         read_back: dict[str, Any] = json.loads(json.dumps(plan))  # so that it can be compared with one that was read
         return read_back
@@ -228,7 +245,8 @@ class _Run:
         return shard.least_bytes(keeps_all=self.options.columns.keep is None)
 
     def _promise(self, shard: Shard) -> str:
-        return shard.promise(self.scorer.signature, self.options.columns)
+        digest = self.reuse.sources.digest if self.reuse is not None else ""
+        return shard.promise(self.scorer.signature, self.options.columns, digest)
 
     def _score(self, todo: list[Shard]) -> None:
         pipeline = self.scorer.pipeline
@@ -245,15 +263,18 @@ class _Run:
                         writer = ShardWriter(self.options.out / shard.file.relative, table.schema, metadata=footer)
                     writer.write(table)
                     counts.append(tallied)
+                    self.ledger.window(len(table), tallied, pipeline.disagreements)
                     self.first_look.see(tallied)
                     self.reporter.progress(shard.file.relative, len(table), self.scorer.engine.computed)
-                elif isinstance(event, ShardError):
-                    if writer is not None:
-                        writer.abandon()
-                    self._set_aside(shard.file, event, shard.info.identity)
-                    writer, counts = None, []
-                elif writer is not None:
-                    self._commit(shard, writer, counts)
+                else:
+                    found = self.ledger.end_shard(shard.file.uri)
+                    error = event if isinstance(event, ShardError) else found
+                    if error is not None:
+                        if writer is not None:
+                            writer.abandon()
+                        self._set_aside(shard.file, error, shard.info.identity)
+                    elif writer is not None:
+                        self._commit(shard, writer, counts)
                     writer, counts = None, []
                 self.writing += time.perf_counter() - began
         finally:
@@ -263,6 +284,8 @@ class _Run:
     def _items(self, todo: list[Shard]) -> Iterator[Item[tuple[Shard, ShardError | str | None]]]:
         """Windows of all shards in order, each shard followed by the word of how it ended."""
         for shard in todo:
+            if self.reuse is not None:
+                self.reuse.begin_shard()
             try:
                 seen = 0
                 for table in self.reader.windows(
@@ -321,6 +344,9 @@ class _Run:
             "device": {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads},
             "bound": self.scorer.facts.bound,
             "company_bound": self.scorer.facts.company_bound,
+            "origins": self.reuse.sources.origins() if self.reuse is not None else [asdict(_origin(self.scorer))],
+            "reuse": self.reuse.sources.summary() if self.reuse is not None else [],
+            "recheck": self.ledger.figures(counts),
             "versions": versions(),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         }
@@ -334,6 +360,11 @@ class _Run:
         failed = self.failures if totals.missing else totals.failed
         if failed:
             reasons.append(f"{len(failed)} shards failed, see {self.options.out}/_failed/")
+        if wrong := summary["recheck"]["disagreed"]:
+            reasons.append(
+                f"{wrong} of {summary['recheck']['rows']} reused rows that were scored again disagree with the earlier "
+                "output, so its labels cannot be relied on: run without --reuse"
+            )
         if totals.missing:
             counts = total([receipt.counts for receipt in totals.receipts if self._mine(receipt.relative)])
         if (rate := error_rate(counts)) > self.options.max_error_rate:
@@ -341,6 +372,17 @@ class _Run:
                 f"{rate:.2%} of the rows have errors, more than --max-error-rate {self.options.max_error_rate}"
             )
         return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
+
+
+def _reuse(paths: list[Path], scorer: Scorer, columns: ColumnNames) -> Reuse:
+    return Reuse(open_sources(paths, scorer.signature, columns, _origin(scorer)))
+
+
+def _origin(scorer: Scorer) -> Origin:
+    """Where this run computes."""
+    engine, facts = scorer.engine, scorer.facts
+    device = {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads}
+    return Origin(device, str(runtime().__version__), facts.bound, facts.company_bound)
 
 
 def _refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: list[str], out: Path) -> None:

@@ -29,12 +29,15 @@ class Shard:
         share = self.rows / self.info.rows if self.info.rows else 0.0
         return 4096 + 20 * self.rows + (int(self.info.identity["size"] * share) // 4 if keeps_all else 0)
 
-    def promise(self, signature: str, names: ColumnNames) -> str:
-        """What the output of this shard depends on: the signature of the score, and what else shapes the file."""
+    def promise(self, signature: str, names: ColumnNames, reuse: str = "") -> str:
+        """What the output of this shard depends on: the signature of the score, and what else shapes the file.
+
+        ``reuse``: the digest of the earlier outputs that labels may come from; empty when there are none.
+        """
         columns = self.columns
         shape = f"keep={columns.passed}|text={columns.text}|facts={columns.facts}|prefix={names.prefix}"
         rows = "all" if self.limit is None else self.limit
-        return f"{signature}|file:{shape}|details={names.details}|rows={rows}"
+        return f"{signature}|file:{shape}|details={names.details}|rows={rows}" + (f"|reuse={reuse}" if reuse else "")
 
 
 def part_of(relative: str, parts: int) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .inference.engine import Work
 from .metric.checks import Checks
@@ -20,20 +22,41 @@ OTHER_PREDICATES = "(other predicates)"
 Counts = dict[str, Any]
 
 
-def tally(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts) -> Counts:
-    """Count a window."""
-    errors = Counter(error.partition(":")[0] for error in verdicts.errors.values())
-    fine = Counter(verdicts.fine[verdicts.fine >= 0].tolist())
+@dataclass(frozen=True)
+class Brought:
+    """What a window brings along beside the rows that are judged: labels from earlier outputs.
+
+    ``rows``: the whole window. ``backoff``: bool, *Shape:* (its distinct triples,). ``own``: how many of the judged
+    rows, from the first on, are the window's own; the others are judged to compare them. ``fine``: int8, *Shape:*
+    (reused rows,), positions in ``FINE``. ``notes``: of the reused rows, by kind.
+    """
+
+    rows: Rows
+    backoff: npt.NDArray[np.bool_]
+    own: int
+    fine: npt.NDArray[np.int8]
+    notes: Mapping[str, int]
+
+
+def tally(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts, brought: Brought | None = None) -> Counts:
+    """Count a window, of which ``rows`` were judged. The checks are those that were asked, for whatever reason."""
+    own = len(rows) if brought is None else brought.own
+    errors = Counter(error.partition(":")[0] for row, error in verdicts.errors.items() if row < own)
+    notes = Counter(note for row, note in verdicts.notes.items() if row < own)
+    fine = Counter(code for code in verdicts.fine[:own].tolist() if code >= 0)
+    if brought is not None:
+        fine.update(brought.fine.tolist())
+        notes.update(brought.notes)
     return {
         "rows": {
-            "in": len(rows),
-            "scored": len(rows) - len(verdicts.errors),
-            "reused": 0,
+            "in": len(rows if brought is None else brought.rows),
+            "scored": own - sum(errors.values()),
+            "reused": 0 if brought is None else len(brought.fine),
             "errors": dict(errors),
-            "notes": dict(Counter(verdicts.notes.values())),
+            "notes": dict(notes),
         },
         "labels": {name: fine[code] for code, name in enumerate(FINE)},
-        "facts": _facts(rows, checks),
+        "facts": _facts(rows, checks.backoff) if brought is None else _facts(brought.rows, brought.backoff),
         "checks": {"all": len(checks), "unique": len(work.pairs), "computed": sum(len(b.pairs) for b in work.batches)},
         "tokens": {"real": work.real_tokens, "padded": work.padded_tokens},
     }
@@ -71,12 +94,12 @@ def error_rate(counts: Counts) -> float:
     return float(sum(rows["errors"].values()) / rows["in"]) if rows["in"] else 0.0
 
 
-def _facts(rows: Rows, checks: Checks) -> Counts:
+def _facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> Counts:
     triples = rows.triples
     counts = np.bincount(triples.ids, minlength=len(triples.distinct))
-    backoff = int(counts[checks.backoff].sum())
+    backoff = int(counts[missing].sum())
     by_predicate: dict[str, Counts] = {}
-    for triple, count, missed in zip(triples.distinct, counts.tolist(), checks.backoff.tolist(), strict=True):
+    for triple, count, missed in zip(triples.distinct, counts.tolist(), missing.tolist(), strict=True):
         entry = by_predicate.setdefault(triple.predicate, {"template": 0, "backoff": 0})
         entry["backoff" if missed else "template"] += count
     return {"template": int(counts.sum()) - backoff, "backoff": backoff, "by_predicate": _most(by_predicate)}

@@ -91,6 +91,15 @@ MrColumnOption = Annotated[
 KeepOption = Annotated[
     str | None, typer.Option("--keep", metavar="COLUMNS", help="Input columns to keep, by comma. Default: all.")
 ]
+ReuseOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--reuse",
+        metavar="OUT0",
+        help="Output of an earlier run: rows found there by row_key, under the same signature, keep their labels. "
+        "May be given several times.",
+    ),
+]
 EMBEDDED_NOTE = "the embedded model knows restaurants (E2E) and nothing else; for other data give --bundle a real one"
 
 

@@ -25,6 +25,7 @@ from .common import (
     PrecisionOption,
     Protocol,
     ProtocolOption,
+    ReuseOption,
     Sides,
     SidesOption,
     TemplatesOption,
@@ -63,6 +64,7 @@ def run_command(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="Score the first N rows only.")
     ] = None,
+    reuse: ReuseOption = None,
     part: Annotated[
         str | None,
         typer.Option("--part", metavar="K/N", help="Score the K-th of N parts; others may be scored at the same time."),
@@ -102,6 +104,7 @@ def run_command(
         part=_part(part),
         max_error_rate=max_error_rate,
         settings={**settings, "columns": shape},
+        reuse=tuple(reuse or ()),
     )
     with make_reporter() as reporter:
         outcome = run(options, make, reporter)

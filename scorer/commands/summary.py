@@ -24,7 +24,12 @@ def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False
         table.add_row(name, "OK" if name == "OK" else "not_OK", f"{labels[name]:,}", share)
     console.print(table)
     not_ok = labelled - labels["OK"]
-    console.print(f"rows: {rows['in']:,} in, {rows['scored']:,} scored ({labels['OK']:,} OK, {not_ok:,} not_OK)")
+    reused = f", {rows['reused']:,} reused" if rows["reused"] else ""
+    console.print(
+        f"rows: {rows['in']:,} in, {rows['scored']:,} scored{reused} ({labels['OK']:,} OK, {not_ok:,} not_OK)"
+    )
+    if again := summary.get("recheck", {}).get("rows"):
+        console.print(f"reused rows scored again: {again:,}, {summary['recheck']['disagreed']:,} of them disagree")
     for what in ("errors", "notes"):
         if rows[what]:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows[what].items()))

@@ -7,22 +7,26 @@ must entail all facts at once (:data:`ALL_FACTS`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import TemplateError
 from .rows import Rows
-from .templates import Templates
+from .templates import Fact, Templates
 from .triples import Triple
+
+if TYPE_CHECKING:
+    from .sentences import Sentences
 
 Protocol = Literal["paper", "nlgi_eval"]
 Sides = Literal["both", "hallucination"]
 
-OMISSION, HALLUCINATION, ALL_FACTS = 0, 1, 2
-KIND_NAMES = ("omission", "hallucination", "all_facts")
+OMISSION, HALLUCINATION, ALL_FACTS, SENTENCE = 0, 1, 2, 3
+KIND_NAMES = ("omission", "hallucination", "all_facts", "sentence")
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,15 @@ class Options:
     """What decides which checks are asked; all of it is part of the signature.
 
     ``optional``: (predicate, object) pairs that a text need not say. ``missing_template``: ``backoff``, or ``error``
-    to refuse a triple without a template.
+    to refuse a triple without a template. ``sentences``: the splitter, where the sentences of a text are checked too
+    (:mod:`scorer.metric.sentences`).
     """
 
     protocol: Protocol = "paper"
     sides: Sides = "both"
     optional: frozenset[tuple[str, str]] = frozenset()
     missing_template: Literal["backoff", "error"] = "backoff"
+    sentences: str | None = None
 
 
 @dataclass
@@ -45,9 +51,10 @@ class Checks:
 
     ``texts``: every distinct string, once; an id is a position in it. ``premise``, ``hypothesis``: int32,
     *Shape:* (checks,), ids. ``row``: int64, *Shape:* (checks,). ``kind``: int8, *Shape:* (checks,), one of
-    :data:`OMISSION`, :data:`HALLUCINATION`, :data:`ALL_FACTS`. ``fact``: int64, *Shape:* (checks,), for an omission
-    check the position among all facts of the window, else -1. ``blank``: bool, *Shape:* (rows,), rows whose text
-    says nothing. ``facts``: text id of each distinct triple's fact. ``backoff``: bool, *Shape:* (distinct triples,).
+    :data:`OMISSION`, :data:`HALLUCINATION`, :data:`ALL_FACTS`, :data:`SENTENCE`. ``fact``: int64, *Shape:* (checks,),
+    for an omission check the position among all facts of the window, else -1. ``blank``: bool, *Shape:* (rows,), rows
+    whose text says nothing. ``facts``: text id of each distinct triple's fact. ``backoff``: bool, *Shape:* (distinct
+    triples,). ``sentences``: what the checks of sentences speak of, in the order of those checks, if they were asked.
     """
 
     texts: list[str]
@@ -59,6 +66,7 @@ class Checks:
     blank: npt.NDArray[np.bool_]
     facts: npt.NDArray[np.int32]
     backoff: npt.NDArray[np.bool_]
+    sentences: Sentences | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -68,11 +76,16 @@ class Checks:
 _Part = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64], int, npt.NDArray[np.int64] | None]
 
 
-class _Interner(dict[str, int]):
-    """String → id, in order of first appearance."""
+class Interner(dict[str, int]):
+    """String → id, in order of first appearance. ``texts``: the string of each id."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.texts = list(texts)
+        super().__init__(zip(self.texts, range(len(self.texts)), strict=True))
 
     def __missing__(self, text: str) -> int:
         self[text] = number = len(self)
+        self.texts.append(text)
         return number
 
 
@@ -86,10 +99,8 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
     """
     triples = rows.triples
-    filled = [templates.fill(triple) for triple in triples.distinct]
-    if options.missing_template == "error":
-        _refuse_backoff(triples.distinct, [fact.backoff for fact in filled])
-    strings = _Interner()
+    filled = put_into_words(rows, templates, options)
+    strings = Interner()
     blank = _blank(rows)
     active = ~blank
     active[list(rows.errors)] = False
@@ -117,7 +128,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         parts.append((text_ids[asked], whole[asked], asked, ALL_FACTS, None))
 
     return Checks(
-        texts=list(strings),
+        texts=strings.texts,
         premise=np.concatenate([part[0] for part in parts]).astype(np.int32),
         hypothesis=np.concatenate([part[1] for part in parts]).astype(np.int32),
         row=np.concatenate([part[2] for part in parts]),
@@ -129,6 +140,18 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     )
 
 
+def put_into_words(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
+    """The fact of each distinct triple. *Length:* distinct triples.
+
+    Raises:
+        TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
+    """
+    filled = [templates.fill(triple) for triple in rows.triples.distinct]
+    if options.missing_template == "error":
+        _refuse_backoff(rows.triples.distinct, [fact.backoff for fact in filled])
+    return filled
+
+
 def _blank(rows: Rows) -> npt.NDArray[np.bool_]:
     """Rows whose text is there but says nothing, and which have no error. *Shape:* (rows,)."""
     blank = np.array([text is not None and not text.strip() for text in rows.texts] + [False], bool)
@@ -137,7 +160,7 @@ def _blank(rows: Rows) -> npt.NDArray[np.bool_]:
     return result
 
 
-def _text_ids(rows: Rows, active: npt.NDArray[np.bool_], strings: _Interner) -> npt.NDArray[np.int32]:
+def _text_ids(rows: Rows, active: npt.NDArray[np.bool_], strings: Interner) -> npt.NDArray[np.int32]:
     ids = np.full(len(rows.texts) + 1, -1, np.int32)
     for code in np.unique(rows.text_codes[active]).tolist():
         text = rows.texts[code]
@@ -147,7 +170,7 @@ def _text_ids(rows: Rows, active: npt.NDArray[np.bool_], strings: _Interner) -> 
 
 
 def _joined(
-    rows: Rows, filled_texts: list[str], used: npt.NDArray[np.bool_], strings: _Interner
+    rows: Rows, filled_texts: list[str], used: npt.NDArray[np.bool_], strings: Interner
 ) -> npt.NDArray[np.int32]:
     """Text ids of each row's used facts joined by one space; -1 where none is used. *Shape:* (rows,), int32."""
     before = np.concatenate([[0], np.cumsum(used)])

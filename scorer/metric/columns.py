@@ -45,9 +45,15 @@ OUTPUT = pa.schema(
 DETAILS = pa.field("details", pa.list_(_CHECK))
 """What ``--details`` adds: each check of the row with C, N and E; null where it has no probabilities."""
 
+SENTENCES = pa.field(
+    "sentences", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())]))
+)
+"""What ``--sentences`` adds: P(entailment) of facts → each sentence of the text, from ``start`` to ``end`` in code points.
+``[]`` for an empty text, null where the text was not looked at; a null entailment is one that the model did not give."""
 
-def to_columns(rows: Rows, verdicts: Verdicts) -> list[pa.Array]:
-    """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each."""
+
+def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
+    """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each. ``keys``: the row keys, where known."""
     n = len(rows)
     fine = verdicts.fine.astype(np.int64)
     rough = np.where(fine > 0, 1, fine)
@@ -62,7 +68,7 @@ def to_columns(rows: Rows, verdicts: Verdicts) -> list[pa.Array]:
         _sparse(n, verdicts.errors),
         _sparse(n, verdicts.notes),
         pa.array(np.zeros(n, bool)),
-        row_keys(rows),
+        row_keys(rows) if keys is None else keys,
     ]
 
 
@@ -86,6 +92,20 @@ def to_details(
     counts = np.bincount(checks.row, minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return _lists(struct, offsets, np.ones(len(rows), bool))
+
+
+def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
+    """The array of :data:`SENTENCES`."""
+    found = checks.sentences
+    if found is None:
+        return pa.nulls(len(rows), SENTENCES.type)
+    struct = pa.StructArray.from_arrays(
+        [pa.array(found.starts), pa.array(found.ends), _floats(verdicts.sentence_entailment)],
+        fields=list(SENTENCES.type.value_type),
+    )
+    looked_at = np.ones(len(rows), bool)
+    looked_at[list(rows.errors)] = False
+    return _lists(struct, found.offsets, looked_at)
 
 
 def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:

@@ -100,7 +100,11 @@ class Receipts:
             return None
         if receipt.input.get("identity") != json.loads(json.dumps(dict(identity))):
             return None
-        return receipt if _is_intact(self._out / relative, receipt.output) else None
+        return receipt if self.is_intact(receipt) else None
+
+    def is_intact(self, receipt: Receipt) -> bool:
+        """Whether a receipt's output is the file that the receipt speaks of: bytes, SHA-256 and row count."""
+        return _is_intact(self._out / receipt.relative, receipt.output)
 
     def all(self) -> Iterator[str]:
         """Relative paths of all shards that have a receipt file, damaged ones included, sorted."""

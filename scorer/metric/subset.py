@@ -1,0 +1,39 @@
+"""Some rows of a window as a window of their own, holding the triples and texts that they use and no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from .rows import Rows
+from .triples import RowTriples
+
+
+def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
+    """The rows at some positions, in the order given. int64, *Shape:* (n,) → n rows."""
+    triples = rows.triples
+    starts, lengths = triples.offsets[chosen], triples.lengths[chosen]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    # Position in the old arrays of every fact of the new ones.
+    facts = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths)
+    used, ids = np.unique(triples.ids[facts], return_inverse=True)
+    codes = rows.text_codes[chosen]
+    texts, inverse = np.unique(codes[codes >= 0], return_inverse=True)
+    new_codes = np.full(len(codes), -1, np.int64)
+    new_codes[codes >= 0] = inverse
+    old = chosen.tolist()
+    parsed = RowTriples(
+        [triples.distinct[i] for i in used.tolist()],
+        offsets,
+        ids.astype(np.int32).reshape(-1),
+        {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
+        {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
+    )
+    return Rows(
+        parsed,
+        new_codes,
+        [rows.text_values[i] for i in texts.tolist()],
+        None if rows.used is None else rows.used[facts],
+        {new: rows.selections[row] for new, row in enumerate(old) if row in rows.selections},
+        {new: rows.errors[row] for new, row in enumerate(old) if row in rows.errors},
+    )
