@@ -71,9 +71,12 @@ bench: .venv-bench/installed
 bench-gpu:
 	$(PYTHON) -m benchmarks.gpu $(if $(KIT),--kit $(KIT))
 
+REPRODUCE_OUT ?= reproduce-out
 reproduce: .venv-dev/installed
-	$(DEV)/python -m scorer.commands.reproduce --bundle $(BUNDLE) --templates-e2e $(TEMPLATES_E2E) \
-	  --templates-webnlg $(TEMPLATES_WEBNLG) --data $(DATA) --out reproduce-out
+	@$(foreach given,BUNDLE TEMPLATES_E2E TEMPLATES_WEBNLG DATA,$(if $($(given)),,\
+	  echo "make reproduce needs $(given)=...: docs/reproduce.md" >&2; exit 2;))
+	$(DEV)/python -m scorer.commands.reproduce --bundle "$(BUNDLE)" --templates-e2e "$(TEMPLATES_E2E)" \
+	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
 	rm -rf .venv .venv-dev .venv-bench demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

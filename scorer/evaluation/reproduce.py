@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from ..errors import InputError, TemplateError, UsageError
+from ..errors import ColumnError, InputError, OutputError, TemplateError, UsageError
 from ..signature import differences
 from .published import TABLE_1, TABLE_2, Row
 from .report import EvaluateOptions, evaluate
@@ -55,6 +55,9 @@ class Condition:
         return f"{self.data}-{self.protocol}-{self.templates.lower()}"
 
 
+_PARTS = ("subject", "predicate", "object")
+_NEEDED = {"triples": pa.list_(pa.struct([(part, pa.string()) for part in _PARTS])), "text": pa.string()}
+
 Score = Callable[[Path, Path, Path, str], None]
 """Scores (input, template file, output folder, protocol)."""
 
@@ -79,8 +82,7 @@ def reproduce(
     ``ours``, ``interval``, ``published`` and ``difference``.
 
     Raises:
-        InputError: a data file is not there. TemplateError: a template file cannot be read. UsageError: the model was
-            exchanged on the way.
+        ScorerError: as :func:`prepare`. UsageError: the model was exchanged on the way.
     """
     prepared = prepare(data, templates, out)
     lines = []
@@ -94,10 +96,13 @@ def reproduce(
 
 
 def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition, tuple[Path, Path]]:
-    """Write the inputs and template files of all conditions below ``out``; the files of each condition."""
+    """Write the inputs and template files of all conditions below ``out``; the files of each condition.
+
+    Raises:
+        InputError, ColumnError: a data file cannot be read, or has no texts and triples. TemplateError: a template file
+            cannot be read. OutputError: ``out`` cannot be written.
+    """
     inputs, files = out / "inputs", out / "templates"
-    inputs.mkdir(parents=True, exist_ok=True)
-    files.mkdir(parents=True, exist_ok=True)
     _put(files / "backoff.json", b"{}")
     for name, file in FILES.items():
         table = _read(data / file)
@@ -177,14 +182,11 @@ def _as_the_code_read_it(table: pa.Table) -> pa.Table:
     predicates = parts.field("predicate")
     for plain, coded in SLOT_NAMES.items():
         predicates = pc.if_else(pc.equal(predicates, plain), coded, predicates)
-    struct = pa.StructArray.from_arrays(
-        [parts.field("subject"), predicates, parts.field("object")], ["subject", "predicate", "object"]
-    )
+    struct = pa.StructArray.from_arrays([parts.field("subject"), predicates, parts.field("object")], list(_PARTS))
     renamed = pa.ListArray.from_arrays(pc.subtract(triples.offsets, triples.offsets[0]), struct)
     text = table["text"]
     texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), "nan", text)
-    columns = {"triples": renamed, "text": texts}
-    for name, column in columns.items():
+    for name, column in {"triples": renamed, "text": texts}.items():
         table = table.set_column(table.schema.get_field_index(name), name, column)
     return table
 
@@ -205,15 +207,28 @@ def _with_aliases(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path)
+        table = pq.read_table(path)
     except (pa.ArrowException, OSError) as e:
         raise InputError(f"{path} cannot be read as Parquet: {e}") from e
+    for name, kind in _NEEDED.items():
+        if name not in table.schema.names:
+            raise ColumnError(f"{path} has no column {name!r}; it is needed as {kind}")
+        try:
+            cast = table[name].cast(kind)
+        except pa.ArrowException as e:
+            raise ColumnError(f"{path}: column {name!r} is {table.schema.field(name).type}, not {kind}") from e
+        table = table.set_column(table.schema.get_field_index(name), name, cast)
+    return table
 
 
 def _put(path: Path, content: bytes) -> None:
     """Write, unless it is there already: a run whose input has a new date starts over."""
-    if not path.is_file() or path.read_bytes() != content:
-        path.write_bytes(content)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_bytes() != content:
+            path.write_bytes(content)
+    except OSError as e:
+        raise OutputError(f"{path} cannot be written: {e.strerror or e}; choose another --out") from e
 
 
 def _minus(ours: float | None, published: float | None) -> float | None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +14,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 from rich.console import Console
+from typer.testing import CliRunner
 
-from scorer.errors import UsageError
+from scorer.commands.reproduce import reproduce_command
+from scorer.errors import ColumnError, OutputError, UsageError
 from scorer.evaluation.reproduce import FIGURES, conditions, prepare, print_lines, reproduce
 from scorer.metric.checks import Options, build_checks
 from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
+from tests.conftest import ROOT
 from tests.evaluation.scored import SIGNATURE, save
 
 E2E = pa.table(
@@ -129,6 +136,70 @@ def test_one_model_for_all(data: Path, tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match=r"different models \(model: hand@0 → hand@1\)"):
         reproduce(data, _templates(data), tmp_path / "out", other, resamples=0)
+
+
+def _make(*given: str) -> subprocess.CompletedProcess[str]:
+    """`make reproduce` with some variables; shows what it would do and does nothing."""
+    if shutil.which("make") is None:
+        pytest.skip("there is no make on this machine")
+    call = ["make", "-C", str(ROOT), "--no-print-directory", "-o", ".venv-dev/installed", "reproduce", "DEV=echo dev"]
+    return subprocess.run([*call, *given], capture_output=True, text=True, check=False)
+
+
+def test_make_reproduce_names_what_is_not_given() -> None:
+    given = ["BUNDLE=embedded", "TEMPLATES_E2E=a b.json", "TEMPLATES_WEBNLG=w.json", "DATA=data"]
+    done = _make(*given, "REPRODUCE_OUT=elsewhere")
+    assert done.returncode == 0, done.stderr
+    assert "--templates-e2e a b.json --templates-webnlg w.json --data data --out elsewhere" in done.stdout
+    assert done.stdout.rstrip().endswith("elsewhere")
+    for left_out in range(4):
+        done = _make(*given[:left_out], *given[left_out + 1 :])
+        assert done.returncode != 0
+        assert f"make reproduce needs {given[left_out].partition('=')[0]}=" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("break_it", "error", "message"),
+    [
+        (lambda t: t.drop_columns("text"), ColumnError, "e2e_primary.parquet has no column 'text'"),
+        (lambda t: t.set_column(0, "triples", [[1] * 4]), ColumnError, "column 'triples' is int64, not list<"),
+    ],
+)
+def test_data_that_is_not_as_expected(
+    data: Path, tmp_path: Path, break_it: Callable[[pa.Table], pa.Table], error: type[Exception], message: str
+) -> None:
+    pq.write_table(break_it(E2E), data / "e2e_primary.parquet")
+    with pytest.raises(error, match=message):
+        prepare(data, _templates(data), tmp_path / "out")
+
+
+def test_an_output_folder_that_is_a_file(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("in the way")
+    with pytest.raises(OutputError, match="choose another --out"):
+        prepare(data, _templates(data), tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(reproduce_command)
+    out = tmp_path / "out"
+    call = ["--bundle", "embedded", "--data", str(data), "--out", str(out), "--json"]
+    call += ["--templates-e2e", str(data / "e2e.json"), "--templates-webnlg", str(data / "webnlg.json")]
+    result = CliRunner().invoke(app, call)
+    assert result.exit_code == 0, result.stderr
+    lines = json.loads(result.stdout)
+    assert lines == json.loads((out / "figures.json").read_text())
+    assert [(line["n"], line["errors"]) for line in lines] == [(4, 0)] * 8
+    for line in lines:
+        assert line["signature"].startswith("model:embedded-e2e@")
+        assert f"|protocol:{line['protocol']}|" in line["signature"]
+    assert "the embedded model is another model than the papers'" in result.stderr
+    receipts = {path: path.stat().st_mtime_ns for path in out.glob("*/_receipts/*.json")}
+    assert len(receipts) == 8
+    again = CliRunner().invoke(app, call)
+    assert again.exit_code == 0 and json.loads(again.stdout) == lines
+    assert {path: path.stat().st_mtime_ns for path in receipts} == receipts, "no run was done twice"
 
 
 def test_a_second_preparation_leaves_the_files_alone(data: Path, tmp_path: Path) -> None:
