@@ -1,0 +1,33 @@
+"""The audit as one HTML file: self-contained, small, readable everywhere, and deaf to what the data says.
+
+::
+
+    markup.py        the only place where markup is made; a plain string is always text
+    numbers.py       figures in words            charts.py, tables.py   what sections are built of
+    limits.py        caps, and clipping          words.py               what sections say alike
+    first_screen.py  did it pass, what changed   gates.py figures.py comparison.py cases.py   the sections
+    page.py          head, policy, order         notebook.py            the same in a frame
+"""
+
+from __future__ import annotations
+
+from ..document import Document
+from .limits import MAX_BYTES, steps
+from .notebook import Audit
+from .page import page
+
+__all__ = ["MAX_BYTES", "Audit", "render"]
+
+
+def render(document: Document, *, embedded: bool = False) -> str:
+    """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is.
+
+    Args:
+        document: as :func:`json.loads` gives it, or as the audit made it; it is not changed.
+        embedded: for a frame in somebody else's page, where links stay inside.
+    """
+    for limits in steps():
+        found = str(page(document, limits, embedded))
+        if len(found.encode()) < MAX_BYTES:
+            break
+    return found

@@ -1,0 +1,151 @@
+"""Charts as inline SVG, drawn in per cent across and pixels down.
+
+Without a ``viewBox`` nothing is scaled: a chart is as wide as its place, on a phone or on paper, and its letters stay
+the size of the text around them. Colours come from classes, so that light, dark and print each have theirs. A chart
+is a picture with a name; its figures stand in the table beside it, which is what a screen reader goes to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from . import numbers
+from .markup import Html, element, join
+
+ROW_HEIGHT = 20
+PLOT_HEIGHT = 200
+_TOP = 14  # room for the label of the highest line
+
+
+def across(share: float) -> str:
+    """A position in per cent of the width, kept inside the picture."""
+    return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
+
+
+def nice_top(value: float) -> float:
+    """The least of 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1 that is not below ``value``."""
+    return next((top for top in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if value <= top), 1.0)
+
+
+def interval(
+    value: float | None, low: float | None, high: float | None, top: float, before: float | None = None, kind: str = ""
+) -> Html:
+    """A share as a dot with its interval on a line from 0 to ``top``; ``before`` as a tick beneath.
+
+    Decoration of a table cell that holds the figure itself, hence hidden from screen readers.
+    """
+    middle = ROW_HEIGHT / 2
+    parts = [element("line", x1="0", x2="100%", y1=middle, y2=middle, class_="rule")]
+    if before is not None:
+        x = across(before / top)
+        parts.append(element("line", x1=x, x2=x, y1=3, y2=ROW_HEIGHT - 3, class_="before"))
+    if value is not None:
+        if low is not None and high is not None:
+            ends = {"x1": across(low / top), "x2": across(high / top)}
+            parts.append(element("line", **ends, y1=middle, y2=middle, class_=f"whisker {kind}".strip()))
+        parts.append(element("circle", cx=across(value / top), cy=middle, r=4, class_=f"dot {kind}".strip()))
+    return element("svg", *parts, class_="interval", width="100%", height=ROW_HEIGHT, aria_hidden="true")
+
+
+def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tuple[str, ...], name: str) -> Html:
+    """Shares per bin as columns, the baseline's as a line over them, on a square-root scale.
+
+    Most rows of a good system stand in the last bin; the square root keeps the few doubtful ones in sight, and the
+    lines of the scale are where their labels say.
+
+    Args:
+        shares: *Shape:* (bins,), each 0 to 1. before: the same of the baseline, or ``None``.
+        edges: labels spread evenly below the bins.
+    """
+    width = 1 / max(len(shares), 1)
+    top = nice_top(max([*shares, *(before or ()), 0.01]))
+
+    def down(share: float) -> float:
+        return round(_TOP + (PLOT_HEIGHT - _TOP) * (1 - math.sqrt(min(max(share / top, 0.0), 1.0))), 2)
+
+    ticks = [tick for tick in (0.01, 0.05, 0.1, 0.2, 0.5, 1.0) if tick <= top]
+    ticks = [tick for tick in ticks if tick == ticks[-1] or down(tick) - down(ticks[-1]) > 22]
+    parts = [element("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in (0.0, *ticks)]
+    for i, share in enumerate(shares):
+        parts.append(
+            element(
+                "rect",
+                x=across((i + 0.06) * width),
+                width=across(0.88 * width),
+                y=down(share),
+                height=round(PLOT_HEIGHT - down(share), 2),
+                class_="column",
+            )
+        )
+    if before:
+        for i, share in enumerate(before):
+            y = down(share)
+            parts.append(element("line", x1=across(i * width), x2=across((i + 1) * width), y1=y, y2=y, class_="step"))
+            if i:
+                x = across(i * width)
+                parts.append(element("line", x1=x, x2=x, y1=down(before[i - 1]), y2=y, class_="step"))
+    return _plot(parts, [(down(tick), numbers.percent(tick)) for tick in (0.0, *ticks)], edges, name)
+
+
+def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str, ...], name: str) -> Html:
+    """One line per measure over the nights, from 0 to a round top; a night without a figure breaks the line.
+
+    Args:
+        lines: (class, shares), each *Shape:* (nights,), nights at least two.
+    """
+    known = [share for _, shares in lines for share in shares if share is not None]
+    top = nice_top(max([*known, 0.01]))
+
+    def down(share: float) -> float:
+        return round(_TOP + (PLOT_HEIGHT - _TOP) * (1 - min(max(share / top, 0.0), 1.0)), 2)
+
+    ticks = (0.0, top / 2, top)
+    parts = [element("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in ticks]
+    for kind, shares in lines:
+        last = None
+        for i, share in enumerate(shares):
+            if share is None:
+                last = None
+                continue
+            here = (across(0.02 + 0.96 * i / max(len(shares) - 1, 1)), down(share))
+            if last is not None:
+                parts.append(
+                    element("line", x1=last[0], y1=last[1], x2=here[0], y2=here[1], class_=f"trend-line {kind}")
+                )
+            parts.append(element("circle", cx=here[0], cy=here[1], r=2.5, class_=f"dot {kind}"))
+            last = here
+    return _plot(parts, [(down(tick), numbers.percent(tick)) for tick in ticks], edges, name)
+
+
+def _plot(parts: Sequence[Html], scale: Sequence[tuple[float, str]], edges: tuple[str, ...], name: str) -> Html:
+    """A plot with its scales: the upright one in a column of its own, since text takes no per cent of a margin."""
+    labels = [element("text", label, x="100%", y=y + 4, text_anchor="end") for y, label in scale]
+    upright = element("svg", *labels, class_="scale", width=52, height=PLOT_HEIGHT + 6)
+    plot = element("svg", *parts, class_="area", width="100%", height=PLOT_HEIGHT + 6)
+    below = element("div", join(element("span", edge) for edge in edges), class_="edges")
+    hidden = element("div", upright, plot, below, class_="plot-inner", aria_hidden="true")
+    return element("div", hidden, class_="plot", role="img", aria_label=name)
+
+
+def legend(*entries: tuple[str, str]) -> Html:
+    """What the marks of a chart are: (class of the mark, words)."""
+    return element(
+        "p",
+        join(
+            element(
+                "span",
+                element(
+                    "svg",
+                    element("line", x1=0, x2=18, y1=6, y2=6, class_=kind),
+                    width=18,
+                    height=12,
+                    aria_hidden="true",
+                ),
+                words,
+                class_="key",
+            )
+            for kind, words in entries
+        ),
+        class_="legend",
+    )

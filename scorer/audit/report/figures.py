@@ -1,0 +1,285 @@
+"""Tonight's figures: verdict rates per group, by number of facts and length of text, errors, confidence, predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..document import ByFacts, ByLength, Confidence, Document, GroupFigures
+from . import charts, numbers
+from .limits import Limits, clip, first
+from .markup import Child, Html, element, join
+from .tables import Cell, Column, table
+from .words import KINDS, MEASURES, all_rows, count_cell, group_label, group_plain, rate_cell, top_of
+
+_DRAWN = ("not_ok_rate", "omission_rate", "hallucination_rate")
+
+
+def verdicts(document: Document, limits: Limits) -> Html | None:
+    """Rates per group with intervals, each drawn in its cell; a table per grouping, all rows first in each."""
+    whole = all_rows(document)
+    if whole is None:
+        return None
+    groupings: dict[tuple[str, ...], list[GroupFigures]] = {}
+    for figures in document["groups"][1:]:
+        groupings.setdefault(tuple(figures["grouping"]), []).append(figures)
+    said = "Dot: the rate tonight; line: its 95 % interval (Wilson)"
+    said += "; tick: the rate in the baseline." if document["baseline"] else "."
+    counted = document["options"]["errors"] == "not-ok"
+    parts: list[Child] = [
+        element("p", said, " Error rows count as not OK." if counted else " Error rows are left out.", class_="say")
+    ]
+    if not groupings:
+        parts.append(_rates("Verdict rates of all rows.", [whole], 0, limits))
+    share = max(limits.groups // max(len(groupings), 1), 2)
+    for names, groups in list(groupings.items())[: limits.few]:
+        kept, rest = first(groups, share)
+        by = " and ".join(names[: limits.few])
+        parts.append(_rates(f"Verdict rates by {by[: limits.name]}.", [whole, *kept], rest, limits))
+    return join(*parts)
+
+
+def _rates(caption: str, groups: Sequence[GroupFigures], left_out: int, limits: Limits) -> Html:
+    tops = {name: top_of([figures["rates"].get(name) for figures in groups]) for name in _DRAWN}
+    rows = []
+    for figures in groups:
+        before = figures["change"]["rates"] if figures["change"] else {}
+        cells: list[Cell | Child] = [Cell(group_label(figures["group"], limits), group_plain(figures["group"], limits))]
+        cells.append(count_cell(figures["rows"]))
+        for name in _DRAWN:
+            change = before.get(name)
+            was = change["before"]["value"] if change else None
+            cells.append(rate_cell(figures["rates"].get(name), tops[name], was, KINDS.get(name, "")))
+        for name in ("error_rate", "empty_rate"):
+            rate = figures["rates"].get(name)
+            cells.append(Cell(numbers.percent(rate["value"] if rate else None), rate["value"] if rate else None))
+        cells.append(Cell(numbers.probability(figures["confidence"]["mean"]), figures["confidence"]["mean"]))
+        rows.append(cells)
+    columns = [
+        Column("Group"),
+        Column("Rows", number=True),
+        *(Column(MEASURES[name], number=True, wide=True) for name in _DRAWN),
+        Column("Errors", number=True),
+        Column("Empty", number=True),
+        Column("Mean confidence", number=True),
+    ]
+    return table(caption, columns, rows, left_out)
+
+
+def confidences(document: Document, limits: Limits) -> Html | None:
+    """The distribution of confidence, the baseline's over it, and quantiles of both."""
+    whole = all_rows(document)
+    if whole is None or not whole["confidence"]["n"]:
+        return None
+    now = whole["confidence"]
+    change = whole["change"]["confidence"] if whole["change"] else None
+    before = change["before"] if change and change["before"]["n"] else None
+    shares, earlier = _shares(now), _shares(before) if before else None
+    name = "Share of labelled rows by confidence, in twenty bins from 0 to 1, on a square-root scale"
+    keys = [("column", "tonight"), *([("step", "baseline")] if earlier else [])]
+    drift = [
+        f"The population stability index is {numbers.small(change['psi'])} (0.1 is usually called a shift, 0.25 a large one)"
+        if change
+        else "",
+        f"; the largest distance of the two distributions is {numbers.small(change['ks'])}." if change and change["ks"] is not None else ".",
+    ]
+    bins = len(shares)
+    rows = [
+        [
+            f"{i / bins:.2f}–{(i + 1) / bins:.2f}",
+            count_cell(now["histogram"][i]),
+            Cell(numbers.percent(shares[i]), shares[i]),
+            *([Cell(numbers.percent(earlier[i]), earlier[i])] if earlier else []),
+        ]
+        for i in range(bins)
+    ]
+    columns = [Column("Confidence"), Column("Rows", True), Column("Share", True)]
+    columns += [Column("Baseline's share", True)] if earlier else []
+    return join(
+        element(
+            "p",
+            "The confidence of a row is the least entailment probability of its checks. ",
+            "".join(drift) if change else None,
+            class_="say",
+        ),
+        element(
+            "figure",
+            element("figcaption", "Share of labelled rows by confidence"),
+            charts.legend(*keys),
+            charts.histogram(shares, earlier, ("0", "0.25", "0.5", "0.75", "1"), name),
+            element("details", element("summary", "The figures of the chart"), table("Rows by confidence.", columns, rows)),
+        ),
+        _quantiles(now, before),
+    )
+
+
+def _shares(confidence: Confidence) -> list[float]:
+    total = sum(confidence["histogram"]) or 1
+    return [count / total for count in confidence["histogram"]]
+
+
+def _quantiles(now: Confidence, before: Confidence | None) -> Html:
+    names = sorted(now["quantiles"], key=float)
+    rows: list[list[Child | Cell]] = [["Tonight", *(numbers.probability(now["quantiles"][name]) for name in names)]]
+    if before:
+        rows.append(["Baseline", *(numbers.probability(before["quantiles"].get(name)) for name in names)])
+    columns = [Column("", sortable=False), *(Column(f"{100 * float(name):.3g} %", True) for name in names)]
+    columns[0] = Column("Night", sortable=False)
+    return table("Quantiles of confidence: the share of rows in the heading has at most this.", columns, rows, sortable=False)
+
+
+def by_size(document: Document, limits: Limits) -> Html | None:
+    """Hallucination and omission by number of facts and by length of text."""
+    whole = all_rows(document)
+    if whole is None or not (whole["by_facts"] or whole["by_length"]):
+        return None
+    return join(
+        element("p", "Dot: the rate; line: its 95 % interval (Wilson).", class_="say"),
+        _classes("By number of facts.", "Facts", whole["by_facts"], limits),
+        _classes("By length of text.", "Characters", whole["by_length"], limits),
+    )
+
+
+def _classes(caption: str, title: str, classes: Sequence[ByFacts] | Sequence[ByLength], limits: Limits) -> Html | None:
+    if not classes:
+        return None
+    kept = list(classes)[: limits.entries]
+    top = top_of([rate for one in kept for rate in (one["hallucination"], one["omission"])])
+    rows = []
+    for one in kept:
+        least, most = one["least"], one["most"]
+        between = f"{numbers.count(least)} or more" if most is None else numbers.count(least)
+        if most is not None and most != least:
+            between = f"{numbers.count(least)}–{numbers.count(most)}"
+        rows.append(
+            [
+                Cell(between, f"{least:012d}"),
+                count_cell(one["rows"]),
+                rate_cell(one["hallucination"], top, kind="hallucination"),
+                rate_cell(one["omission"], top, kind="omission"),
+            ]
+        )
+    columns = [
+        Column(title),
+        Column("Rows", number=True),
+        Column("Hallucination", number=True, wide=True),
+        Column("Omission", number=True, wide=True),
+    ]
+    return table(caption, columns, rows, len(classes) - len(kept))
+
+
+def predicates(document: Document, limits: Limits) -> Html | None:
+    """Predicates by omission rate, suspects marked; the templates behind them."""
+    whole = all_rows(document)
+    if whole is None or not (whole["predicates"] or document["template_figures"]):
+        return None
+    kept, rest = first(whole["predicates"], limits.predicates)
+    top = top_of([one["omission"] for one in kept])
+    rows = [
+        [
+            Cell(join(clip(one["predicate"], limits.name), " ", _suspect(one["suspect"])), one["predicate"][: limits.name]),
+            count_cell(one["omission"]["n"]),
+            rate_cell(one["omission"], top, one["before"], "omission"),
+            Cell(numbers.percent(one["before"]), one["before"]),
+            Cell(numbers.percent(one["backoff"]), one["backoff"]),
+        ]
+        for one in kept
+    ]
+    columns = [
+        Column("Predicate"),
+        Column("Facts checked", number=True),
+        Column("Omitted", number=True, wide=True),
+        Column("In the baseline", number=True),
+        Column("Without template", number=True),
+    ]
+    return join(
+        element(
+            "p",
+            "A predicate whose template reads wrongly looks as if every system left its facts out. Before blaming the systems, read the template.",
+            class_="say",
+        ),
+        table("Predicates by omission rate.", columns, rows, rest + whole["predicates_left_out"]) if rows else None,
+        _templates(document, limits),
+    )
+
+
+def _suspect(suspect: bool) -> Html | None:
+    return element("span", "template suspect", class_="tag warn") if suspect else None
+
+
+def _templates(document: Document, limits: Limits) -> Html | None:
+    kept, rest = first(document["template_figures"], limits.predicates // 2)
+    if not kept:
+        return None
+    top = top_of([one["omission"] for one in kept])
+    rows = [
+        [
+            Cell(
+                join(
+                    clip(one["template"], limits.name),
+                    " ",
+                    _suspect(one["suspect"]),
+                    element(
+                        "span",
+                        clip(one["predicate"], limits.name),
+                        join(" = ", clip(one["object"], limits.name)) if one["object"] is not None else None,
+                        " (backoff)" if one["backoff"] else None,
+                        class_="beside",
+                    ),
+                ),
+                one["template"][: limits.name],
+            ),
+            count_cell(one["omission"]["n"]),
+            rate_cell(one["omission"], top, kind="omission"),
+        ]
+        for one in kept
+    ]
+    columns = [Column("Template"), Column("Facts checked", number=True), Column("Omitted", number=True, wide=True)]
+    return element(
+        "details",
+        element("summary", "By template"),
+        table("Templates by omission rate.", columns, rows, rest),
+    )
+
+
+def errors(document: Document, limits: Limits) -> Html | None:
+    """Rows by error and by note, and duplicates."""
+    whole = all_rows(document)
+    rows = document["rows"]
+    duplicates = whole["duplicates"] if whole else None
+    parts: list[Child] = []
+    if duplicates and duplicates["repeated"]:
+        parts.append(
+            element(
+                "p",
+                f"{numbers.plural(duplicates['repeated'], 'row')} of {numbers.count(duplicates['rows'])} repeat the facts and "
+                f"text of another; the most frequent stands {numbers.plural(duplicates['most'], 'time')}.",
+                class_="say",
+            )
+        )
+    tables = [
+        _kinds("Rows without a label, by error.", "Error", rows["errors"], rows["in"], limits),
+        _kinds("Rows with a note on their label.", "Note", rows["notes"], rows["in"], limits),
+    ]
+    if any(tables):
+        parts.append(element("div", *tables, class_="beside-each-other"))
+    if not rows["errors"]:
+        parts.insert(0, element("p", "Every row has a label.", class_="say"))
+    return join(*parts)
+
+
+def _kinds(caption: str, title: str, kinds: Mapping[str, int], total: int, limits: Limits) -> Html | None:
+    if not kinds:
+        return None
+    ordered = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+    kept, rest = first(ordered, limits.entries)
+    rows = [
+        [
+            Cell(clip(name, limits.name), name[: limits.name]),
+            count_cell(found),
+            Cell(numbers.percent(found / total if total else None), found),
+        ]
+        for name, found in kept
+    ]
+    return table(caption, [Column(title), Column("Rows", number=True), Column("Share", number=True)], rows, rest)
+
+

@@ -1,0 +1,68 @@
+"""The gates: what each demands, what it found, and how that went."""
+
+from __future__ import annotations
+
+from ..document import Document, Gate
+from . import numbers
+from .limits import Limits, clip, first
+from .markup import Html, element, join
+from .tables import Cell, Column, table
+from .words import group_label, group_plain, metric_name, tag
+
+_ORDER = {"fail": 0, "warn": 1, "pass": 2, "silent": 3}
+_SHARES = frozenset({"not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate", "backoff_rate"})
+
+
+def gates(document: Document, limits: Limits) -> Html:
+    """A table, the failed ones first."""
+    if not document["gates"]:
+        return element("p", "No gate was given. `--gates gates.toml` sets what must hold.", class_="say")
+    ordered = sorted(document["gates"], key=lambda gate: _ORDER.get(gate["status"], 4))
+    kept, rest = first(ordered, limits.gates)
+    rows = [
+        [
+            Cell(tag(gate["status"]), str(_ORDER.get(gate["status"], 4))),
+            join(metric_name(gate["metric"][: limits.name]), _against(gate)),
+            Cell(group_label(gate["group"], limits), group_plain(gate["group"], limits)),
+            Cell(_value(gate), gate["value"]),
+            Cell(_threshold(gate, gate["warn"]), gate["warn"]),
+            Cell(_threshold(gate, gate["fail"]), gate["fail"]),
+            clip(gate["message"], limits.name * 2),
+        ]
+        for gate in kept
+    ]
+    columns = [
+        Column("Result"),
+        Column("Metric"),
+        Column("Rows of"),
+        Column("Value", number=True),
+        Column("Warns", number=True),
+        Column("Fails", number=True),
+        Column("In words", sortable=False, wide=True),
+    ]
+    return table("Gates, the failed ones first.", columns, rows, rest)
+
+
+def _against(gate: Gate) -> Html | None:
+    return element("span", "increase since the baseline", class_="beside") if gate["against"] else None
+
+
+def _figure(gate: Gate, value: float | None) -> str:
+    if value is None:
+        return numbers.MISSING
+    if gate["metric"] == "label_flips":
+        return numbers.count(value)
+    if gate["metric"] not in _SHARES:
+        return numbers.small(value)
+    return f"{numbers.points(value)}\u00a0points" if gate["against"] else numbers.percent(value)
+
+
+def _value(gate: Gate) -> Html:
+    interval = numbers.span(gate["low"], gate["high"]) if gate["metric"] in _SHARES and not gate["against"] else ""
+    return join(_figure(gate, gate["value"]), element("span", interval, class_="beside") if interval else None)
+
+
+def _threshold(gate: Gate, value: float | None) -> str:
+    if value is None:
+        return numbers.MISSING
+    return f"{gate['rings']} {_figure(gate, value)}"

@@ -1,0 +1,71 @@
+"""How much of a document one page shows, so that it stays below a size whatever the data holds.
+
+Every list and every text that the data decides the length of has its cap here. :data:`STEPS` are tried in turn until
+the page fits: data that is merely large fits the first, data made to be hostile (long texts of characters that escape
+to six times their size) a later one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from .markup import Html, element, join, plain, text
+from .numbers import count
+
+MAX_BYTES = 1_000_000
+"""A page is smaller than this, in UTF-8."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Caps. ``cases``: worst rows per kind. ``text``: characters of a text. ``name``: of a name, path or object."""
+
+    cases: int = 30
+    kinds: int = 12
+    facts: int = 24
+    groups: int = 200
+    predicates: int = 300
+    gates: int = 200
+    flips: int = 50
+    changes: int = 100
+    nights: int = 120
+    few: int = 8
+    entries: int = 40
+    text: int = 1500
+    name: int = 200
+
+    def halved(self) -> Limits:
+        """Half of everything, and never nothing."""
+        return replace(self, **{key: max(value // 2, 2) for key, value in vars(self).items()})
+
+
+def steps() -> list[Limits]:
+    """Limits to try, each half of the one before; the last shows two of everything."""
+    found = [Limits()]
+    while found[-1] != found[-1].halved():
+        found.append(found[-1].halved())
+    return found
+
+
+def first(items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
+    """The first items, and how many are left out."""
+    return items[:most], max(len(items) - most, 0)
+
+
+def clip(value: str, most: int) -> Html:
+    """A text of the data, isolated from the direction of the page; cut with a mark that says how much is missing."""
+    rest = len(value) - most
+    if rest <= 0:
+        return element("bdi", text(value), class_="data")
+    mark = element("span", f" … {count(rest)} more characters", class_="clipped")
+    return join(element("bdi", text(value[:most]), class_="data"), mark)
+
+
+def clip_plain(value: str, most: int) -> str:
+    """The same for places that hold no markup: attributes, and the title of the page."""
+    value = plain(value[: most + 1])
+    return value if len(value) <= most else f"{value[:most]}…"

@@ -1,0 +1,96 @@
+"""Figures as a reader wants them: counts with separators, shares in percent, differences in points."""
+
+from __future__ import annotations
+
+import math
+
+MISSING = "–"
+_MINUS = "−"
+_SPACE = "\u00a0"  # keeps a figure and its unit on one line
+
+
+def _known(value: object) -> float | None:
+    """A finite number, or ``None``: the document may hold nulls, and a mean over no rows is not a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def count(value: object) -> str:
+    """``12,345``."""
+    number = _known(value)
+    return MISSING if number is None else f"{number:,.0f}".replace("-", _MINUS)
+
+
+def percent(value: object) -> str:
+    """A share of 0 to 1 as ``3.2 %``; two digits below 1 %, and what is not zero never reads as zero."""
+    number = _known(value)
+    return MISSING if number is None else f"{_share(number)}{_SPACE}%"
+
+
+def _share(number: float) -> str:
+    if 0 < number < 0.00005:
+        return "<0.01"
+    if 0.9995 < number < 1:
+        return ">99.9"
+    digits = 2 if 0 < number < 0.00995 else 1
+    return f"{100 * number:.{digits}f}"
+
+
+def span(low: object, high: object) -> str:
+    """An interval of shares: ``2.9–3.6 %``."""
+    first, last = _known(low), _known(high)
+    if first is None or last is None:
+        return ""
+    return f"{_share(first)}–{_share(last)}{_SPACE}%"
+
+
+def points(value: object) -> str:
+    """A difference of shares in percentage points with its sign: ``+4.7``."""
+    number = _known(value)
+    if number is None:
+        return MISSING
+    written = f"{abs(100 * number):.{1 if abs(number) >= 0.00995 else 2}f}"
+    if not written.strip("0."):
+        return "±0" if number == 0 else "≈0"
+    return f"{'+' if number > 0 else _MINUS}{written}"
+
+
+def point_span(low: object, high: object) -> str:
+    """An interval of differences: ``+3.9 to +5.5``."""
+    if _known(low) is None or _known(high) is None:
+        return ""
+    return f"{points(low)} to {points(high)}"
+
+
+def probability(value: object) -> str:
+    """A model's probability, three digits; ``<0.001`` and ``>0.999`` at the ends."""
+    number = _known(value)
+    if number is None:
+        return MISSING
+    if 0 < number < 0.0005:
+        return "<0.001"
+    if 0.9995 <= number < 1:
+        return ">0.999"
+    return f"{number:.3f}"
+
+
+def small(value: object) -> str:
+    """A statistic without a unit: ``0.031``, ``<0.001``."""
+    number = _known(value)
+    if number is None:
+        return MISSING
+    if 0 < abs(number) < 0.0005:
+        return "<0.001"
+    return f"{number:.3f}".replace("-", _MINUS)
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{count(number)}{_SPACE}{one if number == 1 else many or one + 's'}"
+
+
+def sortable(value: object) -> str:
+    """What the script sorts a cell by; nothing where there is no figure."""
+    number = _known(value)
+    return "" if number is None else f"{number:.10g}"

@@ -1,0 +1,116 @@
+"""What several sections say in the same way: groups, rates with their intervals, statuses, changes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..document import Document, Group, GroupFigures, Rate, RateChange
+from . import charts, numbers
+from .limits import Limits, clip, clip_plain
+from .markup import Html, element, join
+from .tables import Cell
+
+MEASURES: Final = {
+    "not_ok_rate": "Not OK",
+    "omission_rate": "Omission",
+    "hallucination_rate": "Hallucination",
+    "error_rate": "Errors",
+    "empty_rate": "Empty texts",
+}
+OTHER_METRICS: Final = {
+    "backoff_rate": "Backoff",
+    "mean_confidence": "Mean confidence",
+    "label_flips": "Label flips",
+    "psi_confidence": "Drift of confidence (PSI)",
+}
+KINDS: Final = {"omission_rate": "omission", "hallucination_rate": "hallucination", "error_rate": "error"}
+STATUSES: Final = {"pass": "passed", "warn": "warning", "fail": "failed", "silent": "silent"}
+
+
+def metric_name(metric: str) -> str:
+    """A metric in words; one that this version does not know as it is."""
+    return MEASURES.get(metric) or OTHER_METRICS.get(metric) or metric
+
+
+def all_rows(document: Document) -> GroupFigures | None:
+    """The figures of all rows, which come first."""
+    return document["groups"][0] if document["groups"] else None
+
+
+def group_plain(group: Group, limits: Limits) -> str:
+    """``system = tgen, category = null`` as plain text."""
+    if not group:
+        return "all rows"
+    shown = list(group.items())[: limits.few]
+    return ", ".join(
+        f"{clip_plain(name, limits.name)} = {'null' if value is None else clip_plain(value, limits.name)}"
+        for name, value in shown
+    )
+
+
+def group_label(group: Group, limits: Limits) -> Html:
+    """A group as the head of its row: the values, and below them the columns that they are of."""
+    if not group:
+        return element("span", "All rows")
+    shown = list(group.items())[: limits.few]
+    values = [element("i", "null") if value is None else clip(value, limits.name) for _, value in shown]
+    spaced = [part for value in values for part in (" · ", value)][1:]
+    return join(*spaced, element("span", clip(" · ".join(name for name, _ in shown), limits.name), class_="beside"))
+
+
+def group_inline(group: Group, limits: Limits) -> Html:
+    """A group within a sentence."""
+    if not group:
+        return element("span", "all rows")
+    parts: list[Html] = []
+    for i, (name, value) in enumerate(list(group.items())[: limits.few]):
+        shown = element("i", "null") if value is None else clip(value, limits.name)
+        parts.append(join(", " if i else "", clip(name, limits.name), " = ", shown))
+    return join(*parts)
+
+
+def rate_cell(rate: Rate | None, top: float, before: float | None = None, kind: str = "") -> Cell:
+    """A rate, its interval, and both drawn on a line from 0 to ``top``."""
+    if rate is None or rate["value"] is None:
+        return Cell(element("span", numbers.MISSING, class_="quiet"), None)
+    return Cell(
+        join(
+            numbers.percent(rate["value"]),
+            " ",
+            element("span", numbers.span(rate["low"], rate["high"]), class_="quiet small"),
+            charts.interval(rate["value"], rate["low"], rate["high"], top, before, kind),
+        ),
+        rate["value"],
+    )
+
+
+def count_cell(value: int | None) -> Cell:
+    """A count."""
+    return Cell(numbers.count(value), value)
+
+
+def top_of(rates: list[Rate | None]) -> float:
+    """A round end of the scale for rates drawn beneath one another.
+
+    Intervals of few rows reach far; a scale made for them would hide all others, so they are left to run out of it
+    where they reach beyond three times the largest rate.
+    """
+    values = [rate["value"] for rate in rates if rate is not None and rate["value"] is not None]
+    highs = [rate["high"] for rate in rates if rate is not None and rate["high"] is not None]
+    return charts.nice_top(max(min(max(highs, default=0.0), 3 * max(values, default=0.0)), 0.01))
+
+
+def tag(status: str) -> Html:
+    """A status as a word in its colour, never as a colour alone."""
+    return element("span", STATUSES.get(status, status), class_=f"tag {status if status in STATUSES else 'silent'}")
+
+
+def difference(change: RateChange) -> Html:
+    """``+4.7 points (+3.9 to +5.5)``, coloured where it is significant; rates here are all better when lower."""
+    value = change["difference"]
+    if value is None:
+        return element("span", numbers.MISSING)
+    kind = ("up" if value > 0 else "down") if change["significant"] else "quiet"
+    shown = element("span", f"{numbers.points(value)}\u00a0points", class_=kind)
+    interval = numbers.point_span(change["low"], change["high"])
+    return join(shown, element("span", f" ({interval})", class_="quiet") if interval else None)
