@@ -12,6 +12,7 @@ import pyarrow as pa
 from .errors import UsageError
 from .inference.bundle import Bundle
 from .inference.engine import Engine
+from .inference.sessions import runtime
 from .inference.texts import PLAIN, SPACED
 from .inference.verify import DeviceFacts, verify
 from .metric.checks import KIND_NAMES, Options
@@ -22,6 +23,7 @@ from .metric.templates import Templates, parse_optional
 from .metric.triples import Triple
 from .metric.verdict import passes
 from .pipeline import Item, Judged, Pipeline
+from .reuse import Origin
 from .signature import signature
 from .status import SCORED, TOO_LONG
 
@@ -120,6 +122,12 @@ class Scorer:
         """What the variant does on this device."""
         self.signature = signature(self.engine, self.templates, self.options, truncate=truncate)
         self.pipeline = Pipeline(self.engine, self.templates, self.options, columns or ColumnNames())
+
+    @property
+    def origin(self) -> Origin:
+        """Where this scorer computes, and how far its numbers stray there."""
+        device = {"kind": self.engine.device.kind, "name": self.engine.device.name, "threads": self.engine.threads}
+        return Origin(device, str(runtime().__version__), self.facts.bound, self.facts.company_bound)
 
     @classmethod
     def embedded(cls, **options: Any) -> Scorer:

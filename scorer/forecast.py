@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,11 @@ from .inference.engine import Work
 from .metric.inputs import ColumnNames
 from .metric.verdict import decide
 from .pipeline import WINDOW_BYTES, WINDOW_ROWS
+from .reuse import Reuse, open_sources
 from .status import SCORED, TOO_LONG
-from .storage import Receipts, ShardReader, resolve_inputs
+from .storage import Receipts, ShardReader, check_earlier, resolve_inputs
 from .survey import Shard, survey
-from .tally import Counts, tally, total
+from .tally import Counts, total
 
 SAMPLE_ROWS = 200_000
 """Above this many rows, counts are estimated from a sample of about so many."""
@@ -40,8 +43,12 @@ class _Sample:
     probe_seconds: float = 0.0
 
 
-def forecast(inputs: list[str], scorer: Scorer, names: ColumnNames, out: Path | None = None) -> dict[str, Any]:
+def forecast(
+    inputs: list[str], scorer: Scorer, names: ColumnNames, out: Path | None = None, reuse: Sequence[Path] = ()
+) -> dict[str, Any]:
     """Count what a run over ``inputs`` would do, and time the model on a sample of it.
+
+    ``reuse``: earlier outputs, whose rows the run would take over.
 
     Returns a dictionary, the JSON of ``scorer plan``. ``estimated`` says whether the counts come from a sample; they
     are then scaled up by rows. ``seconds`` is the model's time alone, from a probe on this device.
@@ -49,9 +56,14 @@ def forecast(inputs: list[str], scorer: Scorer, names: ColumnNames, out: Path | 
     Raises:
         InputError, ColumnError: as a run would.
     """
-    with ShardReader() as reader:
+    earlier = check_earlier(reuse, out)
+    with ShardReader() as reader, ExitStack() as stack:
         found = survey(resolve_inputs(inputs), reader, names)
-        done = _done(found.usable, scorer, names, out)
+        sources = open_sources(earlier, scorer.signature, scorer.pipeline.names, scorer.origin)
+        done = _done(found.usable, scorer, names, out, sources.digest)
+        if earlier:
+            scorer.pipeline.reuse = stack.enter_context(closing(Reuse(sources)))
+            scorer.pipeline.reuse.load()
         todo = [shard for shard in found.usable if shard.file.relative not in done]
         rows = sum(shard.rows for shard in todo)
         sample = _sample(todo, rows, reader, scorer)
@@ -59,6 +71,7 @@ def forecast(inputs: list[str], scorer: Scorer, names: ColumnNames, out: Path | 
     scale = rows / sample.rows if sample.rows else 0.0
     padded = counts["tokens"]["padded"] * scale
     facts = counts["facts"]
+    reused = {"reused": round(counts["rows"]["reused"] * scale)} if earlier else {}
     return {
         "signature": scorer.signature,
         "shards": {
@@ -66,7 +79,8 @@ def forecast(inputs: list[str], scorer: Scorer, names: ColumnNames, out: Path | 
             "skipped": len(done),
             "failed": {name: str(error) for name, (_, error) in found.failed.items()},
         },
-        "rows": {"all": sum(s.rows for s in found.usable), "to_score": rows, "sampled": sample.rows},
+        "rows": {"all": sum(s.rows for s in found.usable), "to_score": rows, "sampled": sample.rows, **reused},
+        "reuse": sources.summary(),
         "estimated": sample.rows < rows,
         "errors": _scaled(counts["rows"]["errors"], scale),
         "notes": _scaled(counts["rows"]["notes"], scale),
@@ -85,7 +99,7 @@ def forecast(inputs: list[str], scorer: Scorer, names: ColumnNames, out: Path | 
     }
 
 
-def _done(shards: list[Shard], scorer: Scorer, names: ColumnNames, out: Path | None) -> set[str]:
+def _done(shards: list[Shard], scorer: Scorer, names: ColumnNames, out: Path | None, reuse: str) -> set[str]:
     """Shards that a resume into ``out`` would skip."""
     if out is None or not out.is_dir():
         return set()
@@ -93,7 +107,7 @@ def _done(shards: list[Shard], scorer: Scorer, names: ColumnNames, out: Path | N
     return {
         s.file.relative
         for s in shards
-        if receipts.agrees(s.file.relative, s.info.identity, s.promise(scorer.signature, names))
+        if receipts.agrees(s.file.relative, s.info.identity, s.promise(scorer.signature, names, reuse))
     }
 
 
@@ -115,17 +129,16 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer)
         windows = reader.windows(
             shard.file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=limit, columns=shard.columns.needed
         )
+        if scorer.pipeline.reuse is not None:
+            scorer.pipeline.reuse.begin_shard()
         for table in windows:
-            parsed = shard.columns.rows(table)
-            prepared = scorer.pipeline.prepare(parsed)
-            work = prepared.work
+            prepared = scorer.pipeline.prepare(shard.columns.rows(table))
+            work, inverse = prepared.work, prepared.work.pairs.inverse
             # No answers are known; errors and notes do not depend on them, and nothing else is used.
             unknown = np.zeros((len(prepared.checks), 3), np.float32)
-            verdicts = decide(
-                parsed, prepared.checks, unknown, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse]
-            )
-            sample.rows += len(parsed)
-            sample.counts.append(tally(parsed, prepared.checks, work, verdicts))
+            verdicts = decide(prepared.rows, prepared.checks, unknown, work.status[inverse], work.truncated[inverse])
+            sample.rows += len(table)
+            sample.counts.append(scorer.pipeline.count(prepared, verdicts))
             sample.lengths.append(work.lengths[work.status == SCORED])
             sample.too_long += int((work.status == TOO_LONG).sum() + work.truncated.sum())
             if len(works) < 4:

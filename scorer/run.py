@@ -25,7 +25,7 @@ from .inference.sessions import runtime
 from .interrupts import sigterm_raises
 from .metric.inputs import ColumnNames
 from .pipeline import WINDOW_BYTES, WINDOW_ROWS, Item
-from .reuse import Ledger, Origin, Reuse, open_sources
+from .reuse import Ledger, Reuse, open_sources
 from .signature import FOOTER_KEY
 from .storage import (
     InputFile,
@@ -119,7 +119,7 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
                 inner.callback(scorer.engine.close)
                 reuse = None
                 if earlier_outputs:
-                    reuse = _reuse(earlier_outputs, scorer, options.columns)
+                    reuse = Reuse(open_sources(earlier_outputs, scorer.signature, scorer.pipeline.names, scorer.origin))
                     inner.callback(reuse.close)
                 shared = options.part is not None
                 opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
@@ -344,7 +344,7 @@ class _Run:
             "device": {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads},
             "bound": self.scorer.facts.bound,
             "company_bound": self.scorer.facts.company_bound,
-            "origins": self.reuse.sources.origins() if self.reuse is not None else [asdict(_origin(self.scorer))],
+            "origins": self.reuse.sources.origins() if self.reuse is not None else [asdict(self.scorer.origin)],
             "reuse": self.reuse.sources.summary() if self.reuse is not None else [],
             "recheck": self.ledger.figures(counts),
             "versions": versions(),
@@ -372,17 +372,6 @@ class _Run:
                 f"{rate:.2%} of the rows have errors, more than --max-error-rate {self.options.max_error_rate}"
             )
         return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
-
-
-def _reuse(paths: list[Path], scorer: Scorer, columns: ColumnNames) -> Reuse:
-    return Reuse(open_sources(paths, scorer.signature, columns, _origin(scorer)))
-
-
-def _origin(scorer: Scorer) -> Origin:
-    """Where this run computes."""
-    engine, facts = scorer.engine, scorer.facts
-    device = {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads}
-    return Origin(device, str(runtime().__version__), facts.bound, facts.company_bound)
 
 
 def _refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: list[str], out: Path) -> None:

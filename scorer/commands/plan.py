@@ -19,6 +19,7 @@ from .common import (
     PrecisionOption,
     Protocol,
     ProtocolOption,
+    ReuseOption,
     Sides,
     SidesOption,
     TemplatesOption,
@@ -49,6 +50,7 @@ def plan_command(
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,
     keep: KeepOption = None,
+    reuse: ReuseOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """What a run would do: shards, rows, checks, unique pairs, backoff, lengths, time, disk. Scores nothing.
@@ -60,7 +62,7 @@ def plan_command(
     settings = scorer_settings(bundle, templates, protocol, checks, optional, device, precision, overlong)
     names = column_names(text_column, triples_column, mr_column, keep)
     scorer = open_scorer(settings, columns=names)
-    found = forecast(inputs, scorer, names, out)
+    found = forecast(inputs, scorer, names, out, reuse or ())
     scorer.engine.close()
     if as_json:
         typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
@@ -71,7 +73,7 @@ def plan_command(
 def _print(found: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from .summary import print_backoff
+    from .summary import print_backoff, print_source
 
     console = Console(highlight=False, soft_wrap=True, markup=False)
     shards, rows, checks = found["shards"], found["rows"], found["checks"]
@@ -86,6 +88,10 @@ def _print(found: dict[str, Any]) -> None:
     for name, reason in shards["failed"].items():
         console.print(f"  {name}: {reason}")
     console.print(f"rows: {rows['all']:,}, {rows['to_score']:,} of them to score")
+    if "reused" in rows:
+        console.print(f"  {about}{rows['reused']:,} of these would be reused from earlier outputs")
+    for source in found["reuse"]:
+        print_source(console, source)
     for what in ("errors", "notes"):
         if found[what]:
             kinds = ", ".join(f"{kind} {about}{count:,}" for kind, count in sorted(found[what].items()))

@@ -30,6 +30,8 @@ def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False
     )
     if again := summary.get("recheck", {}).get("rows"):
         console.print(f"reused rows scored again: {again:,}, {summary['recheck']['disagreed']:,} of them disagree")
+    for source in summary.get("reuse", []):
+        print_source(console, source)
     for what in ("errors", "notes"):
         if rows[what]:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows[what].items()))
@@ -52,6 +54,18 @@ def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False
     if shards["failed"]:
         console.print(f"what failed and why: {out}/_failed/", markup=False)
     console.print(f"output: {out}", markup=False)
+
+
+def print_source(console: Console, source: dict[str, Any]) -> None:
+    """An earlier output: what of it serves, and why not the rest."""
+    keys = f" with {source['keys']:,} keys" if source["keys"] is not None else ""
+    said = f"reuse {source['out']}: {source['shards_used']} shards{keys}"
+    if source["differs"]:
+        said += f"; its signature differs ({', '.join(source['differs'])})"
+    if source["shards_refused"]:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in source["shards_refused"].items())
+        said += f"; shards not used: {reasons}"
+    console.print(said, markup=False)
 
 
 def print_backoff(console: Console, facts: dict[str, Any]) -> None:
