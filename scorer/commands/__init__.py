@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import baseline, check, convert, doctor, evaluate, explain, export, plan, run
+from . import baseline, check, convert, doctor, evaluate, explain, export, plan, run, templates
 
 app = typer.Typer(
     name="scorer",
@@ -47,6 +47,7 @@ def _root(
 app.command("run")(run.run_command)
 app.command("plan")(plan.plan_command)
 app.add_typer(convert.app, name="convert")
+app.add_typer(templates.app, name="templates")
 app.command("check")(check.check_command)
 app.command("explain")(explain.explain_command)
 app.command("export")(export.export_command)

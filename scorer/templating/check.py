@@ -1,0 +1,134 @@
+"""What a template file misses in the data: predicates, objects of its maps, slots."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..metric.inputs import ColumnNames, find_columns
+from ..metric.rows import Rows
+from ..metric.templates import Pattern, Templates
+from ..metric.triples import Triple
+from ..pipeline import WINDOW_BYTES, WINDOW_ROWS
+from ..storage import ShardReader, resolve_inputs
+
+Key = tuple[str, str | None]
+"""A template of the file: its predicate, and in a per-object map the object."""
+
+
+@dataclass
+class Coverage:
+    """How the facts of the data find their templates; counts of facts.
+
+    ``missing``: by predicate that the file does not know. ``missing_values``: by (predicate, object) that a per-object
+    map lacks. ``used``: by template.
+    """
+
+    rows: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    facts: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    missing_values: Counter[tuple[str, str]] = field(default_factory=Counter)
+    used: Counter[Key] = field(default_factory=Counter)
+
+    def add(self, rows: Rows, templates: Templates) -> None:
+        """Count a window. Rows with an error are counted as such, and their facts as far as they were read."""
+        self.rows += len(rows)
+        self.errors.update(rows.errors.values())
+        counts = np.bincount(rows.triples.ids, minlength=len(rows.triples.distinct)).tolist()
+        for triple, count in zip(rows.triples.distinct, counts, strict=True):
+            self.facts += count
+            key = template_key(templates, triple)
+            if not templates.fill(triple).backoff:
+                self.used[key] += count
+            elif key[0] in templates.by_object:
+                self.missing_values[key[0], key[1] or ""] += count
+            else:
+                self.missing[triple.predicate] += count
+
+    def report(self, templates: Templates) -> dict[str, Any]:
+        """The blocks ``rows``, ``facts``, ``missing``, ``missing_values``, ``without_slot`` and ``unused``; each part
+        with its ``facts`` and their ``share`` of all."""
+        backoff = self.missing.total() + self.missing_values.total()
+        used = {predicate for predicate, _ in self.used}
+        return {
+            "rows": {"in": self.rows, "errors": dict(self.errors.most_common())},
+            "facts": {
+                "all": self.facts,
+                "template": self.facts - backoff,
+                "backoff": backoff,
+                "share": self._share(backoff),
+            },
+            "missing": [
+                {"predicate": name, "facts": n, "share": self._share(n)} for name, n in self.missing.most_common()
+            ],
+            "missing_values": [
+                {"predicate": name, "object": value, "facts": n, "share": self._share(n)}
+                for (name, value), n in self.missing_values.most_common()
+            ],
+            "without_slot": [
+                line | {"facts": self.used[key], "share": self._share(self.used[key])}
+                for key, line in without_slot(templates)
+            ],
+            "unused": sorted((templates.plain.keys() | templates.by_object.keys()) - used),
+        }
+
+    def _share(self, facts: int) -> float:
+        return round(facts / self.facts, 6) if self.facts else 0.0
+
+
+def template_key(templates: Templates, triple: Triple) -> Key:
+    """Where in the file the template of a triple stands or should stand."""
+    known = triple.predicate in templates.plain or triple.predicate in templates.by_object
+    predicate = triple.predicate if known else templates.canonical(triple.predicate)
+    if predicate in templates.plain or predicate not in templates.by_object:
+        return predicate, None
+    value = triple.object
+    return predicate, value if value in templates.by_object[predicate] else value.strip("\"'")
+
+
+def all_templates(templates: Templates) -> Iterator[tuple[Key, Pattern]]:
+    """Every template of the file."""
+    for predicate, pattern in templates.plain.items():
+        yield (predicate, None), pattern
+    for predicate, choices in templates.by_object.items():
+        for value, pattern in choices.items():
+            yield (predicate, value), pattern
+
+
+def written(pattern: Pattern) -> str:
+    """A template as the file has it."""
+    return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
+
+
+def without_slot(templates: Templates) -> list[tuple[Key, dict[str, Any]]]:
+    """Templates that lack a slot: the subject's in any, the object's in those that are not for one object."""
+    found = []
+    for (predicate, value), pattern in all_templates(templates):
+        slots = ("subject",) if value is not None else ("subject", "object")
+        absent = [slot for slot in slots if slot not in pattern[1::2]]
+        if absent:
+            line: dict[str, Any] = {"predicate": predicate, "template": written(pattern), "slots": absent}
+            found.append(((predicate, value), line | ({"object": value} if value is not None else {})))
+    return found
+
+
+def read_rows(inputs: Sequence[str], names: ColumnNames) -> Iterator[tuple[str, Rows, Any]]:
+    """URI, parsed rows and table of every window. The table has all columns the metric needs, and a run's evidence.
+
+    Raises:
+        InputError, ShardError, ColumnError: as a run would.
+    """
+    plain = ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=())
+    evidence = {names.prefix + "omitted", names.prefix + "fact_entailment"}
+    with ShardReader() as reader:
+        for file in resolve_inputs(list(inputs)):
+            schema = reader.probe(file.uri).schema
+            columns = find_columns(schema, plain)
+            wanted = [name for name in schema.names if name in {*columns.needed, *evidence}]
+            for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
+                yield file.uri, columns.rows(table), table.replace_schema_metadata(schema.metadata)

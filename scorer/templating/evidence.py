@@ -1,0 +1,177 @@
+"""Templates whose facts fail far more often than others', by what the model said of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import ColumnError
+from ..metric.rows import Rows
+from ..metric.templates import Templates
+from .check import Key, all_templates, template_key, written
+
+LEAST_FACTS = 20
+FACTOR = 2.0
+"""A template fails *far more often* when the odds of failing, at the lower end of the 95 % interval of its own rate,
+are more than this many times those of the facts of all other templates; of at least :data:`LEAST_FACTS` facts."""
+EXAMPLES = 3
+
+
+@dataclass
+class Evidence:
+    """What was seen of the facts of each template: how many were checked, how many failed, the entailment's sum.
+
+    ``examples``: by template, the failed facts of the least entailment with their texts.
+    """
+
+    templates: Templates
+    rows: int = 0
+    facts: dict[Key, int] = field(default_factory=dict)
+    failed: dict[Key, int] = field(default_factory=dict)
+    entailment: dict[Key, float] = field(default_factory=dict)
+    examples: dict[Key, list[tuple[float, str, str]]] = field(default_factory=dict)
+
+    def add(self, rows: Rows, table: pa.Table, prefix: str = "") -> None:
+        """Take in a scored window. Facts that the model was not asked about, and those by backoff, are left out.
+
+        Raises:
+            ColumnError: the evidence is of another type or number of facts than the window's.
+        """
+        entailment, omitted = _facts_of(rows, table, prefix)
+        self.rows += len(rows)
+        keys, group_of_triple = self._groups(rows)
+        ids = rows.triples.ids
+        groups = group_of_triple[ids]
+        seen = (groups >= 0) & ~np.isnan(entailment)
+        counts = np.bincount(groups[seen], minlength=len(keys))
+        failures = np.bincount(groups[seen & omitted], minlength=len(keys))
+        sums = np.bincount(groups[seen], weights=entailment[seen], minlength=len(keys))
+        for g, key in enumerate(keys):
+            self.facts[key] = self.facts.get(key, 0) + int(counts[g])
+            self.failed[key] = self.failed.get(key, 0) + int(failures[g])
+            self.entailment[key] = self.entailment.get(key, 0.0) + float(sums[g])
+        self._keep_examples(rows, keys, groups, entailment, np.flatnonzero(seen & omitted))
+
+    def report(self) -> dict[str, Any]:
+        """``rows``, ``facts``, ``failed``, ``rate`` over all, and ``failing``: the templates that stand out."""
+        n, failed = sum(self.facts.values()), sum(self.failed.values())
+        lines = [line for key in self.facts if (line := self._line(key, n, failed)) is not None]
+        return {
+            "rows": self.rows,
+            "facts": n,
+            "failed": failed,
+            "rate": round(failed / n, 4) if n else None,
+            "failing": sorted(lines, key=lambda line: -line["failed"]),
+        }
+
+    def _line(self, key: Key, all_facts: int, all_failed: int) -> dict[str, Any] | None:
+        n, failed = self.facts[key], self.failed[key]
+        others, others_failed = all_facts - n, all_failed - failed
+        if n < LEAST_FACTS or not others or not stands_out(failed, n, others_failed, others):
+            return None
+        pattern = dict(all_templates(self.templates))[key]
+        return {
+            "predicate": key[0],
+            **({"object": key[1]} if key[1] is not None else {}),
+            "template": written(pattern),
+            "facts": n,
+            "failed": failed,
+            "rate": round(failed / n, 4),
+            "interval": [round(bound, 4) for bound in wilson(failed, n)],
+            "others_rate": round(others_failed / others, 4),
+            "mean_entailment": round(self.entailment[key] / n, 4),
+            "examples": [
+                {"entailment": round(value, 4), "fact": fact, "text": text}
+                for value, fact, text in self.examples.get(key, [])
+            ],
+        }
+
+    def _groups(self, rows: Rows) -> tuple[list[Key], npt.NDArray[np.int64]]:
+        """The templates of a window, and which one each distinct triple has, -1 for none."""
+        places: dict[Key, int] = {}
+        groups = np.full(len(rows.triples.distinct), -1, np.int64)
+        for t, triple in enumerate(rows.triples.distinct):
+            if not self.templates.fill(triple).backoff:
+                groups[t] = places.setdefault(template_key(self.templates, triple), len(places))
+        return list(places), groups
+
+    def _keep_examples(
+        self,
+        rows: Rows,
+        keys: list[Key],
+        groups: npt.NDArray[np.int64],
+        entailment: npt.NDArray[np.float64],
+        failed: npt.NDArray[np.int64],
+    ) -> None:
+        order = failed[np.lexsort((entailment[failed], groups[failed]))]
+        starts = np.flatnonzero(np.diff(groups[order], prepend=-2))
+        for start in starts.tolist():
+            chosen = order[start : start + EXAMPLES]
+            chosen = chosen[groups[chosen] == groups[order[start]]]
+            key = keys[int(groups[order[start]])]
+            held = self.examples.setdefault(key, [])
+            for fact in chosen.tolist():
+                row = int(np.searchsorted(rows.triples.offsets, fact, side="right")) - 1
+                filled = self.templates.fill(rows.triples.distinct[int(rows.triples.ids[fact])]).text
+                held.append((float(entailment[fact]), filled, rows.text_of(row) or ""))
+            self.examples[key] = sorted(set(held))[:EXAMPLES]
+
+
+def wilson(failed: int, n: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Wilson's 95 % interval of a rate (Wilson 1927); a little narrow, since facts of one text are not independent."""
+    rate = failed / n
+    middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def stands_out(failed: int, n: int, others_failed: int, others: int) -> bool:
+    """Whether a template fails far more often than all others; see :data:`FACTOR`. Half a failure is added to the
+    others', so that those without any are not infinitely good."""
+    low = wilson(failed, n)[0]
+    return low * (others - others_failed + 0.5) > FACTOR * (others_failed + 0.5) * (1 - low)
+
+
+def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """P(entailment) of each fact of a window, NaN where not asked, and whether it was called omitted."""
+    lengths = rows.triples.lengths
+    column = _lists(table, prefix + "fact_entailment", pa.types.is_floating)
+    there = pc.is_valid(column).to_numpy(zero_copy_only=False) & (lengths > 0)
+    sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    if (sizes[there] != lengths[there]).any():
+        row = int(np.flatnonzero(there & (sizes != lengths))[0])
+        raise ColumnError(
+            f"row {row} of a window has {lengths[row]} facts but {sizes[row]} values in fact_entailment; "
+            "the facts are not those that were scored: name their column by --triples-column or --mr-column"
+        )
+    entailment = np.full(len(rows.triples.ids), np.nan)
+    values = pc.list_flatten(column.filter(pa.array(there))).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    entailment[np.repeat(there, lengths)] = values
+    omitted = np.zeros(len(entailment), bool)
+    named = _lists(table, prefix + "omitted", pa.types.is_integer)
+    counts = pc.fill_null(pc.list_value_length(named), 0).to_numpy(zero_copy_only=False)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    positions = pc.list_flatten(named).to_numpy(zero_copy_only=False)
+    inside = (positions >= 0) & (positions < lengths[owners])
+    omitted[rows.triples.offsets[owners[inside]] + positions[inside]] = True
+    return entailment, omitted
+
+
+def _lists(table: pa.Table, name: str, fits: Callable[[pa.DataType], bool]) -> pa.Array:
+    column = table[name].combine_chunks()
+    column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)) or not fits(column.type.value_type):
+        raise ColumnError(f"column {name!r} is {column.type}, which is not what a run writes; name its --prefix")
+    return column
+
+
+def has_evidence(names: Iterable[str], prefix: str = "") -> bool:
+    """Whether a table is a run's output."""
+    return {prefix + "omitted", prefix + "fact_entailment"} <= set(names)

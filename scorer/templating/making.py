@@ -1,0 +1,90 @@
+"""The whole of ``scorer templates extract``: references to candidates to a template file, all candidates beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, OutputError, UsageError
+from ..metric.inputs import ColumnNames
+from ..metric.templates import Templates
+from ..pipeline import Model
+from ..storage.durable import atomic_bytes, output_errors
+from .agreement import REFERENCES, score_candidates
+from .choosing import best_score, candidates_file, choice, template_file
+from .extract import extract
+from .references import parse_where, read_references
+
+SCHEMA = 1
+
+
+def check_output(out: Path, force: bool) -> Path:
+    """The file of candidates beside ``out``; both must be free to write.
+
+    Raises:
+        UsageError: ``out`` is not the name of a JSON file. OutputError: a file is there already, or a folder.
+    """
+    if out.suffix != ".json":
+        raise UsageError(f"--out {out} is not the name of a JSON file; write F.json")
+    beside = out.with_suffix(".candidates.json")
+    with output_errors("write", out):
+        for path in (out, beside):
+            if path.is_dir():
+                raise OutputError(f"--out: {path} is a folder; name another file")
+            if path.exists() and not force:
+                raise OutputError(f"--out: {path} is there already; choose another name, or overwrite it with --force")
+    return beside
+
+
+def make_templates(
+    inputs: Sequence[str],
+    out: Path,
+    names: ColumnNames,
+    *,
+    where: Sequence[str] = (),
+    choose: str = "frequent",
+    seed: int = 0,
+    model: Model | None = None,
+    references: int = REFERENCES,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Extract, choose and write; the JSON of ``scorer templates extract``.
+
+    Args:
+        choose: ``first``, ``random``, ``frequent`` or ``nli``; the last needs ``model``.
+        references: that ``nli`` compares a candidate with, at most.
+
+    Raises:
+        ScorerError: no reference gave a template, the inputs cannot be read or the files not be written.
+    """
+    beside = check_output(out, force)
+    if choose == "nli" and model is None:
+        raise UsageError("--choose nli asks a model; name its --bundle")
+    chooser = best_score if choose == "nli" else choice(choose, seed)
+    found = extract(read_references(inputs, names, parse_where(where)))
+    if not found.candidates:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in found.report["references"]["rejected"].items())
+        raise InputError(
+            f"no template came of {found.report['references']['all']} references ({reasons or 'none read'})"
+        )
+    pairs = score_candidates(found, model, references=references, seed=seed) if choose == "nli" and model else 0
+    content = template_file(found.candidates, chooser)
+    Templates.from_dict(content, str(out))  # what we write, the scorer must read
+    _write(beside, candidates_file(found.candidates, content))
+    _write(out, content)
+    return {
+        "schema": SCHEMA,
+        "out": str(out),
+        "candidates_file": str(beside),
+        "choose": choose,
+        "seed": seed,
+        "pairs": pairs,
+        "where": list(where),
+        **found.report,
+    }
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    atomic_bytes(path, (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode())

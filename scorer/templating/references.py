@@ -1,0 +1,131 @@
+"""References: rows of one triple with a sentence that says it, read from Parquet in windows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import ColumnError, UsageError
+from ..metric.inputs import ColumnNames, find_columns
+from ..metric.rows import Rows
+from ..metric.triples import Triple
+from ..pipeline import WINDOW_BYTES, WINDOW_ROWS
+from ..storage import ShardReader, resolve_inputs
+
+
+@dataclass
+class References:
+    """What was read.
+
+    ``counts``: how often each distinct (triple, sentence) occurs, in the order of the data. ``rows``: references read,
+    those that ``--where`` leaves out not counted. ``rejected``: by reason, those that are no sentence of one triple.
+    """
+
+    counts: dict[tuple[Triple, str], int] = field(default_factory=dict)
+    rows: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+
+
+def parse_where(conditions: Iterable[str]) -> dict[str, list[str]]:
+    """Read ``COLUMN=VALUE`` conditions: values of one column are alternatives, columns are all required.
+
+    Raises:
+        UsageError: a condition without ``=`` or without a column.
+    """
+    found: dict[str, list[str]] = {}
+    for condition in conditions:
+        column, equals, value = condition.partition("=")
+        if not (equals and column.strip()):
+            raise UsageError(f"--where {condition!r}: write COLUMN=VALUE, for example split=train")
+        found.setdefault(column.strip(), []).append(value)
+    return found
+
+
+def read_references(inputs: Sequence[str], names: ColumnNames, where: dict[str, list[str]]) -> References:
+    """Read all references of the inputs. The text column holds strings, or lists of strings.
+
+    Raises:
+        InputError, ShardError: nothing to read, or a shard that cannot be read.
+        ColumnError: a column is missing, or of a type that cannot be read or compared.
+    """
+    result = References()
+    with ShardReader() as reader:
+        for file in resolve_inputs(inputs):
+            schema = reader.probe(file.uri).schema
+            wanted = _needed(schema, names, where)
+            for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
+                kept = table.filter(matches(table, where)) if where else table
+                _add(result, _one_text_a_row(kept, names.text), names)
+    return result
+
+
+def matches(table: pa.Table, where: dict[str, list[str]]) -> pa.Array:
+    """Which rows meet all conditions; values are compared as text. *Shape:* (rows,), boolean.
+
+    Raises:
+        ColumnError: a column that is not of single values.
+    """
+    result = pa.array(np.ones(len(table), bool))
+    for name, values in where.items():
+        try:
+            text = table[name].cast(pa.string())
+        except pa.ArrowException as error:
+            raise ColumnError(
+                f"--where {name}: the column is {table.schema.field(name).type}, not of values"
+            ) from error
+        result = pc.and_(result, pc.is_in(text, value_set=pa.array(values)))
+    return result
+
+
+def _needed(schema: pa.Schema, names: ColumnNames, where: dict[str, list[str]]) -> list[str]:
+    absent = [name for name in where if name not in schema.names]
+    if absent:
+        raise ColumnError(f"--where names the column {absent[0]!r}, but the columns are {', '.join(schema.names)}")
+    facts = names.triples if names.mr is None and names.triples in schema.names else names.mr or "mr"
+    return [name for name in schema.names if name in {names.text, facts, *where}]
+
+
+def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
+    """Rows with a list of texts become a row a text; an empty or null list gives none."""
+    position = table.schema.get_field_index(name)
+    if position < 0:
+        return table
+    kind = table.schema.field(position).type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return table
+    column = table[name].combine_chunks()
+    column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    return table.take(pc.list_parent_indices(column)).set_column(position, name, pc.list_flatten(column))
+
+
+def _add(result: References, table: pa.Table, names: ColumnNames) -> None:
+    columns = find_columns(table.schema, ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=()))
+    rows = columns.rows(table)
+    result.rows += len(rows)
+    result.rejected.update(rows.errors.values())
+    good = np.ones(len(rows), bool)
+    good[list(rows.errors)] = False
+    several = good & (rows.triples.lengths > 1)
+    result.rejected.update({"several_triples": int(several.sum())} if several.any() else {})
+    for triple, text, count in _distinct(rows, np.flatnonzero(good & ~several)):
+        if text.strip():
+            result.counts[triple, text] = result.counts.get((triple, text), 0) + count
+        else:
+            result.rejected["blank_text"] += count
+
+
+def _distinct(rows: Rows, chosen: npt.NDArray[np.int64]) -> Iterator[tuple[Triple, str, int]]:
+    """Each distinct (triple, text) of the chosen rows with its count, by first occurrence."""
+    ids = rows.triples.ids[rows.triples.offsets[chosen]].astype(np.int64)
+    pairs = np.stack([ids, rows.text_codes[chosen]], axis=1)
+    found, first, counts = np.unique(pairs, axis=0, return_index=True, return_counts=True)
+    for i in np.argsort(first, kind="stable").tolist():
+        text = rows.texts[int(found[i, 1])]
+        if text is not None:
+            yield rows.triples.distinct[int(found[i, 0])], text, int(counts[i])

@@ -1,0 +1,145 @@
+"""The whole of ``scorer templates check``: coverage from all rows, evidence from scored ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import UsageError
+from ..metric.inputs import ColumnNames, find_columns
+from ..metric.templates import Templates
+from ..signature import FOOTER_KEY, differences, parse
+from .check import Coverage, read_rows
+from .evidence import Evidence, has_evidence
+
+SCHEMA = 1
+SAMPLE = 2000
+"""Rows that are scored by default when a bundle is given."""
+
+
+class TableScorer(Protocol):
+    """What scores a table; :class:`scorer.api.Scorer` with ``keep=()``."""
+
+    signature: str
+
+    def score_table(self, table: pa.Table) -> pa.Table: ...
+
+
+def review(
+    templates: Templates,
+    inputs: Sequence[str],
+    names: ColumnNames,
+    scorer: TableScorer | None = None,
+    *,
+    sample: int = SAMPLE,
+    seed: int = 0,
+    note: Callable[[str], None] = lambda message: None,
+) -> dict[str, Any]:
+    """Check templates against data; the JSON of ``scorer templates check``.
+
+    Args:
+        scorer: scores ``sample`` rows, drawn alike from all, for the evidence. Without one the data's own
+            ``omitted`` and ``fact_entailment`` are the evidence, if a run with these very templates wrote them.
+        note: told why there is no evidence.
+
+    Raises:
+        ScorerError: data that cannot be read, files that were scored differently.
+    """
+    coverage, evidence = Coverage(), Evidence(templates)
+    drawn = _Sample(sample, seed)
+    signatures: dict[str, str] = {}
+    refused: str | None = None
+    for uri, rows, table in read_rows(inputs, names):
+        coverage.add(rows, templates)
+        if scorer is not None:
+            drawn.add(table)
+            continue
+        found = _signature(table)
+        signatures.setdefault(found, uri)
+        if len(signatures) > 1:
+            _refuse(signatures)
+        refused = _unfit(table, names.prefix, found, templates)
+        if refused is None:
+            evidence.add(rows, table, names.prefix)
+    if scorer is not None and drawn.table is not None:
+        bare = ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=())
+        evidence.add(find_columns(drawn.table.schema, bare).rows(drawn.table), scorer.score_table(drawn.table))
+    elif refused is not None:
+        note(refused)
+    there = evidence.rows > 0
+    report = evidence.report()
+    failing = report.pop("failing")
+    source = {
+        "from": "bundle" if scorer is not None else "data",
+        "signature": scorer.signature if scorer is not None else next(iter(signatures), ""),
+    }
+    return {
+        "schema": SCHEMA,
+        "templates": {
+            "sha256": templates.sha256,
+            "predicates": len(templates.plain) + len(templates.by_object),
+        },
+        **coverage.report(templates),
+        "evidence": source | report if there else None,
+        "failing": failing if there else [],
+    }
+
+
+class _Sample:
+    """So many rows of a stream of tables, each with the same chance, in their order."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.table: pa.Table | None = None
+        self._size = size
+        self._rng = np.random.default_rng(seed)
+        self._lots: npt.NDArray[np.float64] = np.empty(0)
+
+    def add(self, table: pa.Table) -> None:
+        """Draw a lot for every row; the lowest ones stay."""
+        table = table.replace_schema_metadata(None)
+        lots = np.concatenate([self._lots, self._rng.random(len(table))])
+        if self.table is not None:
+            table = pa.concat_tables([self.table, table], promote_options="permissive")
+        kept = np.sort(np.argsort(lots, kind="stable")[: self._size])
+        self.table, self._lots = table.take(kept), lots[kept]
+
+
+def _signature(table: pa.Table) -> str:
+    return (table.schema.metadata or {}).get(FOOTER_KEY.encode(), b"").decode(errors="replace")
+
+
+def _refuse(signatures: dict[str, str]) -> None:
+    (one, first), (other, second) = list(signatures.items())[:2]
+    what = "; ".join(differences(one, other)) if one and other else "one of them carries no signature"
+    raise UsageError(f"{first} and {second} were not scored alike ({what}); check against one of them")
+
+
+def _unfit(table: pa.Table, prefix: str, signature: str, templates: Templates) -> str | None:
+    """Why a table is no evidence about these templates, or ``None``."""
+    if not has_evidence(table.schema.names, prefix):
+        return "no evidence of failing templates: the data is not a run's output; give a --bundle to score a sample"
+    scored_with = parse(signature).get("templates") if signature else None
+    if scored_with != templates.sha256[:12]:
+        return (
+            f"no evidence of failing templates: the data was scored with other templates ({scored_with or 'unknown'}, "
+            f"these are {templates.sha256[:12]}); give a --bundle to score a sample"
+        )
+    return None
+
+
+def names_of(
+    plan: ColumnNames, text: str | None, triples: str | None, mr: str | None, prefix: str | None
+) -> ColumnNames:
+    """The columns a run used, where options do not name others."""
+    return replace(
+        plan,
+        text=text or plan.text,
+        triples=triples or plan.triples,
+        mr=mr or plan.mr,
+        prefix=plan.prefix if prefix is None else prefix,
+    )
