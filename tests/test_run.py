@@ -3,9 +3,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from typer.testing import CliRunner
 from scorer.commands import app
 from scorer.metric.columns import OUTPUT
 from tests.bundles import make_bundle
+from tests.pausing import ended, go_on, launch_pausing
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 
@@ -314,60 +312,35 @@ def test_json_goes_to_stdout_alone(data: Path, tmp_path: Path, bundle: Path) -> 
     assert "FINE" in result.stderr
 
 
-MANY = 150
-
-
-def many_shards(data: Path) -> None:
-    """Enough work that a run over it is still under way when a signal or a second run comes."""
-    data.mkdir()
-    for i in range(MANY):
-        pq.write_table(rows(2000, 1000 * i), data / f"{i:03d}.parquet")
-
-
-def start(data: Path, out: Path, bundle: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "scorer", "run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1"]
-    return subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-
-def wait_until_begun(process: subprocess.Popen[str], out: Path) -> None:
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if list(out.glob("_receipts/*.json")):
-            return
-        time.sleep(0.005)
-    pytest.fail(f"the run did not begin: {process.communicate()}")
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_an_interrupted_run_is_resumed_by_the_same_command(
-    tmp_path: Path, bundle: Path, number: int, code: int
+    data: Path, tmp_path: Path, bundle: Path, number: int, code: int
 ) -> None:
-    data, out, whole = tmp_path / "in", tmp_path / "out", tmp_path / "whole"
-    many_shards(data)
-    process = start(data, out, bundle)
-    wait_until_begun(process, out)
-    process.send_signal(number)
-    began = time.monotonic()
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == code, said
-    assert time.monotonic() - began < 10
-    assert not (out / "_SUCCESS").exists()
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    process = launch_pausing(command(data, out, bundle), tmp_path, times=2)
+    go_on(process, number)
+    found, said = ended(process)
+    assert found == code, said
     assert "Traceback" not in said
-    done = len(list(out.glob("_receipts/*.json")))
-    assert 0 < done < MANY
-    summary = run(data, out, bundle)
-    assert summary["shards"]["skipped"] >= done
+    assert not (out / "_SUCCESS").exists()
+    assert len(list(out.glob("_receipts/**/*.json"))) == 2, "a shard was begun after the signal, and finished"
+    assert run(data, out, bundle)["shards"]["skipped"] == 2
     run(data, whole, bundle)
     assert bytes_of(out) == bytes_of(whole)
     assert not list(out.rglob(".*"))
 
 
-def test_two_runs_cannot_hold_one_folder(tmp_path: Path, bundle: Path) -> None:
-    data, out = tmp_path / "in", tmp_path / "out"
-    many_shards(data)
-    first = start(data, out, bundle)
-    wait_until_begun(first, out)
-    second = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
+def test_two_runs_cannot_hold_one_folder(data: Path, tmp_path: Path, bundle: Path) -> None:
+    out = tmp_path / "out"
+    first = launch_pausing(command(data, out, bundle), tmp_path)
+    try:
+        second = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
+    finally:
+        go_on(first)
+    code, said = ended(first)
+    assert code == 0, said
     assert f"pid {first.pid}" in second.stderr
-    first.communicate(timeout=60)
-    assert first.returncode == 0
+
+
+def command(data: Path, out: Path, bundle: Path) -> list[Any]:
+    return ["run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1"]

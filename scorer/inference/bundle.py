@@ -148,7 +148,7 @@ class Bundle:
         """Parameters of the model; 0 where the bundle does not say."""
         architecture = self.manifest.get("architecture")
         found = architecture.get("parameters") if isinstance(architecture, dict) else None
-        return found if isinstance(found, int) else 0
+        return found if type(found) is int and found > 0 else 0
 
     def variant(self, precision: str) -> Path:
         """The checked ONNX file of a precision.
@@ -226,7 +226,7 @@ class Bundle:
 
 def _text(value: Any) -> str:
     """A short string on one line, as all strings of the description that are used."""
-    if not isinstance(value, str) or len(value) > 1000 or len(value.splitlines()) != 1:
+    if not isinstance(value, str) or len(value) > 1000 or len(value.splitlines()) != 1 or not _is_utf8(value):
         raise TypeError(f"expected a line of text, found {value!r:.80}")
     return value
 
@@ -243,9 +243,9 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _is_utf8(path: Path) -> bool:
+def _is_utf8(value: Path | str) -> bool:
     try:
-        str(path).encode()
+        str(value).encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -90,15 +90,19 @@ class Templates:
             raise TemplateError(f"{where}: unknown key {unknown[0]!r}; this version knows {sorted(known)}")
         if data.get("$version", VERSION) != VERSION:
             raise TemplateError(f"{where}: version {data['$version']!r}, but this program reads version {VERSION}")
-        return cls(
-            plain,
-            by_object,
-            _aliases(data.get("$aliases", {}), plain.keys() | by_object.keys(), where),
-            parse_optional(_strings(data.get("$optional", []), f"{where}: '$optional'")),
-            hashlib.sha256(
-                json.dumps(data, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
-            ).hexdigest(),
-        )
+        aliases = _aliases(data.get("$aliases", {}), plain.keys() | by_object.keys(), where)
+        try:
+            optional = parse_optional(_strings(data.get("$optional", []), f"{where}: '$optional'"))
+        except TemplateError:
+            raise
+        except UsageError as e:
+            raise TemplateError(f"{where}: '$optional': {e}") from e
+        try:
+            content = json.dumps(data, sort_keys=True, ensure_ascii=False).encode()
+        except UnicodeEncodeError as e:  # JSON can spell half a character, which no tokenizer takes
+            half = f"\\u{ord(e.object[e.start]):04x}"
+            raise TemplateError(f"{where}: {half} is half of a surrogate pair and no character; remove it") from e
+        return cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
 
     def canonical(self, predicate: str) -> str:
         """The file's own spelling of a predicate."""
@@ -174,6 +178,6 @@ def _aliases(value: Any, predicates: Iterable[str], where: str) -> dict[str, str
         )
     known = set(predicates)
     for other, predicate in value.items():
-        if predicate not in known:
+        if not isinstance(predicate, str) or predicate not in known:
             raise TemplateError(f"{where}: alias {other!r} points to {predicate!r}, which has no template in the file")
     return dict(value)

@@ -24,6 +24,8 @@ from scorer.storage import Receipts
 from scorer.storage.receipts import file_sha256
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+LIMIT_S = 300.0
+"""How long a run of a few rows may take; it only ends a test that fails."""
 JUDGED = ["row_key", "fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note"]
 
 
@@ -75,9 +77,9 @@ def launch(
     )
 
 
-def finish(process: subprocess.Popen[str], code: int = 0, timeout: float = 120) -> str:
+def finish(process: subprocess.Popen[str], code: int = 0) -> str:
     """Wait for a run; its standard error."""
-    _, said = process.communicate(timeout=timeout)
+    _, said = process.communicate(timeout=LIMIT_S)
     assert process.returncode == code, f"exit code {process.returncode}: {said}"
     assert "Traceback" not in said
     return said

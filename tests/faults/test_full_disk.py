@@ -14,7 +14,7 @@ from scorer.errors import OutputError
 from scorer.storage import require_space
 
 from . import harness
-from .harness import assert_nothing_half, assert_same, command, finish, launch, run, summary
+from .harness import LIMIT_S, assert_nothing_half, assert_same, command, finish, launch, run, summary
 
 Reference = tuple[Path, Path]
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
@@ -37,7 +37,7 @@ def on_small_disk(data: Path, out: Path, bundle: Path, kilobytes: int, base: Pat
     out.mkdir()
     arguments = ["sh", "-c", script, "sh", str(kilobytes), str(mount), str(out)]
     found = subprocess.run(
-        [*NAMESPACE, *arguments, *command(data, mount / "out", bundle)], capture_output=True, text=True, timeout=120
+        [*NAMESPACE, *arguments, *command(data, mount / "out", bundle)], capture_output=True, text=True, timeout=LIMIT_S
     )
     return found.returncode, found.stderr
 
@@ -128,7 +128,7 @@ def swept(reference: Reference, tmp_path: Path, bundle: Path, when: int) -> None
     inject = ["-e", "trace=fsync", "-e", f"inject=fsync:error=EIO:when={when}", "-o", str(log)]
     for _ in range(3):
         traced = [*STRACE, *inject, *command(reference[0], out, bundle)]
-        found = subprocess.run(traced, capture_output=True, text=True, timeout=120)
+        found = subprocess.run(traced, capture_output=True, text=True, timeout=LIMIT_S)
         if "(INJECTED)" in log.read_text():
             break
         shutil.rmtree(out)
@@ -173,7 +173,7 @@ def faulty(
     out = tmp_path / f"{call}{when}"
     env = {"PYTHONPATH": str(tmp_path / "site"), "TEST_FAULT": fault, "TEST_FAULT_AT": f"{call}:{when}"}
     process = launch(reference[0], out, bundle, env={**env, "TEST_FAULT_BELOW": str(out)})
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=LIMIT_S)
     return process.returncode, said, out
 
 

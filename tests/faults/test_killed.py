@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage import lease
+from tests.pausing import ended, go_on, launch_pausing, wait_stopped
 
 from . import harness
 from .harness import assert_nothing_half, assert_same, finish, launch, run
@@ -115,31 +114,25 @@ def test_kill_9_at_random_times_in_full(tmp_path: Path, bundle: Path) -> None:
     sweep(data, tmp_path / "whole", tmp_path, bundle, times=50, seed=2)
 
 
-def begun(process: subprocess.Popen[str], out: Path) -> None:
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if list(out.glob("_receipts/**/*.json")):
-            return
-        time.sleep(0.002)
-    pytest.fail(f"the run did not begin: {process.communicate()}")
-
-
 @pytest.mark.parametrize("times", [1, 2])
-def test_sigterm_once_and_twice(tmp_path: Path, bundle: Path, times: int) -> None:
-    data, out = harness.make_data(tmp_path / "in", shards=12, n=300), tmp_path / "out"
-    process = launch(data, out, bundle)
-    begun(process, out)
-    if times == 2:  # the first is answered only when this process may run again, and then the second is there too
-        os.kill(process.pid, signal.SIGTERM)
-        time.sleep(0.001)
-    began = time.monotonic()
-    process.terminate()
-    _, said = process.communicate(timeout=30)
-    assert time.monotonic() - began < (10 if times == 1 else 2)
-    assert process.returncode in ((143,) if times == 1 else (143, -signal.SIGTERM)), said
+@pytest.mark.parametrize(("at", "done"), [("/_plan.json", 0), ("/_receipts/", 3)])
+def test_sigterm_once_and_twice(
+    reference: Reference, tmp_path: Path, bundle: Path, at: str, done: int, times: int
+) -> None:
+    """What is under way is given up: not one shard more is committed. A second signal is not even answered."""
+    (data, whole), out = reference, tmp_path / "out"
+    asked = harness.command(data, out, bundle)[3:]
+    process = launch_pausing(asked, tmp_path, at, max(done, 1), answering=times == 2)
+    go_on(process, signal.SIGTERM)
+    if times == 2:
+        wait_stopped(process)
+        go_on(process, signal.SIGTERM)
+    code, said = ended(process)
+    assert code == (143 if times == 1 else -signal.SIGTERM), said
     assert "Traceback" not in said
+    assert ("terminated; the same command resumes" in said) == (times == 1)
     assert_nothing_half(out)
     assert not (out / "_SUCCESS").exists()
+    assert len(list(out.glob("_receipts/**/*.json"))) == done
     run(data, out, bundle)
-    run(data, tmp_path / "whole", bundle)
-    assert_same(out, tmp_path / "whole")
+    assert_same(out, whole)

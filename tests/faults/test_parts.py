@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.storage import OutputFolder
+from scorer.storage import OutputFolder, lease
 from scorer.survey import part_of
 
 from . import harness
@@ -182,7 +182,20 @@ def test_a_part_is_refused_while_a_whole_run_holds(reference: Reference, tmp_pat
         assert "held by another run (pid " in said
 
 
-def test_the_brief_lock_is_waited_for(tmp_path: Path) -> None:
+class Clock:
+    """Stands in for the module ``time`` where a lock is waited for."""
+
+    def __init__(self) -> None:
+        self.slept = threading.Event()
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.set()
+        time.sleep(seconds)
+
+
+def test_the_brief_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(lease, "time", clock)
     with OutputFolder.open(tmp_path, shared=True) as one, OutputFolder.open(tmp_path, shared=True) as other:
         seen: list[str] = []
 
@@ -193,7 +206,7 @@ def test_the_brief_lock_is_waited_for(tmp_path: Path) -> None:
         with one.brief():
             thread = threading.Thread(target=second)
             thread.start()
-            time.sleep(0.1)
+            assert clock.slept.wait(60)
             seen.append("first")
-        thread.join(10)
+        thread.join(60)
         assert seen == ["first", "second"]

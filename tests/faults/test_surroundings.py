@@ -14,8 +14,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.storage.tables import wait_until
+
 from . import harness
-from .harness import assert_same, bytes_of, command, finish, launch, run
+from .harness import LIMIT_S, assert_same, bytes_of, command, finish, launch, run
 from .test_full_disk import NAMESPACE, needs_namespace
 
 Reference = tuple[Path, Path]
@@ -38,7 +40,7 @@ def test_a_machine_without_a_network(reference: Reference, tmp_path: Path, bundl
     """Native code is not bound by what Python's sockets do: a network namespace with nothing in it is."""
     needs_namespace()
     wrapped = ["unshare", "--user", "--map-root-user", "--net", *command(reference[0], tmp_path / "out", bundle)]
-    found = subprocess.run(wrapped, capture_output=True, text=True, timeout=120)
+    found = subprocess.run(wrapped, capture_output=True, text=True, timeout=LIMIT_S)
     assert found.returncode == 0, found.stderr
     assert_same(tmp_path / "out", reference[1])
 
@@ -100,7 +102,7 @@ def test_a_read_only_input(reference: Reference, tmp_path: Path, bundle: Path) -
         [*NAMESPACE, "sh", "-c", script, "sh", str(data), *command(data, out, bundle)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT_S,
     )
     assert found.returncode == 0, found.stderr
     assert_same(out, reference[1])
@@ -149,7 +151,7 @@ def passes(data: Path, base: Path, bundle: Path, times: int, monkeypatch: pytest
         memory.append(resident())
         assert descriptors() == before
         assert sorted(t.name for t in threading.enumerate()) == threads
-        assert len(os.listdir("/proc/self/task")) <= tasks  # noqa: PTH208
+        wait_until(lambda: len(os.listdir("/proc/self/task")) <= tasks, "threads are left")  # noqa: PTH208
         assert not list(temporary.iterdir())
         assert not list((base / f"out{i}").rglob(".*"))
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()

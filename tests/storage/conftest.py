@@ -8,8 +8,10 @@ import pytest
 
 from scorer.storage import ShardReader
 
+from .tables import LIMIT_S
+
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[ShardReader]:
-    with ShardReader(timeout_s=10) as found:
+    with ShardReader(timeout_s=LIMIT_S) as found:
         yield found

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 60.0
+"""How long a test waits for what must happen; it only ends a test that fails."""
 TRIPLE = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 
 
@@ -81,7 +84,7 @@ def start(code: str, *arguments: str, **environment: str) -> subprocess.Popen[st
 def finish(code: str, *arguments: str, **environment: str) -> tuple[int, str, str]:
     """Run Python code in another process to its end: exit status, output, errors."""
     with start(code, *arguments, **environment) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LIMIT_S)
         return process.returncode, out, err
 
 
@@ -93,16 +96,21 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def kill_and_wait(pid: int, seconds: float = 2.0) -> None:
+def kill_and_wait(pid: int) -> None:
     """Kill -9, and wait until it is gone."""
     os.kill(pid, signal.SIGKILL)
-    wait_gone(pid, seconds)
+    wait_gone(pid)
 
 
-def wait_gone(pid: int, seconds: float = 2.0) -> None:
-    deadline = time.monotonic() + seconds
-    while is_running(pid):
-        assert time.monotonic() < deadline, f"process {pid} still runs after {seconds} s"
+def wait_gone(pid: int) -> None:
+    wait_until(lambda: not is_running(pid), f"process {pid} still runs")
+
+
+def wait_until(happened: Callable[[], bool], otherwise: str) -> None:
+    """Look again and again until it has happened."""
+    deadline = time.monotonic() + LIMIT_S
+    while not happened():
+        assert time.monotonic() < deadline, f"{otherwise} after {LIMIT_S:.0f} s"
         time.sleep(0.01)
 
 

@@ -1,11 +1,14 @@
-"""Leases across machines, as seen through a file system that keeps an flock within one of them."""
+"""Leases across machines, as seen through a file system that keeps an flock within one of them.
+
+No test waits for a lease to run out: they have a clock of their own, which moves only when somebody sleeps.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,97 +16,125 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import OutputFolder, lease
 
+from .tables import LIMIT_S, wait_until
+
 LINE = {"pid": 7, "host": "elsewhere", "started": "2026-01-01T00:00:00+00:00", "boot": "another kernel", "token": "t"}
+SECOND = 1_000_000_000
+
+
+class Clock:
+    """Stands in for the module ``time``. ``slept``: the seconds of each sleep; ``meanwhile``: done in each."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def monotonic(self) -> float:
+        return sum(self.slept)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.meanwhile()
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "EXPIRY_S", 0.6)
-    monkeypatch.setattr(lease, "BEAT_S", 0.05)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(lease, "time", made)
+    return made
 
 
-def foreign(out: Path, name: str = "_lock", age: float = 0.0) -> Path:
+def foreign(out: Path, name: str = "_lock", age: int = 0) -> Path:
+    """The lock of another machine, beaten so many seconds ago on the file system's clock."""
     path = out / name
     path.write_text(json.dumps(LINE))
-    then = time.time() - age
-    os.utime(path, (then, then))
+    then = path.stat().st_mtime_ns - age * SECOND
+    os.utime(path, ns=(then, then))
     return path
 
 
-class Beating:
-    """The heartbeat of a machine that lives."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._ended = path, threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        while not self._ended.wait(0.05):
-            os.utime(self._path)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
+def beat(path: Path) -> None:
+    then = path.stat().st_mtime_ns + SECOND
+    os.utime(path, ns=(then, then))
 
 
 @pytest.mark.parametrize("name", ["_lock", "_lock.1-of-2"])
-def test_a_machine_that_lives_keeps_its_lease(tmp_path: Path, name: str) -> None:
+def test_a_machine_that_lives_keeps_its_lease(tmp_path: Path, clock: Clock, name: str) -> None:
     path = foreign(tmp_path, name)
-    with Beating(path), pytest.raises(OutputError, match=r"another run \(pid 7 on elsewhere since"):
+    clock.meanwhile = lambda: beat(path) if clock.monotonic() > lease.BEAT_S else None
+    with pytest.raises(OutputError, match=r"another run \(pid 7 on elsewhere since"):
         OutputFolder.open(tmp_path)
+    assert lease.BEAT_S < clock.monotonic() < lease.EXPIRY_S
     assert json.loads(path.read_text()) == LINE
 
 
-def test_a_lost_machine_is_waited_for_and_said(tmp_path: Path) -> None:
+def test_a_lost_machine_is_waited_for_and_said(tmp_path: Path, clock: Clock) -> None:
     foreign(tmp_path)
     said: list[str] = []
-    began = time.monotonic()
     with OutputFolder.open(tmp_path, say=said.append):
-        assert time.monotonic() - began >= 0.6
-    assert "waiting up to" in said[0] and "pid 7 on elsewhere" in said[0]
+        # The whole of its time, and a moment more: another machine may have waited for it as well.
+        assert clock.slept == [1.0] * 61
+    assert "waiting up to 60 s" in said[0] and "pid 7 on elsewhere" in said[0]
 
 
-@pytest.mark.parametrize("age", [3600.0, -3600.0])
-def test_a_heartbeat_long_past_is_not_waited_for_and_one_of_the_future_is(tmp_path: Path, age: float) -> None:
+def test_of_two_that_waited_the_last_line_counts(tmp_path: Path, clock: Clock) -> None:
+    path = foreign(tmp_path)
+    other = json.dumps({**LINE, "pid": 8, "token": "u"})
+    clock.meanwhile = lambda: path.write_text(other) and None if clock.monotonic() > lease.EXPIRY_S else None
+    with pytest.raises(OutputError, match=r"another run \(pid 8 on elsewhere since"):
+        OutputFolder.open(tmp_path)
+    assert path.read_text() == other
+
+
+@pytest.mark.parametrize(("age", "waits"), [(3600, 0), (-3600, 60)])
+def test_a_heartbeat_long_past_is_not_waited_for_and_one_of_the_future_is(
+    tmp_path: Path, clock: Clock, age: int, waits: int
+) -> None:
     foreign(tmp_path, age=age)
-    began = time.monotonic()
     with OutputFolder.open(tmp_path):
-        assert (time.monotonic() - began < 0.5) == (age > 0)
+        assert clock.slept == [1.0] * (waits + 1)
 
 
-def test_a_run_of_this_machine_that_was_killed_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_run_of_this_machine_that_was_killed_is_not_waited_for(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "_lock").write_text(json.dumps({**LINE, "boot": lease._boot()}))
-    began = time.monotonic()
     with OutputFolder.open(tmp_path):
-        assert time.monotonic() - began < 0.5
+        assert clock.slept == []
 
 
-def test_the_heartbeat_moves_while_held_and_ends_with_it(tmp_path: Path) -> None:
-    def beaten() -> int:
-        return (tmp_path / "_lock").stat().st_mtime_ns
-
+def test_the_heartbeat_moves_while_held_and_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "BEAT_S", 0.01)
+    lock = tmp_path / "_lock"
     with OutputFolder.open(tmp_path):
-        first = beaten()
-        deadline = time.monotonic() + 5
-        while beaten() == first and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert beaten() > first
-    assert (tmp_path / "_lock").read_bytes() == b""
+        os.utime(lock, ns=(SECOND, SECOND))
+        wait_until(lambda: lock.stat().st_mtime_ns > SECOND, "the heart does not beat")
+    assert lock.read_bytes() == b""
     assert not [thread for thread in threading.enumerate() if thread.name == "lease"]
 
 
-def test_who_lost_the_lease_writes_no_more(tmp_path: Path) -> None:
+def test_who_lost_the_lease_writes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The heart looks at the lock before each beat; here only when it is let.
+    monkeypatch.setattr(lease, "BEAT_S", 0.01)
+    real, let, looked = lease._read, threading.Semaphore(0), threading.Semaphore(0)
+
+    def read(path: Path) -> bytes:
+        if threading.current_thread().name == "lease":
+            looked.release()
+            assert let.acquire(timeout=LIMIT_S)
+        return real(path)
+
+    monkeypatch.setattr(lease, "_read", read)
     with OutputFolder.open(tmp_path) as folder:
         folder.check()
-        foreign(tmp_path, age=10)
+        path = foreign(tmp_path, age=10)
+        then = path.stat().st_mtime_ns
         with pytest.raises(OutputError, match="took this output folder over"):
             folder.check()
-        time.sleep(0.2)
-        assert time.time() - (tmp_path / "_lock").stat().st_mtime > 5  # no heartbeat in the other's name
-    assert json.loads((tmp_path / "_lock").read_text()) == LINE
+        for _ in range(3):  # by the third look the first two beats, had there been any, are past
+            assert looked.acquire(timeout=LIMIT_S)
+            let.release()
+        assert path.stat().st_mtime_ns == then, "a heartbeat in the other's name"
+        let.release(10_000)
+    assert json.loads(path.read_text()) == LINE
 
 
 def test_parts_see_parts_of_other_machines(tmp_path: Path) -> None:

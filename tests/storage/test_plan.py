@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import OutputFolder, Receipt, Receipts, inspect_output, lease
 
-from .tables import finish, is_running, rows_table, start, write
+from .tables import LIMIT_S, finish, rows_table, start, wait_gone, write
 
 
 def plan(*inputs: str, **more: object) -> dict[str, object]:
@@ -89,34 +88,33 @@ def test_a_second_holder_is_told_who_holds(tmp_path: Path) -> None:
 
 
 HOLD = """
-import sys, time
+import signal, sys
 from pathlib import Path
 from scorer.storage import OutputFolder, ShardReader
 with OutputFolder.open(Path(sys.argv[1]), create=True), ShardReader() as reader:
     reader.probe(sys.argv[2])
     print(reader._child.pid, flush=True)
-    time.sleep(60)
+    signal.pause()
 """
 
 
 def test_the_lease_is_free_the_moment_its_holder_is_killed(tmp_path: Path) -> None:
     out, shard = tmp_path / "out", write(tmp_path / "a.parquet", rows_table(3))
     with start(HOLD, str(out), shard) as holder:
-        assert holder.stdout is not None
-        child = int(holder.stdout.readline())
-        with pytest.raises(OutputError, match=f"pid {holder.pid} "):
-            OutputFolder.open(out)
-        # A reader that lives on for a moment must not hold what its parent held.
-        links = [str(path.readlink()) for path in Path(f"/proc/{child}/fd").iterdir()]
-        assert not any("_lock" in link for link in links)
-        holder.kill()
+        try:
+            assert holder.stdout is not None
+            child = int(holder.stdout.readline())
+            with pytest.raises(OutputError, match=f"pid {holder.pid} "):
+                OutputFolder.open(out)
+            # A reader that lives on for a moment must not hold what its parent held.
+            links = [str(path.readlink()) for path in Path(f"/proc/{child}/fd").iterdir()]
+            assert not any("_lock" in link for link in links)
+        finally:
+            holder.kill()
         holder.wait()
         with OutputFolder.open(out):
             pass
-        deadline = time.monotonic() + 2
-        while is_running(child) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not is_running(child)
+        wait_gone(child)
 
 
 RACE = """
@@ -147,7 +145,7 @@ def test_of_runs_that_race_for_a_folder_one_gets_it(tmp_path: Path) -> None:
     assert sorted(output.readline().strip() for output in outputs) == ["held", "refused", "refused", "refused"]
     end.touch()
     for racer in racers:
-        assert racer.communicate(timeout=30) == ("", "")
+        assert racer.communicate(timeout=LIMIT_S) == ("", "")
 
 
 def test_a_lock_that_is_replaced_meanwhile_is_not_a_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
