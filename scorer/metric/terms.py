@@ -1,0 +1,105 @@
+"""The words and numbers of a text, in a form in which a fact and a sentence can share them.
+
+Words are compared without case and accents, and without function words; numbers by value, whether in digits or in words
+(``1,200`` and ``1200.0``, ``twenty-five`` and ``25``). Both are cut wherever letters, digits and everything else meet,
+so that ``Alan_Bean``, ``Bean's`` and ``24-point`` share what they should.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from .triples import Triple
+
+_TOKEN = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?|[^\W\d_]+")
+_BELOW_TWENTY = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_FROM_TWENTY = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SMALL = {word: value for value, word in enumerate(_BELOW_TWENTY.split())}
+_TENS = {word: value for value, word in zip(range(20, 100, 10), _FROM_TWENTY.split(), strict=True)}
+# Words that say nothing of who or what; "will", "may" and "can" are also names, but hardly ever a name's only word.
+_FUNCTION_WORDS = (
+    "a about after also although an and any are as at be been before both but by can could did do does during each for "
+    "from had has have he her here him his how i if in into is it its just may more most much my no nor not of off on "
+    "or other our out over own s same she should since so some such t than that the their them then there these they "
+    "this those through to too under until up very was we were what when where which while who whom whose why will "
+    "with would you your"
+)
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+
+
+class Terms(NamedTuple):
+    """What a text names. ``words``: folded, function words left out. ``numbers``: in digits, as :func:`number` does."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Both; a number is never a word."""
+        return self.words | self.numbers
+
+
+class FactTerms(NamedTuple):
+    """What a fact is about. ``subject``, ``object``: their terms; ``said``: other words of the fact's sentence."""
+
+    subject: frozenset[str]
+    object: frozenset[str]
+    said: frozenset[str]
+
+
+def terms_of(text: str) -> Terms:
+    """The words and numbers of a text."""
+    words: set[str] = set()
+    numbers: set[str] = set()
+    tens = 0  # of a "twenty" whose "five" may come next
+    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
+        if token[0].isdecimal():
+            numbers.add(number(token))
+            tens = 0
+            continue
+        word = fold(token)
+        if tens and 0 < _SMALL.get(word, 0) < 10:
+            numbers.discard(str(tens))
+            numbers.add(str(tens + _SMALL[word]))
+            tens = 0
+            continue
+        tens = _TENS.get(word, 0)
+        if tens:
+            numbers.add(str(tens))
+        elif word in _SMALL:
+            numbers.add(str(_SMALL[word]))
+        elif word not in FUNCTION_WORDS:
+            words.add(word)
+    return Terms(frozenset(words), frozenset(numbers))
+
+
+def terms_of_fact(triple: Triple, sentence: str) -> FactTerms:
+    """The terms of a triple and of the sentence that a template made of it.
+
+    A name of function words alone (``The Who``) keeps them, else nothing could ever name it.
+    """
+    subject, value = (_name(part) for part in (triple.subject, triple.object))
+    return FactTerms(subject, value, terms_of(sentence).words - subject - value)
+
+
+def fold(word: str) -> str:
+    """A word without case and accents."""
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
+def number(digits: str) -> str:
+    """One spelling a value: no separators of thousands, no outer zeros. Long ones stay text and cost no arithmetic."""
+    whole, _, fraction = digits.replace(",", "").partition(".")
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+def _name(part: str) -> frozenset[str]:
+    found = terms_of(part).all
+    return found or frozenset(fold(token) for token in _TOKEN.findall(part))
