@@ -120,3 +120,10 @@ def test_names_are_there_lazily() -> None:
         assert getattr(scorer, name) is not None
     with pytest.raises(AttributeError, match="nothing"):
         _ = scorer.nothing
+
+
+@pytest.mark.parametrize(("part", "text"), [("pub", "a \ud83e pub"), ("a \udcff", "A pub."), ("\ud83e", "\ud83e")])
+def test_half_a_character_costs_its_row(bundle: Path, part: str, text: str) -> None:
+    """Python's strings can hold what UTF-8 cannot: from JSON, or from a command line in another encoding."""
+    verdict = Scorer(bundle).score([("The Mill", "eatType", part)], text)
+    assert (verdict.fine, verdict.error) == (None, "invalid_utf8")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, Triple, decode, encode, from_python
+from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, Triple, decode, encode, from_python, to_bytes
 
 NULL_TEXT = "null_text"
 INVALID_SELECTION = "invalid_selection"
@@ -74,7 +74,7 @@ def from_arrow(triples: RowTriples, text: pa.Array, selected: pa.Array | None = 
 
 def from_pairs(pairs: Sequence[tuple[Sequence[Triple | tuple[str, str, str]], str | None]]) -> Rows:
     """Put (triples, text) pairs of Python objects together."""
-    text = pa.array([text for _, text in pairs], pa.string())
+    text = pa.array([None if text is None else to_bytes(text) for _, text in pairs], pa.binary())
     return from_arrow(from_python([triples for triples, _ in pairs]), text)
 
 

@@ -95,13 +95,19 @@ def parse_mr(text: str) -> list[Triple] | None:
 
 
 def from_python(rows: Iterable[Iterable[Triple | tuple[str, str, str]]]) -> RowTriples:
-    """Intern triples given as Python objects; blank parts make a row malformed."""
+    """Intern triples given as Python objects; blank parts make a row malformed, half a character ``invalid_utf8``."""
     cleaned: list[tuple[list[Triple] | None, bytes]] = []
-    for row in rows:
+    invalid = []
+    for number, row in enumerate(rows):
         triples = [Triple(*(part.strip() for part in triple)) for triple in row]
-        good = all(all(triple) for triple in triples)
+        is_utf8 = all(decode(to_bytes(part)) is not None for triple in triples for part in triple)
+        if not is_utf8:
+            invalid.append(number)
+        good = is_utf8 and all(all(triple) for triple in triples)
         cleaned.append((triples if good else None, b"" if good else _raw_triples(triples)))
-    return _assemble(cleaned)
+    result = _assemble(cleaned)
+    result.errors.update(dict.fromkeys(invalid, INVALID_UTF8))
+    return result
 
 
 def from_mr(column: pa.Array) -> RowTriples:
@@ -146,6 +152,11 @@ def encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[bytes]]:
     encoded = pc.dictionary_encode(column.cast(pa.large_binary()))
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, encoded.dictionary.to_pylist()
+
+
+def to_bytes(text: str) -> bytes:
+    """A text as UTF-8; halves of surrogate pairs, which Python's strings may hold, give bytes that are not UTF-8."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def decode(value: bytes) -> str | None:
@@ -274,7 +285,7 @@ def _parse_mr_bytes(value: bytes) -> list[Triple] | None:
 
 
 def _raw_triples(triples: list[Triple]) -> bytes:
-    return _count(len(triples)) + b"".join(_sized(part.encode()) for triple in triples for part in triple)
+    return _count(len(triples)) + b"".join(_sized(to_bytes(part)) for triple in triples for part in triple)
 
 
 def _count(n: int) -> bytes:

@@ -106,3 +106,16 @@ def test_the_original_project_s_files_load_unchanged(shared_data: Path) -> None:
     assert e2e.fill(Triple("Blue Spice", "familyFriendly", "no")).text == "Blue Spice is not family-friendly ."
     webnlg = Templates.load(shared_data / "templates" / "nlgi_eval_webnlg_templates.json")
     assert len(webnlg.plain) == 226
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"p": "<subject> \udfff"}, r"\\udfff is half of a surrogate pair"),
+        ({"$aliases": {"q": []}, "p": "x"}, r"alias 'q' points to \[\]"),
+        ({"$optional": ["p"]}, r"'\$optional': optional fact 'p': write PREDICATE=OBJECT"),
+    ],
+)
+def test_what_a_file_may_not_hold(data: dict[str, object], says: str) -> None:
+    with pytest.raises(TemplateError, match=says):
+        Templates.from_dict(data)
