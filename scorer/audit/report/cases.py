@@ -129,7 +129,11 @@ def _why(row: WorstRow, limits: Limits) -> Child:
         of = f"{numbers.count(omitted)} of {numbers.plural(len(facts or ()), 'fact')}"
         said.append(f"The text does not say {of}. " if omitted else "All facts together do not follow from the text. ")
     if entailment is not None:
-        more = "The text says more than the facts: they entail it" if "hallucination" in kind else "The facts entail the text"
+        more = (
+            "The text says more than the facts: they entail it"
+            if "hallucination" in kind
+            else "The facts entail the text"
+        )
         said.append(f"{more} with probability {numbers.probability(entailment)}. ")
     if row["note"] is not None:
         said += ["Note: ", element("code", clip(row["note"], limits.name)), "."]

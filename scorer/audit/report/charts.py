@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from . import numbers
 from .markup import Html, element, join
 
 ROW_HEIGHT = 20
 PLOT_HEIGHT = 200
 _TOP = 14  # room for the label of the highest line
+_LINE = 18  # labels of a scale stand at least so far apart
 
 
 def across(share: float) -> str:
@@ -33,6 +33,8 @@ def interval(
 ) -> Html:
     """A share as a dot with its interval on a line from 0 to ``top``; ``before`` as a tick beneath.
 
+    A dot beyond the scale stands at its end and is hollow.
+
     Decoration of a table cell that holds the figure itself, hence hidden from screen readers.
     """
     middle = ROW_HEIGHT / 2
@@ -44,7 +46,9 @@ def interval(
         if low is not None and high is not None:
             ends = {"x1": across(low / top), "x2": across(high / top)}
             parts.append(element("line", **ends, y1=middle, y2=middle, class_=f"whisker {kind}".strip()))
-        parts.append(element("circle", cx=across(value / top), cy=middle, r=4, class_=f"dot {kind}".strip()))
+        hollow = "hollow" if value > top else ""
+        classes = " ".join(filter(None, ("dot", kind, hollow)))
+        parts.append(element("circle", cx=across(value / top), cy=middle, r=4, class_=classes))
     return element("svg", *parts, class_="interval", width="100%", height=ROW_HEIGHT, aria_hidden="true")
 
 
@@ -64,9 +68,12 @@ def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tu
     def down(share: float) -> float:
         return round(_TOP + (PLOT_HEIGHT - _TOP) * (1 - math.sqrt(min(max(share / top, 0.0), 1.0))), 2)
 
-    ticks = [tick for tick in (0.01, 0.05, 0.1, 0.2, 0.5, 1.0) if tick <= top]
-    ticks = [tick for tick in ticks if tick == ticks[-1] or down(tick) - down(ticks[-1]) > 22]
-    parts = [element("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in (0.0, *ticks)]
+    ticks: list[float] = []
+    for tick in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.0):
+        high_enough = tick == 0.0 or down(0.0) - down(tick) > _LINE
+        if tick <= top and high_enough and (not ticks or down(tick) - down(ticks[-1]) > _LINE):
+            ticks.append(tick)
+    parts = [element("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in ticks]
     for i, share in enumerate(shares):
         parts.append(
             element(
@@ -85,7 +92,7 @@ def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tu
             if i:
                 x = across(i * width)
                 parts.append(element("line", x1=x, x2=x, y1=down(before[i - 1]), y2=y, class_="step"))
-    return _plot(parts, [(down(tick), numbers.percent(tick)) for tick in (0.0, *ticks)], edges, name)
+    return _plot(parts, [(down(tick), _tick(tick)) for tick in ticks], edges, name)
 
 
 def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str, ...], name: str) -> Html:
@@ -115,7 +122,11 @@ def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str,
                 )
             parts.append(element("circle", cx=here[0], cy=here[1], r=2.5, class_=f"dot {kind}"))
             last = here
-    return _plot(parts, [(down(tick), numbers.percent(tick)) for tick in ticks], edges, name)
+    return _plot(parts, [(down(tick), _tick(tick)) for tick in ticks], edges, name)
+
+
+def _tick(share: float) -> str:
+    return f"{100 * share:g}\u00a0%"
 
 
 def _plot(parts: Sequence[Html], scale: Sequence[tuple[float, str]], edges: tuple[str, ...], name: str) -> Html:

@@ -35,8 +35,8 @@ def changes(document: Document, limits: Limits) -> Html | None:
             "Against ",
             clip(baseline["out"], limits.name),
             f": {numbers.plural(found['added'], 'row')} added, {numbers.count(found['removed'])} removed, "
-            f"{numbers.count(found['kept'])} kept. Of the kept, {numbers.count(found['errors_appeared'])} lost their label "
-            f"to an error and {numbers.count(found['errors_gone'])} gained one.",
+            f"{numbers.count(found['kept'])} kept. Of the kept, {numbers.count(found['errors_appeared'])} lost their "
+            f"label to an error and {numbers.count(found['errors_gone'])} gained one.",
             class_="say",
         ),
         warning,
@@ -58,12 +58,16 @@ def _moved(document: Document, limits: Limits) -> Html:
     others = [one for one in every if not one[2]["significant"] and one[2]["difference"]]
     parts: list[Child] = []
     if significant:
-        parts.append(_rates("Significant changes of rates (q below 0.05 after Benjamini–Hochberg).", significant, limits))
+        parts.append(
+            _rates("Significant changes of rates (q below 0.05 after Benjamini–Hochberg).", significant, limits)
+        )
     else:
         parts.append(element("p", "No rate changed significantly (q below 0.05 after Benjamini–Hochberg)."))
     if others:
         inner = _rates("Differences that the number of rows does not tell from chance.", others, limits)
-        parts.append(element("details", element("summary", f"{numbers.plural(len(others), 'other difference')}"), inner))
+        parts.append(
+            element("details", element("summary", f"{numbers.plural(len(others), 'other difference')}"), inner)
+        )
     return join(*parts)
 
 
@@ -87,7 +91,7 @@ def _rates(caption: str, moved: Sequence[tuple[GroupFigures, str, RateChange]], 
         Column("Baseline", number=True),
         Column("Tonight", number=True),
         Column("Difference", number=True),
-        Column("Tests", sortable=False, wide=True),
+        Column("Tests", sortable=False, prose=True),
     ]
     return table(caption, columns, rows, rest)
 
@@ -96,7 +100,7 @@ def _tests(tests: Sequence[Test]) -> Html:
     lines = [
         element(
             "span",
-            f"{_TESTS.get(test['name'], test['name'])}: q {numbers.small(test['q'])} "
+            f"{_TESTS.get(test['name'], test['name'][:40])}: q {numbers.small(test['q'])} "
             f"({numbers.count(test['n_before'])} and {numbers.plural(test['n_after'], 'row')})",
             class_="beside",
         )
@@ -147,7 +151,11 @@ def trend(document: Document, limits: Limits) -> Html | None:
     if len(kept) < 2:
         return None
     measures = [name for name in RATES if any(night["rates"].get(name) is not None for night in kept)]
-    lines = [(KINDS.get(name, "rate"), [night["rates"].get(name) for night in kept]) for name in measures if name != "empty_rate"]
+    lines = [
+        (KINDS.get(name, "rate"), [night["rates"].get(name) for night in kept])
+        for name in measures
+        if name != "empty_rate"
+    ]
     days = [_day(night) for night in kept]
     edges = (days[0], days[len(days) // 2], days[-1]) if len(days) % 2 and len(days) > 2 else (days[0], days[-1])
     name = f"Rates of all rows over {numbers.plural(len(kept), 'night')}, {days[0]} to {days[-1]}"
@@ -171,7 +179,9 @@ def trend(document: Document, limits: Limits) -> Html | None:
     return element(
         "figure",
         element("figcaption", name),
-        charts.legend(*((f"trend-line {KINDS.get(one, 'rate')}", MEASURES[one]) for one in measures if one != "empty_rate")),
+        charts.legend(
+            *((f"trend-line {KINDS.get(one, 'rate')}", MEASURES[one]) for one in measures if one != "empty_rate")
+        ),
         charts.trend(lines, edges, name),
         element(
             "details",

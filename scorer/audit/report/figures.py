@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..document import ByFacts, ByLength, Confidence, Document, GroupFigures
+from ..document import ByFacts, ByLength, Confidence, ConfidenceChange, Document, GroupFigures
 from . import charts, numbers
 from .limits import Limits, clip, first
 from .markup import Child, Html, element, join
@@ -23,27 +23,38 @@ def verdicts(document: Document, limits: Limits) -> Html | None:
     for figures in document["groups"][1:]:
         groupings.setdefault(tuple(figures["grouping"]), []).append(figures)
     said = "Dot: the rate tonight; line: its 95 % interval (Wilson)"
-    said += "; tick: the rate in the baseline." if document["baseline"] else "."
+    said += "; tick: the rate in the baseline" if document["baseline"] else ""
+    said += "; hollow: beyond the scale."
     counted = document["options"]["errors"] == "not-ok"
     parts: list[Child] = [
         element("p", said, " Error rows count as not OK." if counted else " Error rows are left out.", class_="say")
     ]
     if not groupings:
-        parts.append(_rates("Verdict rates of all rows.", [whole], 0, limits))
+        parts.append(_rates("Verdict rates of all rows.", "Group", [whole], 0, limits))
     share = max(limits.groups // max(len(groupings), 1), 2)
     for names, groups in list(groupings.items())[: limits.few]:
         kept, rest = first(groups, share)
         by = " and ".join(names[: limits.few])
-        parts.append(_rates(f"Verdict rates by {by[: limits.name]}.", [whole, *kept], rest, limits))
+        parts.append(
+            _rates(
+                f"Verdict rates by {by[: limits.name]}.",
+                " · ".join(names[: limits.few])[: limits.name],
+                [whole, *kept],
+                rest,
+                limits,
+            )
+        )
     return join(*parts)
 
 
-def _rates(caption: str, groups: Sequence[GroupFigures], left_out: int, limits: Limits) -> Html:
+def _rates(caption: str, title: str, groups: Sequence[GroupFigures], left_out: int, limits: Limits) -> Html:
     tops = {name: top_of([figures["rates"].get(name) for figures in groups]) for name in _DRAWN}
     rows = []
     for figures in groups:
         before = figures["change"]["rates"] if figures["change"] else {}
-        cells: list[Cell | Child] = [Cell(group_label(figures["group"], limits), group_plain(figures["group"], limits))]
+        cells: list[Cell | Child] = [
+            Cell(group_label(figures["group"], limits, columns=False), group_plain(figures["group"], limits))
+        ]
         cells.append(count_cell(figures["rows"]))
         for name in _DRAWN:
             change = before.get(name)
@@ -55,7 +66,7 @@ def _rates(caption: str, groups: Sequence[GroupFigures], left_out: int, limits: 
         cells.append(Cell(numbers.probability(figures["confidence"]["mean"]), figures["confidence"]["mean"]))
         rows.append(cells)
     columns = [
-        Column("Group"),
+        Column(title),
         Column("Rows", number=True),
         *(Column(MEASURES[name], number=True, wide=True) for name in _DRAWN),
         Column("Errors", number=True),
@@ -76,12 +87,6 @@ def confidences(document: Document, limits: Limits) -> Html | None:
     shares, earlier = _shares(now), _shares(before) if before else None
     name = "Share of labelled rows by confidence, in twenty bins from 0 to 1, on a square-root scale"
     keys = [("column", "tonight"), *([("step", "baseline")] if earlier else [])]
-    drift = [
-        f"The population stability index is {numbers.small(change['psi'])} (0.1 is usually called a shift, 0.25 a large one)"
-        if change
-        else "",
-        f"; the largest distance of the two distributions is {numbers.small(change['ks'])}." if change and change["ks"] is not None else ".",
-    ]
     bins = len(shares)
     rows = [
         [
@@ -98,7 +103,7 @@ def confidences(document: Document, limits: Limits) -> Html | None:
         element(
             "p",
             "The confidence of a row is the least entailment probability of its checks. ",
-            "".join(drift) if change else None,
+            _drift(change) if change else None,
             class_="say",
         ),
         element(
@@ -106,10 +111,21 @@ def confidences(document: Document, limits: Limits) -> Html | None:
             element("figcaption", "Share of labelled rows by confidence"),
             charts.legend(*keys),
             charts.histogram(shares, earlier, ("0", "0.25", "0.5", "0.75", "1"), name),
-            element("details", element("summary", "The figures of the chart"), table("Rows by confidence.", columns, rows)),
+            element(
+                "details", element("summary", "The figures of the chart"), table("Rows by confidence.", columns, rows)
+            ),
         ),
         _quantiles(now, before),
     )
+
+
+def _drift(change: ConfidenceChange) -> str:
+    """How far the distribution moved, in a sentence."""
+    index = numbers.small(change["psi"])
+    said = f"The population stability index is {index}: 0.1 is usually called a shift, 0.25 a large one."
+    if change["ks"] is None:
+        return said
+    return f"{said} Rows that came and rows that went are at most {numbers.small(change['ks'])} apart (Kolmogorov–Smirnov)."
 
 
 def _shares(confidence: Confidence) -> list[float]:
@@ -124,7 +140,9 @@ def _quantiles(now: Confidence, before: Confidence | None) -> Html:
         rows.append(["Baseline", *(numbers.probability(before["quantiles"].get(name)) for name in names)])
     columns = [Column("", sortable=False), *(Column(f"{100 * float(name):.3g} %", True) for name in names)]
     columns[0] = Column("Night", sortable=False)
-    return table("Quantiles of confidence: the share of rows in the heading has at most this.", columns, rows, sortable=False)
+    return table(
+        "Quantiles of confidence: the share of rows in the heading has at most this.", columns, rows, sortable=False
+    )
 
 
 def by_size(document: Document, limits: Limits) -> Html | None:
@@ -133,7 +151,7 @@ def by_size(document: Document, limits: Limits) -> Html | None:
     if whole is None or not (whole["by_facts"] or whole["by_length"]):
         return None
     return join(
-        element("p", "Dot: the rate; line: its 95 % interval (Wilson).", class_="say"),
+        element("p", "Dot: the rate; line: its 95 % interval (Wilson); hollow: beyond the scale.", class_="say"),
         _classes("By number of facts.", "Facts", whole["by_facts"], limits),
         _classes("By length of text.", "Characters", whole["by_length"], limits),
     )
@@ -176,7 +194,10 @@ def predicates(document: Document, limits: Limits) -> Html | None:
     top = top_of([one["omission"] for one in kept])
     rows = [
         [
-            Cell(join(clip(one["predicate"], limits.name), " ", _suspect(one["suspect"])), one["predicate"][: limits.name]),
+            Cell(
+                join(clip(one["predicate"], limits.name), " ", _suspect(one["suspect"])),
+                one["predicate"][: limits.name],
+            ),
             count_cell(one["omission"]["n"]),
             rate_cell(one["omission"], top, one["before"], "omission"),
             Cell(numbers.percent(one["before"]), one["before"]),
@@ -194,7 +215,8 @@ def predicates(document: Document, limits: Limits) -> Html | None:
     return join(
         element(
             "p",
-            "A predicate whose template reads wrongly looks as if every system left its facts out. Before blaming the systems, read the template.",
+            "A predicate whose template reads wrongly looks as if every system left its facts out. "
+            "Before blaming the systems, read the template.",
             class_="say",
         ),
         table("Predicates by omission rate.", columns, rows, rest + whole["predicates_left_out"]) if rows else None,
@@ -251,8 +273,8 @@ def errors(document: Document, limits: Limits) -> Html | None:
         parts.append(
             element(
                 "p",
-                f"{numbers.plural(duplicates['repeated'], 'row')} of {numbers.count(duplicates['rows'])} repeat the facts and "
-                f"text of another; the most frequent stands {numbers.plural(duplicates['most'], 'time')}.",
+                f"{numbers.plural(duplicates['repeated'], 'row')} of {numbers.count(duplicates['rows'])} repeat the "
+                f"facts and text of another; the most frequent stands {numbers.plural(duplicates['most'], 'time')}.",
                 class_="say",
             )
         )
@@ -281,5 +303,3 @@ def _kinds(caption: str, title: str, kinds: Mapping[str, int], total: int, limit
         for name, found in kept
     ]
     return table(caption, [Column(title), Column("Rows", number=True), Column("Share", number=True)], rows, rest)
-
-

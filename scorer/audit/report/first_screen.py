@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..document import RATES, Document, RateChange
 from . import numbers
 from .limits import Limits, clip, first
@@ -31,7 +33,7 @@ def title(document: Document) -> tuple[str, str]:
     """(class, words) of the verdict. Without a gate nothing was judged, which is not the same as passing."""
     if not document["gates"] and document["status"] == "pass":
         return "silent", "No gates set"
-    return document["status"], _TITLES.get(document["status"], document["status"])
+    return document["status"][:40], _TITLES.get(document["status"], document["status"][:40])
 
 
 def header(document: Document, limits: Limits, sections: frozenset[str]) -> Html:
@@ -68,9 +70,24 @@ def header(document: Document, limits: Limits, sections: frozenset[str]) -> Html
             _figures(document),
             element(
                 "div",
-                element("section", element("h2", "What changed", id="what"), _what_changed(document, limits), aria_labelledby="what"),
-                element("section", element("h2", "Where to look", id="where"), _where(document, limits, sections), aria_labelledby="where"),
-                element("section", element("h2", "Scored under", id="under"), _under(document, limits), aria_labelledby="under"),
+                element(
+                    "section",
+                    element("h2", "What changed", id="what"),
+                    _what_changed(document, limits),
+                    aria_labelledby="what",
+                ),
+                element(
+                    "section",
+                    element("h2", "Where to look", id="where"),
+                    _where(document, limits, sections),
+                    aria_labelledby="where",
+                ),
+                element(
+                    "section",
+                    element("h2", "Scored under", id="under"),
+                    _under(document, limits),
+                    aria_labelledby="under",
+                ),
                 class_="first",
             ),
             class_="page",
@@ -95,7 +112,12 @@ def _lede(document: Document) -> str:
     else:
         said = [
             f"{numbers.count(by_status.count(status))} {word}"
-            for status, word in (("fail", "failed"), ("warn", "warned"), ("pass", "passed"), ("silent", "had too few rows"))
+            for status, word in (
+                ("fail", "failed"),
+                ("warn", "warned"),
+                ("pass", "passed"),
+                ("silent", "had too few rows"),
+            )
             if status in by_status
         ]
         listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
@@ -126,12 +148,10 @@ def _figures(document: Document) -> Html | None:
 
 
 def _since(change: RateChange) -> Html:
-    """``+0.4 points since the baseline``, coloured where significant."""
-    value = change["difference"]
-    if value is None:
-        return element("span", "no figure in the baseline")
+    """``baseline 5.4 %``, coloured where the difference is significant."""
+    value = change["difference"] or 0.0
     kind = ("up" if value > 0 else "down") if change["significant"] else None
-    return element("span", f"{numbers.points(value)} points since baseline", class_=kind)
+    return element("span", f"baseline {numbers.percent(change['before']['value'])}", class_=kind)
 
 
 def _figure(name: str, value: str, beside: list[Child]) -> Html:
@@ -213,16 +233,25 @@ def _under(document: Document, limits: Limits) -> Html:
             "Templates",
             "none: every fact by the backoff template"
             if templates["sha"] == "none"
-            else join(clip(templates["file"], limits.name) if templates["file"] else None, " ", _code(templates["sha"], limits)),
+            else join(
+                clip(templates["file"], limits.name) if templates["file"] else None,
+                " ",
+                _code(templates["sha"], limits),
+            ),
         ),
         ("Device", clip(document["device"], limits.name)),
         ("Error rows", counted),
         ("Baseline", clip(baseline["out"], limits.name) if baseline else "none"),
         ("Versions", clip(", ".join(f"{name} {version}" for name, version in versions), limits.name)),
-        ("Signature", _code(document["signature"], limits)),
+        ("Signature", element("code", _signature(document["signature"][: limits.text]))),
     ]
     return element("dl", join(join(element("dt", name), element("dd", value)) for name, value in pairs), class_="pairs")
 
 
 def _code(value: str, limits: Limits) -> Html:
     return element("code", clip(value, limits.text))
+
+
+def _signature(signature: str) -> Html:
+    """A signature that breaks between its parts."""
+    return join(*(join(part, element("wbr")) for part in re.split(r"(?<=\|)", signature)))

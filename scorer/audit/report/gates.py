@@ -38,7 +38,7 @@ def gates(document: Document, limits: Limits) -> Html:
         Column("Value", number=True),
         Column("Warns", number=True),
         Column("Fails", number=True),
-        Column("In words", sortable=False, wide=True),
+        Column("In words", sortable=False, prose=True),
     ]
     return table("Gates, the failed ones first.", columns, rows, rest)
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 class Limits:
     """Caps. ``cases``: worst rows per kind. ``text``: characters of a text. ``name``: of a name, path or object."""
 
-    cases: int = 30
+    cases: int = 20
     kinds: int = 12
     facts: int = 24
     groups: int = 200
@@ -35,7 +35,7 @@ class Limits:
     nights: int = 120
     few: int = 8
     entries: int = 40
-    text: int = 1500
+    text: int = 700
     name: int = 200
 
     def halved(self) -> Limits:

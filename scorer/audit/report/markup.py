@@ -24,7 +24,7 @@ _UNSEEN = re.compile(
     r"\ud800-\udfff\ufdd0-\ufdef\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\U000e0000-\U000e007f]"
 )
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
-_VOID = frozenset({"meta", "link", "input", "br", "base"})
+_VOID = frozenset({"meta", "link", "input", "wbr"})
 
 
 class Html(str):

@@ -37,12 +37,12 @@ def _share(number: float) -> str:
     return f"{100 * number:.{digits}f}"
 
 
-def span(low: object, high: object) -> str:
-    """An interval of shares: ``2.9–3.6 %``."""
+def span(low: object, high: object, unit: bool = True) -> str:
+    """An interval of shares: ``2.9–3.6 %``, or without the unit beside a figure that has it."""
     first, last = _known(low), _known(high)
     if first is None or last is None:
         return ""
-    return f"{_share(first)}–{_share(last)}{_SPACE}%"
+    return f"{_share(first)}–{_share(last)}{_SPACE + '%' if unit else ''}"
 
 
 def points(value: object) -> str:

@@ -46,7 +46,9 @@ def page(document: Document, limits: Limits, embedded: bool = False) -> Html:
                             "nav",
                             element(
                                 "ul",
-                                join(element("li", element("a", words, href=f"#{name}")) for name, words, _ in sections),
+                                join(
+                                    element("li", element("a", words, href=f"#{name}")) for name, words, _ in sections
+                                ),
                             ),
                             class_="contents",
                             aria_label="Contents",
@@ -101,7 +103,9 @@ def _footer(document: Document, limits: Limits) -> Html:
     notes = document["notes"][: limits.entries]
     return join(
         element("ul", join(element("li", clip(note, limits.text)) for note in notes)) if notes else None,
-        element("p", f"Audited {document['audited'][:40]}. Written by scorer audit, document schema {document['schema']}."),
+        element(
+            "p", f"Audited {document['audited'][:40]}. Written by scorer audit, document schema {document['schema']}."
+        ),
     )
 
 

@@ -14,12 +14,14 @@ from .markup import Child, Html, element, join
 
 @dataclass(frozen=True)
 class Column:
-    """A heading. ``number``: its cells are figures, sorted as such, the largest first."""
+    """A heading. ``number``: its cells are figures, sorted as such, the largest first. ``wide``: room for a drawing,
+    ``prose``: for a sentence."""
 
     title: str
     number: bool = False
     sortable: bool = True
     wide: bool = False
+    prose: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def table(
 
 
 def _classes(column: Column) -> str | None:
-    return " ".join([*(["number"] if column.number else []), *(["wide"] if column.wide else [])]) or None
+    return " ".join(name for name in ("number", "wide", "prose") if getattr(column, name)) or None
 
 
 def _cell(cell: Cell | Child, column: Column, first: bool) -> Html:

@@ -24,6 +24,7 @@ OTHER_METRICS: Final = {
     "psi_confidence": "Drift of confidence (PSI)",
 }
 KINDS: Final = {"omission_rate": "omission", "hallucination_rate": "hallucination", "error_rate": "error"}
+FEW: Final = 200  # rows below which a rate is too uncertain to make a scale for
 STATUSES: Final = {"pass": "passed", "warn": "warning", "fail": "failed", "silent": "silent"}
 
 
@@ -48,14 +49,15 @@ def group_plain(group: Group, limits: Limits) -> str:
     )
 
 
-def group_label(group: Group, limits: Limits) -> Html:
-    """A group as the head of its row: the values, and below them the columns that they are of."""
+def group_label(group: Group, limits: Limits, columns: bool = True) -> Html:
+    """A group as the head of its row: the values, and below them the ``columns`` that they are of."""
     if not group:
         return element("span", "All rows")
     shown = list(group.items())[: limits.few]
     values = [element("i", "null") if value is None else clip(value, limits.name) for _, value in shown]
     spaced = [part for value in values for part in (" · ", value)][1:]
-    return join(*spaced, element("span", clip(" · ".join(name for name, _ in shown), limits.name), class_="beside"))
+    names = element("span", clip(" · ".join(name for name, _ in shown), limits.name), class_="beside")
+    return join(*spaced, names if columns else None)
 
 
 def group_inline(group: Group, limits: Limits) -> Html:
@@ -77,7 +79,7 @@ def rate_cell(rate: Rate | None, top: float, before: float | None = None, kind: 
         join(
             numbers.percent(rate["value"]),
             " ",
-            element("span", numbers.span(rate["low"], rate["high"]), class_="quiet small"),
+            element("span", numbers.span(rate["low"], rate["high"], unit=False), class_="quiet small"),
             charts.interval(rate["value"], rate["low"], rate["high"], top, before, kind),
         ),
         rate["value"],
@@ -92,17 +94,21 @@ def count_cell(value: int | None) -> Cell:
 def top_of(rates: list[Rate | None]) -> float:
     """A round end of the scale for rates drawn beneath one another.
 
-    Intervals of few rows reach far; a scale made for them would hide all others, so they are left to run out of it
-    where they reach beyond three times the largest rate.
+    Rates of few rows scatter, and a scale made for them would press all others together: where there are rates of
+    more rows, the scale is theirs, and what lies beyond it is drawn at its end.
     """
-    values = [rate["value"] for rate in rates if rate is not None and rate["value"] is not None]
-    highs = [rate["high"] for rate in rates if rate is not None and rate["high"] is not None]
-    return charts.nice_top(max(min(max(highs, default=0.0), 3 * max(values, default=0.0)), 0.01))
+    known = [rate for rate in rates if rate is not None and rate["value"] is not None]
+    firm = [rate for rate in known if rate["n"] >= FEW] or known
+    values = [rate["value"] or 0.0 for rate in firm]
+    highs = [rate["high"] or 0.0 for rate in firm]
+    return charts.nice_top(max(min(max(highs, default=0.0), 2 * max(values, default=0.0)), 0.01))
 
 
 def tag(status: str) -> Html:
     """A status as a word in its colour, never as a colour alone."""
-    return element("span", STATUSES.get(status, status), class_=f"tag {status if status in STATUSES else 'silent'}")
+    return element(
+        "span", STATUSES.get(status, status[:40]), class_=f"tag {status if status in STATUSES else 'silent'}"
+    )
 
 
 def difference(change: RateChange) -> Html:

@@ -66,11 +66,19 @@ def change(rows: int, rates: dict[str, Rate], before: dict[str, int], significan
         "removed": rows // 20,
         "kept": rows - rows // 18,
         "rates": moved,
-        "confidence": {"before": confidence(rows, 0.08, 0.921), "psi": 0.031, "ks": 0.041, "tests": [], "significant": False},
+        "confidence": {
+            "before": confidence(rows, 0.08, 0.921),
+            "psi": 0.031,
+            "ks": 0.041,
+            "tests": [],
+            "significant": False,
+        },
     }  # type: ignore[typeddict-item]
 
 
-def group(name: str | None, rows: int, omissions: int, hallucinations: int, worse: bool, baseline: bool) -> GroupFigures:
+def group(
+    name: str | None, rows: int, omissions: int, hallucinations: int, worse: bool, baseline: bool
+) -> GroupFigures:
     """Figures of one system, or of all rows."""
     both, errors, empty = omissions // 8, rows // 900, rows // 700
     not_ok = omissions + hallucinations - both + errors
@@ -122,21 +130,65 @@ def worst() -> list[Any]:
     facts = [
         ("Blue Spice", "eatType", "pub", "Blue Spice is a pub.", 0.9931, False),
         ("Blue Spice", "area", "riverside", "Blue Spice is located by the riverside.", 0.0214, True),
-        ("Blue Spice", "customer rating", "5 out of 5", "Blue Spice has a customer rating of 5 out of 5.", 0.9811, False),
+        (
+            "Blue Spice",
+            "customer rating",
+            "5 out of 5",
+            "Blue Spice has a customer rating of 5 out of 5.",
+            0.9811,
+            False,
+        ),
     ]
-    shown = [dict(zip(("subject", "predicate", "object", "sentence", "entailment", "omitted"), f, strict=True)) for f in facts]
+    shown = [
+        dict(zip(("subject", "predicate", "object", "sentence", "entailment", "omitted"), f, strict=True))
+        for f in facts
+    ]
     said = [{**fact, "omitted": False, "entailment": 0.97} for fact in shown]
     none = [{**fact, "omitted": True, "entailment": None} for fact in shown]
     bare = [{**fact, "sentence": None} for fact in shown]
-    cases: list[tuple[str, str | None, list[dict[str, Any]] | None, float | None, float | None, str | None, str | None]] = [
+    cases: list[
+        tuple[str, str | None, list[dict[str, Any]] | None, float | None, float | None, str | None, str | None]
+    ] = [
         ("omission", "Blue Spice is a pub with a 5 out of 5 rating.", shown, 0.9712, 0.0214, None, None),
-        ("omission", "The Blue Spice pub is rated five out of five by its customers.", bare, 0.9501, 0.0310, None, None),
-        ("hallucination", "Blue Spice is a cheap pub by the river, rated 5 out of 5.", said, 0.0041, 0.0041, None, None),
-        ("hallucination", "Blue Spice, a pub near Café Rouge, serves excellent fish.", said, 0.0102, 0.0102, None, "truncated"),
+        (
+            "omission",
+            "The Blue Spice pub is rated five out of five by its customers.",
+            bare,
+            0.9501,
+            0.0310,
+            None,
+            None,
+        ),
+        (
+            "hallucination",
+            "Blue Spice is a cheap pub by the river, rated 5 out of 5.",
+            said,
+            0.0041,
+            0.0041,
+            None,
+            None,
+        ),
+        (
+            "hallucination",
+            "Blue Spice, a pub near Café Rouge, serves excellent fish.",
+            said,
+            0.0102,
+            0.0102,
+            None,
+            "truncated",
+        ),
         ("omission+hallucination", "Blue Spice is a family-friendly pub.", shown, 0.0009, 0.0009, None, None),
         ("empty_text", "", none, None, 0.0, None, "empty_text"),
-        ("error:too_long:hallucination", "Blue Spice is a pub. " * 80, None, None, None, "too_long:hallucination", None),
-        ("error:null_text", None, said, None, None, "null_text", None),
+        (
+            "error:too_long:hallucination",
+            "Blue Spice is a pub. " * 80,
+            None,
+            None,
+            None,
+            "too_long:hallucination",
+            None,
+        ),
+        ("error:null_text", None, None, None, None, "null_text", None),
     ]
     rows = []
     for i, (kind, text, of, entailment, sure, error, note) in enumerate(cases):
@@ -173,7 +225,13 @@ def predicates() -> list[Any]:
         ("openingHours", 4, 57, 1.0, None, False),
     ):
         found.append(
-            {"predicate": name, "omission": rate(omitted, facts), "backoff": backoff, "before": before, "suspect": suspect}
+            {
+                "predicate": name,
+                "omission": rate(omitted, facts),
+                "backoff": backoff,
+                "before": before,
+                "suspect": suspect,
+            }
         )
     return found
 
@@ -206,15 +264,17 @@ def history(nights: int) -> list[Any]:
 
 def gates() -> list[Any]:
     """One of every status, absolute and against the baseline."""
-    found = []
-    for metric, grouped, status, value, now, warn, fail, against, message in (
-        ("not_ok_rate", {"system": "tgen"}, "fail", 0.0466, 0.1262, 0.01, 0.03, "baseline", "not_ok_rate of system = tgen rose by 4.7 points, fails above 3.0"),
+    tgen: Group = {"system": "tgen"}
+    cases: list[tuple[Any, ...]] = [
+        ("not_ok_rate", tgen, "fail", 0.0466, 0.1262, 0.01, 0.03, "baseline", "rose by 4.7 points, fails above 3.0"),
         ("omission_rate", {}, "warn", 0.0707, 0.0707, 0.05, 0.1, None, "omission_rate is 7.1 %, warns above 5.0 %"),
         ("error_rate", {}, "pass", 0.0011, 0.0011, None, 0.01, None, "error_rate is 0.1 %"),
         ("label_flips", {}, "pass", 2.0, 2.0, 10.0, 100.0, None, "2 label flips"),
         ("mean_confidence", {}, "pass", 0.9034, 0.9034, 0.85, 0.8, None, "mean_confidence is 0.903"),
         ("psi_confidence", {"system": None}, "silent", None, None, 0.1, 0.25, None, "37 rows, silent below 200"),
-    ):  # fmt: skip
+    ]
+    found = []
+    for metric, grouped, status, value, now, warn, fail, against, message in cases:
         found.append(
             {
                 "metric": metric,
@@ -242,7 +302,8 @@ def document(baseline: bool = True, gated: bool = True, nights: int = 7) -> Docu
     whole = group(None, 48210, 3410, 1822, True, baseline)
     whole["predicates"] = predicates()
     whole["predicates_left_out"] = 3
-    for n, (rows, omitted, more) in enumerate(((611, 9, 30), (5120, 160, 161), (14210, 742, 402), (16200, 1290, 598), (9900, 940, 480), (2169, 269, 151)), 1):  # fmt: skip
+    sizes = ((611, 9, 30), (5120, 160, 161), (14210, 742, 402), (16200, 1290, 598), (9900, 940, 480), (2169, 269, 151))
+    for n, (rows, omitted, more) in enumerate(sizes, 1):
         most = n if n < 6 else None
         figures = {"rows": rows, "omission": rate(omitted, rows), "hallucination": rate(more, rows)}
         whole["by_facts"].append({"least": n, "most": most, **figures})  # type: ignore[typeddict-item]
@@ -256,7 +317,10 @@ def document(baseline: bool = True, gated: bool = True, nights: int = 7) -> Docu
         group(None, 37, 6, 12, False, baseline),
     ]
     groups[-1]["group"], groups[-1]["grouping"] = {"system": None}, ["system"]
-    signature = "model:roberta-large-mnli@90dcdf1ea4b0|prec:int8|ep:cpu|exact:no|templates:5b2f0c1d9e77|protocol:paper|optional:|checks:both|maxlen:512|overlong:error|metric:1"
+    signature = (
+        "model:roberta-large-mnli@90dcdf1ea4b0|prec:int8|ep:cpu|exact:no|templates:5b2f0c1d9e77|protocol:paper"
+        "|optional:|checks:both|maxlen:512|overlong:error|metric:1"
+    )
     found: Any = {
         "schema": 1,
         "out": "/data/scored/2026-11-21",
@@ -326,8 +390,11 @@ def document(baseline: bool = True, gated: bool = True, nights: int = 7) -> Docu
                 "kind": "template",
                 "severity": "warn",
                 "group": {},
-                "message": "The template of “customer rating” looks wrong: 93.9 % of its 12,644 facts are omitted, in every system",
-                "evidence": ["<subject> scores <object> stars upside down.", "the median predicate is at 5.2 %, yesterday it was at 4.1 %"],
+                "message": "The template of “customer rating” looks wrong: 93.9 % of its facts are omitted, by every system",
+                "evidence": [
+                    "<subject> scores <object> stars upside down.",
+                    "the median predicate is at 5.2 %, yesterday it was at 4.1 %",
+                ],
             },
         ],
         "gates": gates() if gated else [],
