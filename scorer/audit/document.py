@@ -44,7 +44,7 @@ class Predicate(TypedDict):
     """A predicate's facts that were checked for omission (blank texts are left out: they say nothing of a template).
 
     ``backoff``: share of its facts without a template over the whole run, null where not known. ``before``: omission
-    rate in the baseline. ``suspect``: its template looks wrong (see the callout of kind ``template``).
+    rate in the baseline, for all rows only. ``suspect``: its template looks wrong (a callout of kind ``template``).
     """
 
     predicate: str
@@ -98,8 +98,8 @@ class Duplicates(TypedDict):
 
 
 class Test(TypedDict):
-    """One test. ``name``: ``mcnemar`` (rows in both nights), ``two_proportions`` (rows that came against others),
-    ``kolmogorov_smirnov`` (the same, of confidences).
+    """One test. ``name``: ``mcnemar`` (rows in both nights), ``two_proportions`` or, where counts are small,
+    ``fisher_exact`` (rows that came against rows that went), ``kolmogorov_smirnov`` (the same, of confidences).
 
     ``n_before``, ``n_after``: rows of the two samples. ``q``: p corrected over all tests of the audit
     (Benjamini-Hochberg). ``significant``: q below 0.05.
@@ -138,21 +138,27 @@ class ConfidenceChange(TypedDict):
 
 
 class Change(TypedDict):
-    """A group against the same group of the baseline. ``rates``: by :data:`RATES`. A group that is new has 0 before."""
+    """A group against the same group of the baseline; a new group has 0 ``rows_before``. ``rates``: by :data:`RATES`.
+
+    ``flips``: kept rows whose FINE label differs. ``backoff_before``: as :class:`GroupFigures` ``backoff``.
+    """
 
     rows_before: int
     added: int
     removed: int
     kept: int
+    flips: int
+    backoff_before: Rate | None
     rates: dict[str, RateChange]
     confidence: ConfidenceChange
 
 
 class GroupFigures(TypedDict):
-    """The rows of one group. ``fine``, ``rough``: rows by label. ``errors``, ``notes``: rows by kind.
+    """The rows of one group; ``grouping``: the columns that made it, ``[]`` for all rows.
 
-    ``grouping``: the columns that made it, ``[]`` for all rows. ``rates``: by :data:`RATES`. ``backoff``: facts
-    without a template; null where facts were not kept. ``predicates``: by falling omission rate, at most 200;
+    ``fine``, ``rough``: rows by label. ``errors``, ``notes``: rows by kind. ``rates``: by :data:`RATES`. ``labels``:
+    share of each FINE label, of the rows that count for ``not_ok_rate``. ``backoff``: facts without a template; null
+    where facts were not kept. ``predicates``: by falling omission rate, at most 200 (20 in a group);
     ``predicates_left_out`` counts the rest. ``change``: null without a baseline.
     """
 
@@ -227,8 +233,9 @@ class Baseline(TypedDict):
 
 
 class Callout(TypedDict):
-    """Something to look at, the gravest first. ``kind``: ``gate`` ``flips`` ``regression`` ``improvement`` ``drift``
-    ``template`` ``errors`` ``signature``. ``evidence``: the figures behind it, as short lines."""
+    """Something to look at, the gravest first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
+    (a group that came or went) ``regression`` ``template`` ``drift`` ``errors`` ``improvement``. ``evidence``: the
+    figures behind it, as short lines."""
 
     kind: str
     severity: Literal["fail", "warn", "info"]

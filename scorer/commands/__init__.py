@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import baseline, check, convert, doctor, evaluate, explain, export, plan, run, templates
+from . import audit, baseline, check, convert, doctor, evaluate, explain, export, plan, run, templates
 
 app = typer.Typer(
     name="scorer",
@@ -53,6 +53,7 @@ app.command("explain")(explain.explain_command)
 app.command("export")(export.export_command)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("baseline")(baseline.baseline_command)
+app.command("audit")(audit.audit_command)
 app.command("doctor")(doctor.doctor_command)
 
 

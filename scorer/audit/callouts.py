@@ -1,0 +1,160 @@
+"""What a reader should look at, the gravest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .document import Baseline, BaselineChanges, Callout, Gate, GroupFigures, RateChange, Test
+from .gates import describe, shown
+
+LEAST_DIFFERENCE = 0.01
+"""A significant difference of a rate is called out from one percentage point on."""
+LEAST_SHIFT = 0.1
+"""A significant drift of confidence is called out from this stability index on."""
+WORDS = {
+    "not_ok_rate": "not_OK",
+    "omission_rate": "omission",
+    "hallucination_rate": "hallucination",
+    "error_rate": "error",
+    "empty_rate": "empty",
+}
+MOST_FLIPS_SHOWN = 5
+_GRAVITY = {"fail": 0, "warn": 1, "info": 2}
+_ORDER = ("gate", "signature", "flips", "rows", "regression", "template", "drift", "errors", "improvement")
+
+
+def call_out(
+    gates: Sequence[Gate],
+    groups: Sequence[GroupFigures],
+    baseline: Baseline | None,
+    changes: BaselineChanges | None,
+    templates: Sequence[Callout],
+) -> list[Callout]:
+    """All callouts of an audit, those of templates included."""
+    found = [*templates]
+    for gate in gates:
+        if gate["status"] == "fail" or gate["status"] == "warn":
+            found.append(_callout("gate", gate["status"], gate["message"], group=gate["group"]))
+    if baseline is not None and changes is not None:
+        found += _signature(baseline) + _flips(baseline, changes) + _errors_of_kept(changes)
+    for group in groups:
+        found += _rows(group) + _rates(group) + _drift(group)
+    found += _errors(groups[0]) if groups else []
+    return sorted(found, key=lambda c: (_GRAVITY[c["severity"]], _ORDER.index(c["kind"])))
+
+
+def _callout(kind: str, severity: str, message: str, evidence: Sequence[str] = (), group: object = None) -> Callout:
+    made: Callout = {
+        "kind": kind,
+        "severity": severity,  # type: ignore[typeddict-item]
+        "group": group or {},  # type: ignore[typeddict-item]
+        "message": message,
+        "evidence": list(evidence),
+    }
+    return made
+
+
+def _signature(baseline: Baseline) -> list[Callout]:
+    if baseline["same_signature"]:
+        return []
+    message = "the baseline was scored otherwise: differences are of the data and of the scoring"
+    return [_callout("signature", "warn", message, baseline["differs"])]
+
+
+def _flips(baseline: Baseline, changes: BaselineChanges) -> list[Callout]:
+    flips = changes["flips"]
+    if not flips["count"] or not baseline["same_signature"]:
+        return []
+    beyond = flips["beyond_bound"]
+    lines = [
+        f"{flip['file']}:{flip['row']} {flip['before']} → {flip['after']}"
+        + (f", |Δ| {flip['difference']:.2g}" if flip["difference"] is not None else "")
+        for flip in flips["rows"][:MOST_FLIPS_SHOWN]
+    ]
+    if flips["allowed"] is not None:
+        lines.insert(0, f"the measured bounds explain |Δ probability| up to {flips['allowed']:.2g}")
+    text = f"{flips['count']:,} rows that did not change have another label"
+    if beyond:
+        return [_callout("flips", "fail", f"{text}, {beyond:,} of them beyond what the bounds explain", lines)]
+    return [_callout("flips", "warn" if beyond is None else "info", text, lines)]
+
+
+def _errors_of_kept(changes: BaselineChanges) -> list[Callout]:
+    if not changes["errors_appeared"]:
+        return []
+    text = f"{changes['errors_appeared']:,} rows that did not change had a label and have an error"
+    return [_callout("errors", "warn", text)]
+
+
+def _rows(group: GroupFigures) -> list[Callout]:
+    change = group["change"]
+    if change is None or not group["group"]:
+        return []
+    if not group["rows"]:
+        text = f"{describe(group['group'])} has no rows tonight, {change['rows_before']:,} in the baseline"
+        return [_callout("rows", "warn", text, group=group["group"])]
+    if not change["rows_before"]:
+        text = f"{describe(group['group'])} is new: {group['rows']:,} rows"
+        return [_callout("rows", "info", text, group=group["group"])]
+    return []
+
+
+def _rates(group: GroupFigures) -> list[Callout]:
+    change = group["change"]
+    if change is None:
+        return []
+    worse: list[tuple[str, RateChange]] = []
+    better: list[tuple[str, RateChange]] = []
+    for name, moved in change["rates"].items():
+        difference = moved["difference"]
+        if moved["significant"] and difference is not None and abs(difference) >= LEAST_DIFFERENCE:
+            (worse if difference > 0 else better).append((name, moved))
+    found = []
+    for kind, severity, verb, moves in (
+        ("regression", "warn", "rose", worse),
+        ("improvement", "info", "fell", better),
+    ):
+        if moves:
+            name, moved = moves[0]
+            ends = [shown(name, moved["before"]["value"]), shown(name, moved["after"]["value"])]
+            text = f"{describe(group['group'])}: the {WORDS[name]} rate {verb} from {ends[0]} to {ends[1]}"
+            lines = [_moved(name, moved) for name, moved in moves]
+            found.append(_callout(kind, severity, text, lines, group["group"]))
+    return found
+
+
+def _moved(name: str, moved: RateChange) -> str:
+    ends = [shown(name, moved[end], signed=True).removesuffix(" points") for end in ("low", "high")]
+    tests = "; ".join(_test(test) for test in moved["tests"] if test["significant"])
+    return f"{WORDS[name]} rate {shown(name, moved['difference'], signed=True)}, 95 % {ends[0]} to {ends[1]}; {tests}"
+
+
+def _test(test: Test) -> str:
+    names = {
+        "mcnemar": "McNemar",
+        "two_proportions": "two proportions",
+        "fisher_exact": "Fisher's exact test",
+        "kolmogorov_smirnov": "Kolmogorov-Smirnov",
+    }
+    return f"{names[test['name']]}, {test['n_after']:,} rows against {test['n_before']:,}, corrected p {test['q']:.2g}"
+
+
+def _drift(group: GroupFigures) -> list[Callout]:
+    change = group["change"]
+    if change is None or not change["confidence"]["significant"]:
+        return []
+    moved, now = change["confidence"], group["confidence"]["mean"]
+    if moved["psi"] is None or moved["psi"] < LEAST_SHIFT or now is None or moved["before"]["mean"] is None:
+        return []
+    text = f"{describe(group['group'])}: confidences drifted, mean {moved['before']['mean']:.3f} to {now:.3f}"
+    lines = [f"population stability index {moved['psi']:.2f}", *(_test(test) for test in moved["tests"])]
+    return [_callout("drift", "warn", text, lines, group["group"])]
+
+
+def _errors(everything: GroupFigures) -> list[Callout]:
+    errors = everything["errors"]
+    if not errors:
+        return []
+    total = sum(errors.values())
+    text = f"{total:,} of {everything['rows']:,} rows have an error instead of a label"
+    return [_callout("errors", "info", text, [f"{kind}: {count:,}" for kind, count in errors.items()])]

@@ -1,0 +1,138 @@
+"""The facts of a window by predicate, without making a row or a triple an object.
+
+Spellings are those of :mod:`scorer.metric.triples`; here only predicates are wanted (and objects, where a template
+depends on them), so that columns are cut up in Arrow and only distinct values pass through Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..metric.triples import encode, parse_mr, parse_triple
+
+_PLAIN = r"^[^|]*\|(?P<predicate>[^|]*)\|(?P<object>[^|]*)$"
+MOST_REMEMBERED = 200_000
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass
+class Names:
+    """Strings as small numbers, in order of first appearance."""
+
+    names: list[str] = field(default_factory=list)
+    _codes: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def code(self, name: str) -> int:
+        """The number of a string, a new one for a new string."""
+        found = self._codes.setdefault(name, len(self.names))
+        if found == len(self.names):
+            self.names.append(name)
+        return found
+
+    def codes(self, values: Sequence[bytes]) -> Ints:
+        """Numbers of UTF-8 strings without their outer blanks, one dummy -1 at the end (for null)."""
+        return np.array([*(self.code(value.decode(errors="replace").strip()) for value in values), -1], np.int64)
+
+
+@dataclass
+class Facts:
+    """The facts of a window. ``lengths``: int64, *Shape:* (rows,). ``predicate``, ``object``: int64, *Shape:*
+    (facts,), numbers in the reader's ``predicates`` and ``objects``; -1 for null, and for objects nobody asked for."""
+
+    lengths: Ints
+    predicate: Ints
+    object: Ints
+
+    @property
+    def offsets(self) -> Ints:
+        """*Shape:* (rows + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.lengths)])
+
+
+class FactReader:
+    """Reads the facts of window after window, with numbers that last.
+
+    Args:
+        are_mr: the column holds E2E meaning representations.
+        by_object: tells of a predicate whether the objects of its facts are wanted too; ``None``: never.
+    """
+
+    def __init__(self, are_mr: bool, by_object: Callable[[str], bool] | None = None) -> None:
+        self.predicates, self.objects = Names(), Names()
+        self.objects_wanted = by_object is not None
+        self._are_mr, self._by_object = are_mr, by_object or (lambda predicate: False)
+        self._wanted: list[bool] = []
+        self._known: dict[bytes, tuple[Ints, Ints]] = {}
+
+    def read(self, column: pa.Array) -> Facts:
+        """The facts of a column of triples or meaning representations."""
+        if self._are_mr:
+            return self._from_mr(column)
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        flat = pc.list_flatten(column)
+        if not pa.types.is_struct(flat.type):
+            return Facts(lengths, *self._from_strings(flat))
+        children = dict(
+            zip([flat.type.field(i).name for i in range(flat.type.num_fields)], flat.flatten(), strict=True)
+        )
+        predicate = _numbers(self.predicates, children["predicate"])
+        objects = np.full(len(predicate), -1, np.int64)
+        wanted = self._wants(predicate)
+        if wanted.any():
+            objects[wanted] = _numbers(self.objects, children["object"].filter(pa.array(wanted)))
+        return Facts(lengths, predicate, objects)
+
+    def _wants(self, predicate: Ints) -> npt.NDArray[np.bool_]:
+        names = self.predicates.names
+        self._wanted += [self._by_object(name) for name in names[len(self._wanted) :]]
+        return np.array([*self._wanted, False], bool)[predicate]
+
+    def _from_strings(self, flat: pa.Array) -> tuple[Ints, Ints]:
+        codes, values = encode(flat)
+        parts = pc.extract_regex(pa.array(values, pa.binary()), _PLAIN)
+        predicate = _numbers(self.predicates, pc.struct_field(parts, "predicate"))
+        odd = np.flatnonzero(pc.is_null(parts).to_numpy(zero_copy_only=False)).tolist()
+        triples = {i: parse_triple(values[i].decode(errors="replace")) for i in odd}
+        for i, triple in triples.items():
+            predicate[i] = -1 if triple is None else self.predicates.code(triple.predicate)
+        objects = np.full(len(values), -1, np.int64)
+        wanted = self._wants(predicate)
+        if wanted.any():
+            objects[wanted] = _numbers(self.objects, pc.struct_field(parts, "object").filter(pa.array(wanted)))
+        for i, triple in triples.items():
+            if triple is not None and wanted[i]:
+                objects[i] = self.objects.code(triple.object)
+        return np.append(predicate, -1)[codes], np.append(objects, -1)[codes]
+
+    def _from_mr(self, column: pa.Array) -> Facts:
+        codes, values = encode(column)
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.clear()
+        parsed = [self._known.get(value) or self._known.setdefault(value, self._parse(value)) for value in values]
+        nothing = np.empty(0, np.int64)
+        chosen = [parsed[code] if code >= 0 else (nothing, nothing) for code in codes.tolist()]
+        lengths = np.array([len(one[0]) for one in chosen], np.int64)
+        predicate, value = (np.concatenate([nothing, *(one[i] for one in chosen)]) for i in (0, 1))
+        return Facts(lengths, predicate, value)
+
+    def _parse(self, value: bytes) -> tuple[Ints, Ints]:
+        triples = parse_mr(value.decode(errors="replace")) or []
+        predicate = np.array([self.predicates.code(t.predicate) for t in triples], np.int64)
+        wanted = self._wants(predicate).tolist()
+        objects = [self.objects.code(t.object) if w else -1 for t, w in zip(triples, wanted, strict=True)]
+        return predicate, np.array(objects, np.int64)
+
+
+def _numbers(names: Names, column: pa.Array) -> Ints:
+    codes, values = encode(column)
+    return names.codes(values)[codes]

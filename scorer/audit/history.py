@@ -1,0 +1,110 @@
+"""The history file: one Parquet row a night and group, so that a trend can be drawn.
+
+The file is replaced whole, by a rename, under a lock on its folder; a night that is audited again replaces its rows.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import OutputError
+from ..storage.durable import atomic_bytes, output_errors
+from .document import RATES, GroupFigures, Night, Status
+
+SCHEMA = pa.schema(
+    [
+        ("night", pa.string()),
+        ("signature", pa.string()),
+        ("status", pa.string()),
+        ("group", pa.string()),
+        ("rows", pa.int64()),
+        ("mean_confidence", pa.float64()),
+        *((name, pa.float64()) for name in RATES),
+    ]
+)
+"""``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows."""
+
+
+def nights_of(finished: str, signature: str, status: Status, groups: Sequence[GroupFigures]) -> list[Night]:
+    """Tonight's lines."""
+    return [
+        Night(
+            night=finished,
+            signature=signature,
+            status=status,
+            group=group["group"],
+            rows=group["rows"],
+            mean_confidence=group["confidence"]["mean"],
+            rates={name: group["rates"][name]["value"] for name in RATES},
+        )
+        for group in groups
+    ]
+
+
+def remember(path: Path, tonight: Sequence[Night]) -> list[Night]:
+    """Add a night to the file, made if it is not there, and give the whole of it, oldest first.
+
+    Raises:
+        OutputError: the file is not a history, or cannot be written.
+    """
+    with output_errors("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path):
+        earlier = _read(path)
+        replaced = {night["night"] for night in tonight}
+        lines = sorted([n for n in earlier if n["night"] not in replaced] + [*tonight], key=lambda n: n["night"])
+        buffer = BytesIO()
+        pq.write_table(pa.Table.from_pylist([_flat(night) for night in lines], SCHEMA), buffer, compression="zstd")
+        atomic_bytes(path, buffer.getvalue(), "history")
+    return lines
+
+
+def _read(path: Path) -> list[Night]:
+    if not path.exists():
+        return []
+    try:
+        with path.open("rb") as file:
+            table = pq.read_table(file)
+        lines = table.select(SCHEMA.names).cast(SCHEMA).to_pylist()
+        return [
+            Night(
+                night=line["night"],
+                signature=line["signature"],
+                status=line["status"],
+                group=json.loads(line["group"]),
+                rows=line["rows"],
+                mean_confidence=line["mean_confidence"],
+                rates={name: line[name] for name in RATES},
+            )
+            for line in lines
+        ]
+    except (OSError, pa.ArrowException, KeyError, ValueError) as e:
+        raise OutputError(f"{path} is not a history of `scorer audit` ({e}); name another file by --history") from e
+
+
+def _flat(night: Night) -> dict[str, Any]:
+    line: dict[str, Any] = {**night, "group": json.dumps(night["group"], sort_keys=True), **night["rates"]}
+    return {name: line[name] for name in SCHEMA.names}
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One writer at a time: a lock on the folder, which ends with the process whatever happens."""
+    with output_errors("lock the folder of", path):
+        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with output_errors("lock the folder of", path):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,201 @@
+"""A finished output folder, opened for reading: its totals, its files, its columns, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import InputError, OutputError
+from ..metric.inputs import ColumnNames
+from ..signature import FOOTER_KEY, differences
+from ..storage import OutputFolder, Receipts
+from ..storage.durable import read_json
+from ..storage.plan import RUN, SUCCESS
+
+WINDOW = 1 << 16
+
+
+@dataclass(frozen=True)
+class Window:
+    """Rows of one file. ``first``: the number of its first row in the whole output. ``table``: the columns asked for;
+    one that this file lacks is missing."""
+
+    first: int
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class Output:
+    """A finished output. ``files``: relative paths. ``starts``: int64, *Shape:* (files + 1,), number of each file's
+    first row in the whole, and the number of all rows. ``names``: columns that any of the files has. ``summary``:
+    the content of ``_run.json``; ``settings``: how the run was set up. ``columns``: what the run was told to read."""
+
+    path: Path
+    files: list[str]
+    starts: np.ndarray[Any, np.dtype[np.int64]]
+    names: list[str]
+    signature: str
+    summary: dict[str, Any]
+    settings: dict[str, Any]
+    columns: ColumnNames
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def locate(self, row: int) -> tuple[str, int]:
+        """File and row in it, of a row of the whole."""
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return self.files[number], row - int(self.starts[number])
+
+    def windows(self, leaves: Sequence[str]) -> Iterator[Window]:
+        """All rows in order, the next window being read while the caller works on one.
+
+        Args:
+            leaves: columns, or paths of nested ones as Parquet spells them (``triples.list.element.predicate``).
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        with ThreadPoolExecutor(1, "read") as ahead:
+            source = self._read(leaves)
+            waiting = ahead.submit(next, source, None)
+            while (window := waiting.result()) is not None:
+                waiting = ahead.submit(next, source, None)
+                yield window
+
+    def take(self, rows: Sequence[int], columns: Sequence[str]) -> list[tuple[int, pa.Table]]:
+        """Some rows, as (row, table of one row) in rising order; only the row groups that hold them are read."""
+        found: list[tuple[int, pa.Table]] = []
+        wanted = np.unique(np.asarray(rows, np.int64))
+        owners = np.searchsorted(self.starts, wanted, side="right") - 1
+        for number in np.unique(owners).tolist():
+            inside = wanted[owners == number] - self.starts[number]
+            with self._open(self.files[number]) as file:
+                chosen = [name for name in columns if name in file.schema_arrow.names]
+                start = 0
+                for group in range(file.num_row_groups):
+                    count = file.metadata.row_group(group).num_rows
+                    here = inside[(inside >= start) & (inside < start + count)]
+                    if len(here):
+                        table = self._guarded(file.read_row_group, self.files[number], group, columns=chosen)
+                        base = int(self.starts[number])
+                        found += [(base + int(row), table.slice(int(row) - start, 1)) for row in here]
+                    start += count
+        return found
+
+    def leaves(self, column: str, *last: str) -> list[str]:
+        """Paths of the nested columns of ``column`` that end in one of ``last``, in the first file that has it."""
+        for name in self.files:
+            with self._open(name) as file:
+                paths = [file.schema.column(i).path for i in range(len(file.schema))]
+            found = [p for p in paths if p.split(".")[0] == column and p.split(".")[-1] in last]
+            if found:
+                return found
+        return []
+
+    def field(self, column: str) -> pa.Field | None:
+        """The field of a column, in the first file that has it."""
+        for name in self.files:
+            with self._open(name) as file:
+                if column in file.schema_arrow.names:
+                    return file.schema_arrow.field(column)
+        return None
+
+    def _read(self, leaves: Sequence[str]) -> Iterator[Window]:
+        for name, start in zip(self.files, self.starts.tolist(), strict=False):
+            with self._open(name) as file:
+                tops = set(file.schema_arrow.names)
+                chosen = [leaf for leaf in leaves if leaf in tops or leaf.split(".")[0] in tops]
+                first = start
+                batches = file.iter_batches(batch_size=WINDOW, columns=chosen)
+                while (batch := self._guarded(next, name, batches, None)) is not None:
+                    yield Window(first, pa.Table.from_batches([batch]))
+                    first += len(batch)
+
+    def _open(self, relative: str) -> pq.ParquetFile:
+        # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
+        path = self.path / relative
+        try:
+            return pq.ParquetFile(_handle(path))
+        except (OSError, pa.ArrowException) as e:
+            raise InputError(f"{path} cannot be read as Parquet: {e}; run `scorer run` again to mend it") from e
+
+    def _guarded(self, read: Any, relative: str, *arguments: Any, **more: Any) -> Any:
+        try:
+            return read(*arguments, **more)
+        except (OSError, pa.ArrowException) as e:
+            raise InputError(f"{self.path / relative} cannot be read: {e}; run `scorer run` again to mend it") from e
+
+
+def open_output(path: Path) -> Output:
+    """Open what ``scorer run`` finished.
+
+    Raises:
+        OutputError: no output folder, not finished, or its files are not what its receipts say.
+    """
+    plan = OutputFolder.peek_plan(path) if path.is_dir() else None
+    if plan is None:
+        what = "has no readable _plan.json" if path.is_dir() else "is no folder"
+        raise OutputError(f"{path} is no output folder of `scorer run`: it {what}")
+    summary = read_json(path / RUN)
+    if not (path / SUCCESS).is_file() or not isinstance(summary, dict) or "rows" not in summary:
+        raise OutputError(
+            f"{path} is not finished: it has no {RUN if (path / SUCCESS).is_file() else SUCCESS}; "
+            "the same `scorer run` resumes it"
+        )
+    settings = plan.get("settings") if isinstance(plan.get("settings"), dict) else {}
+    signature = str(summary.get("signature", ""))
+    receipts = Receipts(path)
+    files, rows, names = [], [], dict[str, None]()
+    for relative in receipts.all():
+        receipt = receipts.read(relative)
+        if receipt is None:
+            raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
+        found = _footer(path / relative, receipt.output)
+        if (written := (found.metadata or {}).get(FOOTER_KEY.encode(), b"").decode(errors="replace")) != signature:
+            parts = "; ".join(differences(written, signature))
+            raise OutputError(
+                f"{path}: {relative} was scored otherwise than the rest ({parts}); run `scorer run` again"
+            )
+        files.append(relative)
+        rows.append(int(receipt.output["rows"]))
+        names.update(dict.fromkeys(found.names))
+    starts = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]).astype(np.int64)
+    if int(starts[-1]) != summary["rows"].get("in"):
+        raise OutputError(
+            f"{path}: its files have {int(starts[-1]):,} rows, its {RUN} says {summary['rows'].get('in')}; "
+            "run `scorer run` again"
+        )
+    return Output(path, files, starts, list(names), signature, summary, dict(settings or {}), _columns(settings))
+
+
+def _footer(path: Path, output: dict[str, Any]) -> pa.Schema:
+    try:
+        if path.stat().st_size != output.get("bytes"):
+            raise OutputError(f"{path} has another size than its receipt says; run `scorer run` again to mend it")
+        with path.open("rb") as file:
+            schema = pq.read_schema(file)
+    except (OSError, pa.ArrowException) as e:
+        raise OutputError(f"{path} cannot be read as Parquet: {e}; run `scorer run` again to mend it") from e
+    return schema
+
+
+def _columns(settings: Any) -> ColumnNames:
+    given = settings.get("columns") if isinstance(settings, dict) else None
+    given = given if isinstance(given, dict) else {}
+    known = {name: given[name] for name in ("text", "triples", "mr", "prefix") if isinstance(given.get(name), str)}
+    return ColumnNames(**known)
+
+
+def _handle(path: Path) -> Any:
+    try:
+        return pa.OSFile(str(path))
+    except UnicodeError:
+        return path.open("rb")
