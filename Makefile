@@ -5,7 +5,7 @@ RUN := .venv/bin
 DEV := .venv-dev/bin
 BENCH := .venv-bench/bin
 
-.PHONY: help demo test test-slow lint format smoke reproduce bench bench-gpu clean
+.PHONY: help demo test test-slow lint format smoke lock audit-deps reproduce bench bench-gpu clean
 
 help:
 	@echo "make demo       score the sample that ships, in a bare environment (.venv)"
@@ -15,6 +15,8 @@ help:
 	@echo "make bench      this program beside its peers on this machine's CPU; SMOKE=1 for a short one: docs/bench.md"
 	@echo "make bench-gpu  the same on a CUDA machine, KIT=SITE_DIR: docs/bench.md"
 	@echo "make reproduce  the tables of the paper, with your bundle, templates and data: docs/reproduce.md"
+	@echo "make lock       requirements.lock anew: run-time dependencies pinned by hash, from constraints.txt"
+	@echo "make audit-deps look the locked versions up among known vulnerabilities; needs the network"
 	@echo "make clean      remove environments and caches"
 
 # The bare run-time environment: no torch, no transformers.
@@ -26,7 +28,7 @@ help:
 .venv-dev/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
-	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,stats,dev]'
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,stats,sentences,dev]'
 	touch $@
 
 demo: .venv/installed
@@ -58,6 +60,23 @@ test: lint smoke
 test-slow: .venv-dev/installed
 	$(DEV)/pytest -m slow
 
+# Tools that look at dependencies, apart from what they look at.
+.venv-audit/installed: Makefile
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/pip install -q --disable-pip-version-check pip-audit==2.10.1 uv==0.13.9
+	touch $@
+
+# Hashes of every wheel of every platform, as the public index gives them; no index is named in the file.
+lock: .venv-audit/installed
+	.venv-audit/bin/uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes --extra cpu \
+	  -c constraints.txt --custom-compile-command "make lock" -o requirements.lock pyproject.toml
+
+# Strict: a dependency that could not be looked up is a failure, not a pass.
+audit-deps: .venv-audit/installed
+	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock || { \
+	  echo "audit-deps: failed: a vulnerability is known, or the advisories on pypi.org could not be reached" >&2; \
+	  exit 1; }
+
 # The peers, each as its own documentation installs it.
 .venv-bench/installed: pyproject.toml constraints.txt constraints-bench.txt
 	$(PYTHON) -m venv .venv-bench
@@ -79,4 +98,4 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dev .venv-bench .venv-audit demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

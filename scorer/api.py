@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,16 @@ from .inference.sessions import runtime
 from .inference.texts import PLAIN, SPACED
 from .inference.verify import DeviceFacts, verify
 from .metric.checks import KIND_NAMES, Options
-from .metric.columns import OUTPUT
-from .metric.inputs import ColumnNames, find_columns
+from .metric.inputs import ColumnNames, find_columns, output_schema
 from .metric.rows import Rows, from_pairs
+from .metric.sentences import Room, SentenceSide
 from .metric.templates import Templates, parse_optional
 from .metric.triples import Triple
 from .metric.verdict import passes
 from .pipeline import Item, Judged, Pipeline
 from .reuse import Origin
 from .signature import signature
+from .splitting import open_splitter
 from .status import SCORED, TOO_LONG
 
 
@@ -50,7 +52,8 @@ class CheckResult:
 class Verdict:
     """The label of one row; fields as the output columns of the same names.
 
-    ``facts``: the triples in words. ``checks``: every check with its probabilities.
+    ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
+    of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
     """
 
     fine: str | None
@@ -64,6 +67,7 @@ class Verdict:
     note: str | None
     facts: list[str]
     checks: list[CheckResult]
+    sentences: list[dict[str, Any]] | None = None
 
 
 class Scorer:
@@ -75,6 +79,7 @@ class Scorer:
         protocol: ``paper`` or ``nlgi_eval`` (the paper's released code).
         checks: ``both`` sides, or ``hallucination`` alone.
         optional: facts a text need not say, as ``predicate=object``; added to those of the template file.
+        sentences: check every sentence of a text too; needs the extra ``sentences``.
         overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
         device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
 
@@ -93,12 +98,14 @@ class Scorer:
         checks: str = "both",
         optional: Sequence[str] = (),
         missing_template: str = "backoff",
+        sentences: bool = False,
         overlong: str = "error",
         threads: int | None = None,
         token_budget: int | None = None,
         columns: ColumnNames | None = None,
         log: Callable[[str], None] = lambda message: None,
     ) -> None:
+        splitter = open_splitter() if sentences else None
         opened = Bundle.load(bundle)
         self.templates = _templates(templates, opened)
         self.options = Options(
@@ -106,6 +113,7 @@ class Scorer:
             _one_of("checks", checks, ("both", "hallucination")),
             parse_optional(optional) | self.templates.optional,
             _one_of("missing_template", missing_template, ("backoff", "error")),
+            splitter.name if splitter else None,
         )
         truncate = _one_of("overlong", overlong, ("error", "truncate")) == "truncate"
         self.engine = Engine(
@@ -121,7 +129,12 @@ class Scorer:
         self.facts: DeviceFacts = verify(self.engine, log)
         """What the variant does on this device."""
         self.signature = signature(self.engine, self.templates, self.options, truncate=truncate)
-        self.pipeline = Pipeline(self.engine, self.templates, self.options, columns or ColumnNames())
+        names = replace(columns or ColumnNames(), sentences=sentences)
+        self.pipeline = Pipeline(self.engine, self.templates, self.options, names)
+        if splitter is not None:
+            lengths = self.engine.lengths
+            room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
+            self.pipeline.sentences = SentenceSide(splitter.split, room)
 
     @property
     def origin(self) -> Origin:
@@ -141,7 +154,9 @@ class Scorer:
     def score_row(self, rows: Rows) -> Verdict:
         """Score the first of parsed rows, its selection included."""
         judged = self.pipeline.score(rows)
-        arrays = dict(zip(OUTPUT.names, judged.columns(), strict=True))
+        asked = self.pipeline.names.sentences
+        names = [field.name for field in output_schema(ColumnNames(sentences=asked))]
+        arrays = dict(zip(names, judged.columns(sentences=asked), strict=True))
         fields = (
             "fine",
             "rough",
@@ -158,6 +173,7 @@ class Scorer:
             **{name: arrays[name][0].as_py() for name in fields},
             facts=facts,
             checks=_explain(judged, self.engine.bundle.max_length),
+            sentences=arrays["sentences"][0].as_py() if asked else None,
         )
 
     def score_table(self, table: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from .api import Scorer, Verdict
 from .errors import InputError, OutputError, UsageError
-from .metric.inputs import ColumnNames, find_columns
+from .metric.inputs import ColumnNames, find_columns, output_schema
 from .storage import OutputFolder
 
 ROUNDING = 1e-6
@@ -93,7 +93,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnName
     table, signature = _read_row(out / file, number)
     prefix = names.prefix
     stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
-    columns = find_columns(table.select(_input_names(table, prefix)).schema, names)
+    columns = find_columns(table.select(_input_names(table, names)).schema, names)
     recomputed = scorer.score_row(columns.rows(table))
     same = signature == scorer.signature
     allowed = _allowed(_read_json(out / "_run.json"), scorer, same)
@@ -152,8 +152,8 @@ def _read_row(path: Path, number: int) -> tuple[pa.Table, str]:
     raise InputError(f"{path} has {start} rows, counted from 0; there is no row {number}")
 
 
-def _input_names(table: pa.Table, prefix: str) -> list[str]:
-    added = {prefix + name for name in (*STORED, "all_facts_entailment", "reused", "row_key", "details")}
+def _input_names(table: pa.Table, names: ColumnNames) -> list[str]:
+    added = {names.prefix + field.name for field in output_schema(names)}
     return [name for name in table.schema.names if name not in added]
 
 

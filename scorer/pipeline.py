@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from .inference.engine import Answers, Work
 from .metric.checks import Checks, Options, build_checks
-from .metric.columns import to_columns, to_details
+from .metric.columns import to_columns, to_details, to_sentences
 from .metric.inputs import ColumnNames, InputColumns, output_schema
 from .metric.rows import Rows
+from .metric.sentences import SentenceSide, add_sentences
 from .metric.templates import Templates
 from .metric.verdict import Verdicts, decide
 from .reuse import Carried, Disagreement, Reuse
@@ -67,8 +68,8 @@ class Judged:
     counts: Counts
     carried: Carried | None = None
 
-    def columns(self, *, details: bool = False) -> list[pa.Array]:
-        """The output columns, as :data:`scorer.metric.columns.OUTPUT` orders them, then the details if asked.
+    def columns(self, *, sentences: bool = False, details: bool = False) -> list[pa.Array]:
+        """The output columns, as :func:`scorer.metric.inputs.output_schema` orders them.
 
         Of the judged rows alone: :meth:`Pipeline.add_columns` puts the window together.
         """
@@ -76,6 +77,8 @@ class Judged:
         if self.carried is not None and len(self.carried.reused):
             keys = self.carried.keys.take(pa.array(self.carried.asked))
         columns = to_columns(self.rows, self.verdicts, keys)
+        if sentences:
+            columns.append(to_sentences(self.rows, self.checks, self.verdicts))
         if details:
             columns.append(to_details(self.rows, self.checks, self.answers.probabilities, self.answers.status))
         return columns
@@ -96,6 +99,7 @@ class Pipeline:
 
     ``reuse``: earlier outputs whose labels are taken over. ``disagreements``: rows of the last window that were
     scored again and are not what their earlier output says.
+    ``sentences``: what checking every sentence of a text needs; ``None`` where it was not asked for.
     ``tick``: called about once a second while the model works, for progress.
     ``seconds``: busy time of each stage, host seconds; stages overlap, so they add up to more than the run.
     """
@@ -106,6 +110,7 @@ class Pipeline:
     names: ColumnNames = field(default_factory=ColumnNames)
     reuse: Reuse | None = None
     disagreements: list[Disagreement] = field(default_factory=list)
+    sentences: SentenceSide | None = None
     tick: Callable[[], None] = lambda: None
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "prepare": 0.0, "infer": 0.0, "judge": 0.0})
 
@@ -118,6 +123,8 @@ class Pipeline:
             rows = carried.to_judge
             self.seconds["reuse"] = self.seconds.get("reuse", 0.0) + time.perf_counter() - started
         checks = build_checks(rows, self.templates, self.options)
+        if self.sentences is not None:
+            checks = add_sentences(checks, rows, self.sentences)
         return Prepared(rows, checks, self.model.prepare(checks.texts, checks.premise, checks.hypothesis), carried)
 
     def judge(self, prepared: Prepared, answers: Answers) -> Judged:
@@ -148,7 +155,7 @@ class Pipeline:
     def add_columns(self, table: pa.Table, columns: InputColumns, judged: Judged) -> pa.Table:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         kept = table.select(list(columns.passed))
-        arrays = judged.columns(details=self.names.details)
+        arrays = judged.columns(sentences=self.names.sentences, details=self.names.details)
         if judged.carried is not None:
             names = [field.name for field in output_schema(self.names)]
             self._recheck(judged, judged.carried, dict(zip(names, arrays, strict=True)))

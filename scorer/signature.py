@@ -1,6 +1,7 @@
 """What a score depends on, in one line, in the manner of sacreBLEU. Scores compare only under equal signatures.
 
-``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``
+``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``;
+after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ def signature(engine: Engine, templates: Templates, options: Options, *, truncat
         "protocol": options.protocol,
         "optional": ",".join(sorted("=".join(pair) for pair in options.optional)) or "none",
         "checks": options.sides,
+        **({"sentences": options.sentences} if options.sentences else {}),
         "maxlen": str(engine.bundle.max_length),
         "overlong": "truncate" if truncate else "error",
         "metric": str(REVISION),

@@ -19,6 +19,7 @@ from .common import (
     PrecisionOption,
     Protocol,
     ProtocolOption,
+    SentencesOption,
     Sides,
     SidesOption,
     TemplatesOption,
@@ -52,6 +53,7 @@ def check_command(
     device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.auto,
     overlong: OverlongOption = Overlong.error,
+    sentences: SentencesOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
     """Score one row and explain it: the facts in words, C/N/E of every check, the label.
@@ -63,7 +65,9 @@ def check_command(
     if (triples is None) != (text is None):
         raise UsageError("give both --triples and --text, or neither for the console")
     row = _parse(triples) if triples is not None else None
-    settings = scorer_settings(bundle, templates, protocol, checks, optional, device, precision, overlong)
+    settings = scorer_settings(
+        bundle, templates, protocol, checks, optional, device, precision, overlong, sentences=sentences
+    )
     scorer = open_scorer(settings)
     if bundle == "embedded":
         say(f"note: {EMBEDDED_NOTE}")

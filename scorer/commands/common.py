@@ -83,6 +83,9 @@ PrecisionOption = Annotated[
 OverlongOption = Annotated[
     Overlong, typer.Option("--overlong", help="A pair longer than the model takes is an error, or is cut and noted.")
 ]
+SentencesOption = Annotated[
+    bool, typer.Option("--sentences", help="Check every sentence of a text too; needs the extra sentences.")
+]
 TextColumnOption = Annotated[str, typer.Option("--text-column", metavar="NAME", help="Column of texts.")]
 TriplesColumnOption = Annotated[str, typer.Option("--triples-column", metavar="NAME", help="Column of triples.")]
 MrColumnOption = Annotated[
@@ -142,9 +145,10 @@ def scorer_settings(
     precision: Precision,
     overlong: Overlong,
     missing_template: Missing = Missing.backoff,
+    sentences: bool = False,
 ) -> dict[str, Any]:
     """The options that set up a scorer, as a plan records them: absolute paths, plain strings."""
-    return {
+    settings: dict[str, Any] = {
         "bundle": bundle if bundle == "embedded" else str(Path(bundle).resolve()),
         "templates": str(Path(templates).resolve()) if templates else None,
         "protocol": protocol.value,
@@ -155,16 +159,25 @@ def scorer_settings(
         "precision": precision.value,
         "overlong": overlong.value,
     }
+    # Named only where asked for, so that plans and what they are compared with stay as they were.
+    return {**settings, "sentences": True} if sentences else settings
 
 
 def column_names(
-    text: str, triples: str, mr: str | None, keep: str | None, prefix: str = "", details: bool = False
+    text: str,
+    triples: str,
+    mr: str | None,
+    keep: str | None,
+    prefix: str = "",
+    details: bool = False,
+    sentences: bool = False,
 ) -> ColumnNames:
     """The options that name columns."""
     from ..metric.inputs import ColumnNames
 
     kept = tuple(name.strip() for name in keep.split(",") if name.strip()) if keep is not None else None
-    return ColumnNames(text=text, triples=triples, mr=mr, keep=kept, prefix=prefix, details=details)
+    return ColumnNames(text=text, triples=triples, mr=mr, keep=kept, prefix=prefix, details=details,
+                       sentences=sentences)  # fmt: skip
 
 
 def open_scorer(settings: dict[str, Any], **more: Any) -> Scorer:

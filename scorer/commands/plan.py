@@ -20,6 +20,7 @@ from .common import (
     Protocol,
     ProtocolOption,
     ReuseOption,
+    SentencesOption,
     Sides,
     SidesOption,
     TemplatesOption,
@@ -46,6 +47,7 @@ def plan_command(
     device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.auto,
     overlong: OverlongOption = Overlong.error,
+    sentences: SentencesOption = False,
     text_column: TextColumnOption = "text",
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,
@@ -59,8 +61,10 @@ def plan_command(
     """
     from ..forecast import forecast
 
-    settings = scorer_settings(bundle, templates, protocol, checks, optional, device, precision, overlong)
-    names = column_names(text_column, triples_column, mr_column, keep)
+    settings = scorer_settings(
+        bundle, templates, protocol, checks, optional, device, precision, overlong, sentences=sentences
+    )
+    names = column_names(text_column, triples_column, mr_column, keep, sentences=sentences)
     scorer = open_scorer(settings, columns=names)
     found = forecast(inputs, scorer, names, out, reuse or ())
     scorer.engine.close()

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from ..api import CheckResult, Verdict
 
-_ASKED = {"omission": "text → fact {}", "hallucination": "facts → text", "all_facts": "text → all facts"}
+_ASKED = {"omission": "text → fact {}", "hallucination": "facts → text", "all_facts": "text → all facts",
+          "sentence": "facts → sentence"}  # fmt: skip
 
 
 def print_verdict(verdict: Verdict, console: Console | None = None) -> None:

@@ -26,6 +26,7 @@ from .common import (
     Protocol,
     ProtocolOption,
     ReuseOption,
+    SentencesOption,
     Sides,
     SidesOption,
     TemplatesOption,
@@ -55,6 +56,7 @@ def run_command(
     device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.auto,
     overlong: OverlongOption = Overlong.error,
+    sentences: SentencesOption = False,
     text_column: TextColumnOption = "text",
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,
@@ -85,9 +87,9 @@ def run_command(
 
     if bundle == "embedded":
         say(f"note: {EMBEDDED_NOTE}")
-    columns = column_names(text_column, triples_column, mr_column, keep, prefix, details)
+    columns = column_names(text_column, triples_column, mr_column, keep, prefix, details, sentences)
     settings = scorer_settings(
-        bundle, templates, protocol, checks, optional, device, precision, overlong, missing_template
+        bundle, templates, protocol, checks, optional, device, precision, overlong, missing_template, sentences
     )
     shape = dataclasses.asdict(columns)
 

@@ -122,6 +122,18 @@ class Engine:
     def tokenizer(self) -> TextTokenizer:
         return self._tokenizer
 
+    @property
+    def room(self) -> int:
+        """Tokens that the two texts of a pair may have together."""
+        return self.bundle.max_length - self.bundle.layout.overhead
+
+    def lengths(self, texts: Sequence[str], *, hypothesis: bool) -> npt.NDArray[np.int64]:
+        """Tokens that each text takes as the one or the other half of a pair; beyond any room where it is too long to
+        be tokenised. Called by the thread that prepares. *Shape:* (texts,), int64."""
+        before, after = (self._form.before_hypothesis, "") if hypothesis else ("", self._form.after_premise)
+        tokens = self._tokenizer.encode([before + text + after for text in texts])
+        return np.where(tokens.hopeless, np.int64(1) << 32, tokens.lengths)
+
     def prepare(self, texts: Sequence[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]) -> Work:
         """Tokenise and pack. ``premise``, ``hypothesis``: int32, *Shape:* (asked,), positions in ``texts``."""
         form = self._form
@@ -132,7 +144,7 @@ class Engine:
             first = self._tokenizer.encode([t + form.after_premise for t in texts], keep_beginnings=self._truncate)
             second = self._tokenizer.encode([form.before_hypothesis + t for t in texts], keep_beginnings=self._truncate)
         pairs = distinct_pairs(premise, hypothesis, first, second)
-        room = self.bundle.max_length - self.bundle.layout.overhead
+        room = self.room
         too_long = pairs.first_length + pairs.second_length > room
         too_long |= first.hopeless[pairs.first] | second.hopeless[pairs.second]
         status = np.full(len(pairs), SCORED, np.int8)

@@ -48,8 +48,8 @@ DETAILS = pa.field("details", pa.list_(_CHECK))
 SENTENCES = pa.field(
     "sentences", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())]))
 )
-"""What ``--sentences`` adds: P(entailment) of facts → each sentence of the text, from ``start`` to ``end`` in code points.
-``[]`` for an empty text, null where the text was not looked at; a null entailment is one that the model did not give."""
+"""What ``--sentences`` adds: P(entailment) of facts → each sentence, and where it lies in the text, in code points.
+``[]`` for an empty text, null where it was not looked at; a null entailment is one the model did not give."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:

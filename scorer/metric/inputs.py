@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..errors import ColumnError
-from .columns import DETAILS, OUTPUT
+from .columns import DETAILS, OUTPUT, SENTENCES
 from .rows import Rows, from_arrow
 from .triples import RowTriples, from_lists, from_mr
 
@@ -15,7 +15,7 @@ from .triples import RowTriples, from_lists, from_mr
 @dataclass(frozen=True)
 class ColumnNames:
     """The names the user gave. ``mr`` set forces E2E meaning representations; ``keep``: input columns to pass through
-    (all by default); ``prefix`` goes before every output column."""
+    (all by default); ``prefix`` goes before every output column; ``sentences``, ``details``: whether there are such."""
 
     text: str = "text"
     triples: str = "triples"
@@ -23,6 +23,7 @@ class ColumnNames:
     keep: tuple[str, ...] | None = None
     prefix: str = ""
     details: bool = False
+    sentences: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
     """The columns that a run adds, under their plain names."""
-    return [*OUTPUT, DETAILS] if names.details else list(OUTPUT)
+    return [*OUTPUT, *([SENTENCES] if names.sentences else []), *([DETAILS] if names.details else [])]
 
 
 def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:

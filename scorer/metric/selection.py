@@ -8,10 +8,10 @@ number with the sentence. The chosen stand in this order, and as many as fit are
 3. other facts whose object it says.
 
 An object's words that are part of its own subject's name ("Boston Celtics", city "Boston") do not count as said.
-Within 1 and 2, subjects of whose name more is said come first, then facts whose own words the sentence uses ("scored",
-"points"), then the order of the row. A sentence that names no subject ("He added six assists.") is taken to speak of
-those that the nearest sentence before it named. When a sentence shares nothing with any fact, the first facts of the
-row serve.
+Within 1 and 2, subjects of whose name more is said come first (a word that is in few names counts more), then facts
+whose own words the sentence uses ("scored", "points"), then the order of the row. A sentence that names no subject
+("He added six assists.") is taken to speak of those that the nearest sentence before it named. When a sentence shares
+nothing with any fact, the first facts of the row serve.
 
 A row may have ten thousand facts and a text a hundred sentences, so a sentence does not look at every fact: words and
 numbers lead to facts through an index, whose lists end after as many facts as could ever fit.
@@ -19,6 +19,8 @@ numbers lead to facts through an index, whose lists end after as many facts as c
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .terms import FactTerms, Terms
@@ -43,6 +45,7 @@ class FactIndex:
         self._names: list[frozenset[str]] = []
         self._subject_of: list[int] = []
         self._subjects: dict[str, list[int]] = {}
+        self._bearers: Counter[str] = Counter()
         self._about: dict[int, list[int]] = {}
         self._saying: dict[str, list[int]] = {}
         self._both: dict[tuple[int, str], list[int]] = {}
@@ -52,6 +55,7 @@ class FactIndex:
             subject = numbered.setdefault(fact.subject, len(numbered))
             if subject == len(self._names):
                 self._names.append(fact.subject)
+                self._bearers.update(fact.subject)
                 for word in fact.subject:
                     self._add(self._subjects.setdefault(word, []), subject)
             self._subject_of.append(subject)
@@ -61,12 +65,11 @@ class FactIndex:
                 self._add(self._both.setdefault((subject, term), []), position)
 
     def subjects(self, sentence: Terms) -> dict[int, float]:
-        """The subjects that a sentence names, each with the share of its name that is said."""
-        counts: dict[int, int] = {}
-        for word in sorted(sentence.all):
-            for subject in self._read(self._subjects.get(word, ())):
-                counts[subject] = counts.get(subject, 0) + 1
-        shares = {subject: count / len(self._names[subject]) for subject, count in counts.items()}
+        """The subjects that a sentence names, those of whose name most is said first, each with that share."""
+        said = sentence.all
+        named = {subject for word in said for subject in self._read(self._subjects.get(word, ()))}
+        shares = {subject: self._weight(self._names[subject] & said) / self._weight(self._names[subject])
+                  for subject in named}  # fmt: skip
         kept = sorted(shares, key=lambda subject: (-shares[subject], subject))[:MOST_SUBJECTS]
         return {subject: shares[subject] for subject in kept}
 
@@ -96,6 +99,9 @@ class FactIndex:
                 if found >= self._most:
                     break
         return sorted(chosen, key=chosen.__getitem__)
+
+    def _weight(self, words: Iterable[str]) -> float:
+        return math.fsum(1 / self._bearers[word] for word in words)
 
     def _add(self, entries: list[int], entry: int) -> None:
         self.looked_at += 1

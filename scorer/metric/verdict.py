@@ -3,6 +3,9 @@
 A check passes when entailment has the highest of its three probabilities; a tie fails. A row's omission side fails
 with any of its omission checks (and with the third check of the ``nlgi_eval`` protocol), its hallucination side with
 the hallucination check. The confidence is the smallest entailment probability of all checks of the row.
+
+Where the sentences of a text were checked (:mod:`scorer.metric.sentences`) they say nothing of the label, unless the
+whole text does not fit the model: then they stand for its hallucination check, and all must pass.
 """
 
 from __future__ import annotations
@@ -13,13 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..status import SCORED, STATUS_NAMES
-from .checks import ALL_FACTS, HALLUCINATION, OMISSION, Checks
+from .checks import ALL_FACTS, HALLUCINATION, OMISSION, SENTENCE, Checks
 from .rows import Rows
 
 FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 ROUGH = ("OK", "not_OK")
 EMPTY_TEXT = "empty_text"
 TRUNCATED = "truncated"
+BY_SENTENCES = "by_sentences"
+FACTS_SELECTED = "facts_selected"
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
 
@@ -30,7 +35,8 @@ class Verdicts:
 
     ``fine``: int8, *Shape:* (rows,), position in :data:`FINE`. ``confidence``, ``text_entailment``,
     ``all_facts_entailment``: float32, *Shape:* (rows,). ``fact_entailment``: float32, *Shape:* (facts,).
-    ``omitted``: bool, *Shape:* (facts,). ``omission_known``: bool, *Shape:* (rows,), whether ``omitted`` speaks of
+    ``sentence_entailment``: float32, *Shape:* (sentences,), empty unless asked. ``omitted``: bool, *Shape:* (facts,).
+    ``omission_known``: bool, *Shape:* (rows,), whether ``omitted`` speaks of
     the row. ``facts_checked``: bool, *Shape:* (rows,), whether any omission check was asked of the row.
     ``errors``, ``notes``: by row.
     """
@@ -40,6 +46,7 @@ class Verdicts:
     text_entailment: npt.NDArray[np.float32]
     all_facts_entailment: npt.NDArray[np.float32]
     fact_entailment: npt.NDArray[np.float32]
+    sentence_entailment: npt.NDArray[np.float32]
     omitted: npt.NDArray[np.bool_]
     omission_known: npt.NDArray[np.bool_]
     facts_checked: npt.NDArray[np.bool_]
@@ -75,6 +82,12 @@ def decide(
     entailment = np.where(scored, probabilities[:, ENTAILMENT], np.float32(np.nan)).astype(np.float32)
     failed = scored & ~passes(probabilities)
 
+    # A sentence's check counts only where it stands for the check of the whole text.
+    in_sentence = checks.kind == SENTENCE
+    sentences = checks.sentences
+    by_sentences = in_sentence & sentences.decides[checks.row] if sentences is not None else in_sentence
+    counts = ~in_sentence | by_sentences
+
     about_fact = checks.kind == OMISSION
     fact_entailment = np.full(facts, np.nan, np.float32)
     fact_entailment[checks.fact[about_fact]] = entailment[about_fact]
@@ -92,17 +105,23 @@ def decide(
         result[checks.row[chosen]] = entailment[chosen]
         return result
 
-    omission = any_in_row(failed & (checks.kind != HALLUCINATION))
-    hallucination = any_in_row(failed & (checks.kind == HALLUCINATION))
+    about_text = (checks.kind == HALLUCINATION) | by_sentences
+    omission = any_in_row(failed & counts & ~about_text)
+    hallucination = any_in_row(failed & about_text)
     fine = (omission + 2 * hallucination).astype(np.int8)
     confidence = np.full(n, np.inf, np.float32)
-    np.minimum.at(confidence, checks.row[scored], entailment[scored])
+    judged = scored & counts
+    np.minimum.at(confidence, checks.row[judged], entailment[judged])
 
     errors = dict(rows.errors)
-    errors.update(_check_errors(checks, status))
+    errors.update(_check_errors(checks, status, counts))
     notes = dict.fromkeys(np.flatnonzero(checks.blank).tolist(), EMPTY_TEXT)
+    if sentences is not None:
+        notes.update(dict.fromkeys(np.flatnonzero(sentences.decides).tolist(), BY_SENTENCES))
+        notes.update(dict.fromkeys(np.flatnonzero(sentences.selected).tolist(), FACTS_SELECTED))
     if truncated is not None:
-        notes.update(dict.fromkeys(checks.row[truncated].tolist(), TRUNCATED))
+        for row in np.unique(checks.row[truncated]).tolist():
+            notes[row] = f"{notes[row]}+{TRUNCATED}" if row in notes else TRUNCATED
 
     # A blank text says none of its facts; the model is not asked.
     blank_facts = np.repeat(checks.blank, rows.triples.lengths)
@@ -122,6 +141,7 @@ def decide(
         text_entailment=of_kind(HALLUCINATION),
         all_facts_entailment=of_kind(ALL_FACTS),
         fact_entailment=fact_entailment,
+        sentence_entailment=entailment[in_sentence],
         omitted=omitted,
         omission_known=known,
         facts_checked=any_in_row(about_fact),
@@ -130,11 +150,11 @@ def decide(
     )
 
 
-def _check_errors(checks: Checks, status: npt.NDArray[np.int8]) -> dict[int, str]:
-    """``kind:side`` for each row with a check that has no probabilities, both sides joined by ``+``."""
+def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDArray[np.bool_]) -> dict[int, str]:
+    """``kind:side`` for each row with a check that counts and has no probabilities, both sides joined by ``+``."""
     sides: dict[int, dict[int, set[str]]] = {}
-    for c in np.flatnonzero(status != SCORED).tolist():
-        side = "hallucination" if checks.kind[c] == HALLUCINATION else "omission"
+    for c in np.flatnonzero((status != SCORED) & counts).tolist():
+        side = "hallucination" if checks.kind[c] in (HALLUCINATION, SENTENCE) else "omission"
         sides.setdefault(int(checks.row[c]), {}).setdefault(int(status[c]), set()).add(side)
     errors = {}
     for row, by_status in sides.items():

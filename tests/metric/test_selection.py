@@ -1,0 +1,144 @@
+"""The stated rule by which facts are chosen for a sentence."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scorer.metric.selection import MOST_SUBJECTS, FactIndex
+from scorer.metric.terms import FactTerms, terms_of, terms_of_fact
+from scorer.metric.triples import Triple
+
+SAID = {
+    "PTS": "{} scored {} points.",
+    "REB": "{} grabbed {} rebounds.",
+    "AST": "{} had {} assists.",
+    "TEAM_CITY": "{} plays for {}.",
+    "FIRST_NAME": "The first name of {} is {}.",
+}
+ROW = [
+    Triple("LeBron James", "FIRST_NAME", "LeBron"),
+    Triple("LeBron James", "TEAM_CITY", "Cleveland"),
+    Triple("LeBron James", "AST", "7"),
+    Triple("LeBron James", "PTS", "27"),
+    Triple("Kyrie Irving", "PTS", "19"),
+    Triple("Kyrie Irving", "REB", "7"),
+    Triple("James Jones", "PTS", "3"),
+    Triple("James Jones", "AST", "27"),
+    Triple("Cleveland Cavaliers", "PTS", "113"),
+]
+
+
+def facts(row: list[Triple]) -> list[FactTerms]:
+    return [terms_of_fact(triple, SAID[triple.predicate].format(triple.subject, triple.object)) for triple in row]
+
+
+def chosen(*sentences: str, row: list[Triple] | None = None) -> list[list[int]]:
+    """What is chosen for each sentence of a text."""
+    index = FactIndex(facts(row or ROW), 512)
+    subjects: dict[int, float] = {}
+    found = []
+    for sentence in sentences:
+        terms = terms_of(sentence)
+        subjects = index.subjects(terms) or subjects
+        found.append(index.choose(terms, subjects))
+    return found
+
+
+def test_subject_and_object_then_subject_then_object() -> None:
+    ranked = chosen("LeBron James scored 27 points.")[0]
+    # Both: LeBron's 27 points, then the 27 of a James of whom half the name is said. Then what else is known of
+    # LeBron, the fact before whose words are used; then of the other James. Nobody else has 27 of anything.
+    assert ranked == [3, 7, 0, 1, 2, 6]
+
+
+def test_a_number_in_words_and_an_object_that_is_a_name() -> None:
+    assert chosen("Irving added seven rebounds.")[0] == [5, 4, 2]
+    assert chosen("Cleveland won.")[0] == [8, 1]
+
+
+def test_words_of_the_fact_decide_between_facts_of_one_subject() -> None:
+    assert chosen("Irving grabbed many rebounds.")[0] == [5, 4]
+    assert chosen("Irving scored.")[0] == [4, 5]
+
+
+def test_an_object_that_is_part_of_its_subject_is_not_said_beside_it() -> None:
+    """Else "LeBron" would be the most telling of all facts wherever LeBron is named."""
+    assert chosen("LeBron had 27.")[0] == [3, 0, 1, 2, 7]
+    assert chosen("LeBron had 7 assists.")[0] == [2, 0, 1, 3, 5]
+
+
+def test_a_sentence_without_a_subject_speaks_of_those_before_it() -> None:
+    first, second, third = chosen("Kyrie Irving scored 19 points.", "He also grabbed 7 rebounds.", "What a night!")
+    assert first[0] == 4
+    assert second == [5, 4, 2]
+    assert third == [4, 5]
+    assert chosen("He also grabbed 7 rebounds.")[0] == [2, 5], "nobody was named before: the number alone"
+
+
+def test_nothing_shared_nothing_chosen() -> None:
+    assert chosen("What a night!", "It rained.") == [[], []]
+
+
+def test_the_order_of_the_row_decides_last_and_nothing_else_does() -> None:
+    ranked = chosen("LeBron James scored 27 points.")[0]
+    for seed in range(5):
+        order = random.Random(seed).sample(range(len(ROW)), len(ROW))
+        shuffled = chosen("LeBron James scored 27 points.", row=[ROW[i] for i in order])[0]
+        assert [order[i] for i in shuffled][:2] == ranked[:2]
+        assert sorted(order[i] for i in shuffled) == sorted(ranked)
+
+
+def naive(row: list[Triple], sentence: str) -> set[int]:
+    """Facts that share an entity or a number with a sentence, by looking at every one."""
+    terms = terms_of(sentence).all
+    return {i for i, fact in enumerate(facts(row)) if terms & fact.subject or terms & fact.object}
+
+
+def test_agrees_with_looking_at_every_fact() -> None:
+    draw = random.Random(3)
+    names = [f"{a} {b}" for a in ("Ann", "Bob", "Cy") for b in ("Ash", "Birch", "Cedar", "Dogwood")]
+    for _ in range(200):
+        row = [
+            Triple(draw.choice(names), draw.choice(["PTS", "REB", "AST"]), str(draw.randrange(12)))
+            for _ in range(draw.randrange(1, 60))
+        ]
+        sentence = f"{draw.choice(names)} had {draw.randrange(14)} and {draw.randrange(14)} with {draw.choice(names)}."
+        assert set(chosen(sentence, row=row)[0]) == naive(row, sentence)
+
+
+def league(players: int, facts_each: int) -> list[Triple]:
+    return [
+        Triple(f"Player{'abcdefghij'[p % 10]} Number{chr(97 + p % 26)}{p}", "PTS", str(f))
+        for p in range(players)
+        for f in range(facts_each)
+    ]
+
+
+@pytest.mark.parametrize("row", [league(400, 25), league(1, 10_000), league(10_000, 1)], ids=["league", "one", "all"])
+def test_ten_thousand_facts_are_not_looked_at_by_every_sentence(row: list[Triple]) -> None:
+    """Counted, not timed: the index is written once, a sentence reads no more of it than can fit the model."""
+    most = 100
+    index = FactIndex(facts(row), most)
+    written = index.looked_at
+    assert written <= 8 * len(row)
+    sentences = [f"{row[i].subject} scored {i % 30} points and one more." for i in range(0, len(row), len(row) // 50)]
+    for sentence in sentences:
+        terms = terms_of(sentence)
+        before = index.looked_at
+        ranked = index.choose(terms, index.subjects(terms))
+        read = index.looked_at - before
+        words = len(terms.all)
+        # Subjects of each word, then three tiers: each stops after `most` facts, in lists of at most `most`.
+        assert read <= words * most + MOST_SUBJECTS * words + 3 * (2 * most) + MOST_SUBJECTS + words
+        assert ranked
+        assert len(ranked) <= 6 * most
+    assert index.looked_at - written < len(sentences) * len(row) / 5
+
+
+def test_one_subject_among_thousands_is_found() -> None:
+    row = league(10_000, 1)
+    index = FactIndex(facts(row), 100)
+    terms = terms_of(f"{row[7_777].subject} scored {row[7_777].object} points.")
+    assert index.choose(terms, index.subjects(terms))[0] == 7_777

@@ -1,0 +1,241 @@
+"""Which checks the sentences of a text become, with words for tokens; and what their answers mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from scorer.metric.checks import HALLUCINATION, KIND_NAMES, Checks, Options, build_checks
+from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
+from scorer.metric.rows import Rows, from_pairs
+from scorer.metric.sentences import Room, SentenceSide, add_sentences
+from scorer.metric.templates import Templates
+from scorer.metric.verdict import decide
+from scorer.status import NOT_FINITE, SCORED, TOO_LONG
+
+TEMPLATES = Templates.from_dict({"PTS": "<subject> scored <object> points.", "REB": "<subject> got <object> rebounds."})
+ANN, BOB = ("Ann Ash", "PTS", "9"), ("Bob Birch", "REB", "4")  # five words each
+TEXT = "Ann Ash scored 9 points. Bob Birch got 5 rebounds."  # two sentences of five words
+
+
+def count(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    return np.array([len(text.split()) for text in texts], np.int64)
+
+
+def split(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(r"[^\s.][^.]*\.?", text)]
+
+
+def ask(rows: Rows, limit: int, *, checks: Options | None = None) -> Checks:
+    options = checks or Options(sides="hallucination")
+    return add_sentences(build_checks(rows, TEMPLATES, options), rows, SentenceSide(split, Room(limit, count, count)))
+
+
+def asked(checks: Checks) -> list[tuple[int, str, str, str]]:
+    return [
+        (int(row), KIND_NAMES[kind], checks.texts[p], checks.texts[h])
+        for row, kind, p, h in zip(checks.row, checks.kind, checks.premise, checks.hypothesis, strict=True)
+    ]
+
+
+ALL = "Ann Ash scored 9 points. Bob Birch got 4 rebounds."
+FIRST, SECOND = TEXT[:24], TEXT[25:]
+
+
+def test_where_everything_fits_each_sentence_is_asked_beside_the_whole() -> None:
+    checks = ask(from_pairs([([ANN, BOB], TEXT)]), 20)
+    assert asked(checks) == [
+        (0, "hallucination", ALL, TEXT),
+        (0, "sentence", ALL, FIRST),
+        (0, "sentence", ALL, SECOND),
+    ]
+    assert checks.sentences is not None
+    assert checks.sentences.starts.tolist() == [0, 25]
+    assert checks.sentences.ends.tolist() == [24, 50]
+    assert not checks.sentences.decides.any()
+    assert not checks.sentences.selected.any()
+
+
+def test_where_the_whole_text_does_not_fit_its_sentences_stand_for_it() -> None:
+    checks = ask(from_pairs([([ANN, BOB], TEXT)]), 19)
+    assert asked(checks) == [(0, "sentence", ALL, FIRST), (0, "sentence", ALL, SECOND)]
+    assert checks.sentences is not None
+    assert checks.sentences.decides.all()
+    assert not checks.sentences.selected.any()
+
+
+def test_where_the_facts_do_not_fit_a_sentence_has_those_it_speaks_of() -> None:
+    checks = ask(from_pairs([([ANN, BOB], TEXT)]), 14)
+    assert asked(checks) == [
+        (0, "sentence", "Ann Ash scored 9 points.", FIRST),
+        (0, "sentence", "Bob Birch got 4 rebounds.", SECOND),
+    ]
+    assert checks.sentences is not None
+    assert checks.sentences.selected.all()
+
+
+def test_the_chosen_facts_stand_in_the_order_of_the_row_and_fill_the_room() -> None:
+    ann = [("Ann Ash", "PTS", "9"), ("Ann Ash", "REB", "3"), ("Ann Ash", "PTS", "10")]
+    rows = from_pairs([([BOB, *ann], "Ann Ash got 3 rebounds.")])
+    for limit, expected in ((10, [2]), (14, [2]), (15, [1, 2]), (20, [1, 2, 3])):
+        words = ["Bob Birch got 4 rebounds.", "Ann Ash scored 9 points.", "Ann Ash got 3 rebounds.",
+                 "Ann Ash scored 10 points."]  # fmt: skip
+        assert asked(ask(rows, limit)) == [(0, "sentence", " ".join(words[i] for i in expected), words[2])]
+
+
+def test_a_sentence_that_shares_nothing_has_the_first_facts() -> None:
+    checks = ask(from_pairs([([ANN, BOB], "What a night for all.")]), 11)
+    assert asked(checks) == [(0, "sentence", "Ann Ash scored 9 points.", "What a night for all.")]
+
+
+def test_a_pronoun_speaks_of_whom_the_sentence_before_named() -> None:
+    checks = ask(from_pairs([([ANN, BOB], "Bob Birch got 4 rebounds. He also scored 7 points.")]), 11)
+    assert [premise for _, _, premise, _ in asked(checks)] == ["Bob Birch got 4 rebounds."] * 2
+
+
+def test_a_sentence_longer_than_the_model_is_still_asked_once() -> None:
+    text = "Bob " * 30
+    checks = ask(from_pairs([([ANN, BOB], text)]), 12)
+    assert asked(checks) == [(0, "sentence", "Bob Birch got 4 rebounds.", text)]
+
+
+def test_a_tokenizer_whose_parts_do_not_add_up_is_asked_again() -> None:
+    """Here a premise of n facts takes n² tokens more than its words."""
+
+    def premise(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        return np.array([len(text.split()) + (text.count(".") ** 2 if text.count(".") > 1 else 0) for text in texts])
+
+    row = [("Ann Ash", "PTS", str(i)) for i in range(10)]
+    rows = from_pairs([(row, "Ann Ash ran.")])
+    side = SentenceSide(split, Room(40, premise, count))
+    ((_, _, shown, _),) = asked(
+        add_sentences(build_checks(rows, TEMPLATES, Options(sides="hallucination")), rows, side)
+    )
+    assert shown.count(".") == 4, "4 · 5 + 16 + 3 fits into 40, 5 · 5 + 25 + 3 does not"
+
+
+def test_selected_facts_alone_are_shown() -> None:
+    rows = from_pairs([([ANN, BOB, ("Ann Ash", "REB", "1")], TEXT)] * 2)
+    rows.used = np.array([True, False, True, True, True, False])
+    shown = {(row, premise) for row, _, premise, _ in asked(ask(rows, 11))}
+    assert not any("Bob" in premise for row, premise in shown if row == 0)
+    assert not any("1 rebounds" in premise for row, premise in shown if row == 1)
+
+
+def test_rows_do_not_meet() -> None:
+    """What a row is asked does not depend on the rows around it."""
+    pairs = [([ANN, BOB], TEXT), ([BOB], TEXT), ([ANN], "Ann."), ([ANN, BOB, ("Ann Ash", "REB", "1")], TEXT)]
+    for limit in (8, 14, 19, 40):
+        alone = [(i, *line[1:]) for i, pair in enumerate(pairs) for line in asked(ask(from_pairs([pair]), limit))]
+        together = asked(ask(from_pairs(pairs), limit))
+        assert sorted(together) == sorted(alone)
+
+
+# --- what the answers mean
+
+PASS, FAIL = (0.1, 0.1, 0.8), (0.2, 0.7, 0.1)
+
+
+def judge(
+    rows: Rows,
+    limit: int,
+    answers: dict[str, tuple[float, float, float]],
+    status: dict[str, int] | None = None,
+    truncated: Sequence[str] = (),
+    options: Options | None = None,
+) -> list[dict]:
+    """Verdicts where hypotheses have these answers, and all others pass."""
+    options = options or Options(sides="hallucination")
+    checks = ask(rows, limit, checks=options)
+    hypotheses = [checks.texts[h] for h in checks.hypothesis]
+    probabilities = np.array([answers.get(h, PASS) for h in hypotheses], np.float32)
+    codes = np.array([(status or {}).get(h, SCORED) for h in hypotheses], np.int8)
+    cut = np.array([h in truncated for h in hypotheses])
+    verdicts = decide(rows, checks, probabilities, codes, cut, omission_side=options.sides == "both")
+    table = pa.table(to_columns(rows, verdicts), schema=OUTPUT)
+    table = table.append_column("sentences", to_sentences(rows, checks, verdicts))
+    table = table.append_column("details", to_details(rows, checks, probabilities, codes))
+    table.validate(full=True)
+    return table.to_pylist()
+
+
+def test_sentences_do_not_touch_the_label_of_a_text_that_fits() -> None:
+    (row,) = judge(from_pairs([([ANN, BOB], TEXT)]), 20, {SECOND: FAIL})
+    assert (row["fine"], row["note"]) == ("OK", None)
+    assert row["confidence"] == pytest.approx(0.8)
+    assert row["sentences"] == [
+        {"start": 0, "end": 24, "entailment": pytest.approx(0.8)},
+        {"start": 25, "end": 50, "entailment": pytest.approx(0.1)},
+    ]
+    assert [check["check"] for check in row["details"]] == ["hallucination", "sentence", "sentence"]
+
+
+@pytest.mark.parametrize(("limit", "note"), [(19, "by_sentences"), (14, "facts_selected")])
+def test_sentences_decide_a_text_that_does_not_fit(limit: int, note: str) -> None:
+    rows = from_pairs([([ANN, BOB], TEXT)])
+    (row,) = judge(rows, limit, {SECOND: FAIL})
+    assert (row["fine"], row["note"], row["error"]) == ("hallucination", note, None)
+    assert row["confidence"] == pytest.approx(0.1)
+    assert row["text_entailment"] is None, "the whole text was not asked"
+    (row,) = judge(rows, limit, {})
+    assert (row["fine"], row["note"]) == ("OK", note)
+
+
+def test_both_sides() -> None:
+    rows = from_pairs([([ANN, BOB], TEXT)])
+    facts = {"Bob Birch got 4 rebounds.": FAIL}
+    (row,) = judge(rows, 19, {SECOND: FAIL, **facts}, options=Options())
+    assert (row["fine"], row["omitted"]) == ("omission+hallucination", [1])
+    (row,) = judge(rows, 19, {}, status=dict.fromkeys(facts, TOO_LONG), options=Options())
+    assert (row["fine"], row["error"]) == (None, "too_long:omission")
+    assert [sentence["entailment"] for sentence in row["sentences"]] == [pytest.approx(0.8)] * 2
+
+
+def test_a_sentence_without_an_answer_costs_the_label_only_where_it_decides() -> None:
+    rows = from_pairs([([ANN, BOB], TEXT)])
+    (row,) = judge(rows, 20, {}, status={SECOND: NOT_FINITE})
+    assert (row["fine"], row["error"]) == ("OK", None)
+    assert [sentence["entailment"] for sentence in row["sentences"]] == [pytest.approx(0.8), None]
+    (row,) = judge(rows, 19, {}, status={SECOND: TOO_LONG})
+    assert (row["fine"], row["error"]) == (None, "too_long:hallucination")
+
+
+def test_notes_join() -> None:
+    (row,) = judge(from_pairs([([ANN, BOB], TEXT)]), 14, {}, truncated=[SECOND])
+    assert row["note"] == "facts_selected+truncated"
+
+
+def test_null_empty_and_broken_rows() -> None:
+    rows = from_pairs([([ANN], None), ([ANN], ""), ([ANN], "Ann Ash scored 9 points."), ([], TEXT), ([ANN], " \n ")])
+    found = judge(rows, 40, {})
+    assert [row["sentences"] for row in found] == [
+        None,
+        [],
+        [{"start": 0, "end": 24, "entailment": pytest.approx(0.8)}],
+        None,
+        [],
+    ]
+    assert [row["note"] for row in found] == [None, "empty_text", None, None, "empty_text"]
+
+
+def test_a_text_in_which_no_sentence_is_found_is_one() -> None:
+    rows = from_pairs([([ANN], "…")])
+    checks = build_checks(rows, TEMPLATES, Options())
+    found = add_sentences(checks, rows, SentenceSide(lambda text: [], Room(40, count, count)))
+    assert found.sentences is not None
+    assert (found.sentences.starts.tolist(), found.sentences.ends.tolist()) == ([0], [1])
+
+
+def test_without_sentences_nothing_changes() -> None:
+    rows = from_pairs([([ANN, BOB], TEXT)])
+    checks = build_checks(rows, TEMPLATES, Options())
+    assert checks.sentences is None
+    assert (checks.kind == HALLUCINATION).sum() == 1
+    verdicts = decide(rows, checks, np.full((len(checks), 3), 1 / 3, np.float32), np.zeros(len(checks), np.int8))
+    assert len(verdicts.sentence_entailment) == 0
+    assert to_sentences(rows, checks, verdicts).to_pylist() == [None]
