@@ -222,6 +222,7 @@ def _nothing(rows: Rows) -> Verdicts:
         text_entailment=np.full(n, np.nan, np.float32),
         all_facts_entailment=np.full(n, np.nan, np.float32),
         fact_entailment=np.full(facts, np.nan, np.float32),
+        sentence_entailment=np.zeros(0, np.float32),
         omitted=np.zeros(facts, bool),
         omission_known=np.zeros(n, bool),
         facts_checked=np.zeros(n, bool),
