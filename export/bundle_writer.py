@@ -18,16 +18,18 @@ from scorer.inference.bundle import PRECISIONS, SCHEMA, Bundle
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
-from .graph import OPSET, export_fp32
+from .graph import OPSET, export_fused
 from .parity import Logits, accept, checkpoint_logits, measure_variant
 from .probes import Probe, built_in_probes, merge, read_probes
 from .random_init import random_checkpoint
 from .source import sha256
-from .variants import export_fp16, export_int8
+from .variants import export_fp16, export_fp32, export_int8
 
 _NOT_IN_NAMES = r"[|@/\\\s]+"
 """What would break the line of a signature."""
-_FUSED = ("Attention", "QAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu")
+_FUSED = (
+    "Attention", "QAttention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu"
+)  # fmt: skip
 
 
 def _to_stderr(message: str) -> None:
@@ -105,17 +107,20 @@ def _fill(
     log(f"running {len(probes)} probe pairs, {sum(p.tokens for p in probes)} tokens, in PyTorch")
     expected = checkpoint_logits(model, opened.tokenizer, probes)
     log("exporting to ONNX and fusing")
-    fp32 = folder / "model.fp32.onnx"
-    counts = {"fp32": export_fp32(model, opened.architecture, fp32)}
+    fused, fp32 = folder / "fused.onnx", folder / "model.fp32.onnx"
+    export_fused(model, opened.architecture, fused)
     del model
     gc.collect()
+    counts = {"fp32": export_fp32(fused, fp32, layers)}
     variants: dict[str, Any] = {}
     for precision in precisions:
         path = folder / f"model.{precision}.onnx"
         if precision != "fp32":
             log(f"making {precision}")
-            make = export_fp16 if precision == "fp16" else export_int8
-            counts[precision] = make(fp32, path, layers)
+            if precision == "fp16":
+                counts[precision] = export_fp16(fused, path, layers)
+            else:
+                counts[precision] = export_int8(fp32, path, layers)
             gc.collect()
         log(f"verifying {precision} against PyTorch")
         parity = measure_variant(path, precision, opened.tokenizer, probes, expected)
@@ -126,6 +131,7 @@ def _fill(
         if refusal is not None:
             log(f"warning: {refusal}; shipped all the same (--force)")
         variants[precision] = _variant(path, precision, counts[precision], parity)
+    fused.unlink()
     if "fp32" not in precisions:
         fp32.unlink()
     _write_small_files(folder, opened, probes, expected, templates)

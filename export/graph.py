@@ -1,4 +1,4 @@
-"""A PyTorch classifier → ONNX → the fused fp32 graph, checked operator by operator against the config.
+"""A PyTorch classifier → ONNX → the fused graph, checked operator by operator against the config.
 
 Fusion that finds only part of the pattern gives a graph that is right and slow, and says nothing. So every fused
 operator is counted, and its wiring looked at, before the graph is written.
@@ -21,8 +21,8 @@ _NEVER = ("Softmax", "Erf", "Gelu", "FastGelu", "MultiHeadAttention", "Simplifie
 """Left-overs of an unfused block, and the approximation of GELU that would change the numbers."""
 
 
-def export_fp32(model: Any, architecture: Mapping[str, Any], path: Path) -> dict[str, int]:
-    """Write the fused fp32 graph to ``path``, and return its operator counts.
+def export_fused(model: Any, architecture: Mapping[str, Any], path: Path) -> dict[str, int]:
+    """Write the fused graph, in fp32, to ``path``, and return its operator counts.
 
     ``model``: the classifier in PyTorch, fp32 with eager attention. Inputs of the graph: ``input_ids`` and
     ``attention_mask``, int64, *Shape:* (batch, sequence), right padded; output: ``logits``, float32, *Shape:*

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError
+from scorer.inference.sessions import unwanted_fusions
 
 from .probes import Probe
 from .tokenization import PairTokenizer
@@ -147,7 +148,9 @@ def _session(path: Path, provider: str) -> Any:
             ort.preload_dlls()
     providers = [provider] if provider == CPU else [(provider, {"use_tf32": "0"}), CPU]
     try:
-        session = ort.InferenceSession(str(path), options, providers=providers)
+        session = ort.InferenceSession(
+            str(path), options, providers=providers, disabled_optimizers=unwanted_fusions(provider)
+        )
     except Exception as e:
         if provider == CUDA:
             return None

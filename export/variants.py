@@ -1,4 +1,4 @@
-"""The fp16 and int8 variants of a fused fp32 graph. Each starts from a fresh load of the fp32 file.
+"""The variants of a fused graph. Each starts from a fresh load of the file it is made from.
 
 (A model in memory must not be used again after it was saved or converted: both may empty or rewrite its tensors.)
 """
@@ -6,32 +6,62 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from scorer.errors import CheckpointError
 
-from .graph import expect, fused_counts, save
+from .graph import expect, save
+from .rewrite import head_of, keep_first_token, split_residuals
 
-_HEAD = ("Gemm", "Tanh", "Gemm")
+
+def cpu_counts(layers: int) -> dict[str, int]:
+    """Operators of the form that suits the CPU, as fp32 and int8 have it: residuals beside their normalisation."""
+    return {
+        "Attention": layers - 1,
+        "MultiHeadAttention": 1,
+        "SkipLayerNormalization": 0,
+        "LayerNormalization": 2 * layers + 1,
+        "BiasGelu": layers,
+    }
 
 
-def export_fp16(fp32: Path, out: Path, layers: int) -> dict[str, int]:
-    """Write the half-precision variant, and return its operator counts.
+def cuda_counts(layers: int) -> dict[str, int]:
+    """Operators of the form that suits CUDA, as fp16 has it: residuals fused into their normalisation."""
+    return cpu_counts(layers) | {"SkipLayerNormalization": 2 * layers, "LayerNormalization": 1}
+
+
+def export_fp32(fused: Path, out: Path, layers: int) -> dict[str, int]:
+    """Write the single-precision variant of a fused graph, and return its operator counts.
+
+    Raises:
+        CheckpointError: the graph is not one that :mod:`export.rewrite` knows.
+    """
+    import onnx
+
+    model = onnx.load(str(fused))
+    keep_first_token(model)
+    split_residuals(model)
+    expect(model, cpu_counts(layers))
+    return save(model, out)
+
+
+def export_fp16(fused: Path, out: Path, layers: int) -> dict[str, int]:
+    """Write the half-precision variant of a fused graph, and return its operator counts.
 
     Everything is fp16 but the classification head, whose logits stay float32. The head is a thousandth
     of the work; in fp16 its output alone would be rounded by up to 0.004 for logits near 8.
 
     Raises:
-        CheckpointError: the graph has a float constant or cast in a place this does not know, or a weight that fp16
-            cannot hold.
+        CheckpointError: the graph is not one that :mod:`export.rewrite` knows, or has a float constant or cast in a
+            place this does not know, or a weight that fp16 cannot hold.
     """
     import numpy as np
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-    model = onnx.load(str(fp32))
+    model = onnx.load(str(fused))
+    keep_first_token(model)
     graph = model.graph
-    head = _head(graph)
+    head = head_of(graph)
     first = head[0].input[0]
     keep = {name for node in head for name in node.input}
     for node in graph.node:
@@ -65,12 +95,12 @@ def export_fp16(fp32: Path, out: Path, layers: int) -> dict[str, int]:
     position = next(i for i, node in enumerate(graph.node) if node == head[0])
     graph.node.insert(position, helper.make_node("Cast", [first], [f"{first}_fp32"], "head_cast", to=TensorProto.FLOAT))
     graph.node[position + 1].input[0] = f"{first}_fp32"
-    expect(model, fused_counts(layers))
+    expect(model, cuda_counts(layers))
     return save(model, out)
 
 
 def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
-    """Write the variant with int8 weights, one scale a column, and return its operator counts.
+    """Write the int8 variant of the fp32 one: int8 weights, one scale a column. Returns its operator counts.
 
     Activations are quantised as they come. Only the encoder's matrix products are in int8. Embeddings stay fp32: they
     are looked up, not multiplied, so that int8 would save disk alone and cost accuracy; so does the small head.
@@ -83,7 +113,7 @@ def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     # The tool turns a Gemm into a MatMul of this name, and would quantise it too; the head stays as in fp16.
-    head = [f"{node.name}_MatMul" for node in _head(onnx.load(str(fp32)).graph)]
+    head = [f"{node.name}_MatMul" for node in head_of(onnx.load(str(fp32)).graph)]
     try:
         quantize_dynamic(
             str(fp32),
@@ -100,22 +130,8 @@ def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
         reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
         raise CheckpointError(f"int8 quantisation failed ({reason}); export without it (--precision fp32,fp16)") from e
     model = onnx.load(str(out))
-    counts = fused_counts(layers)
+    counts = cpu_counts(layers)
     counts["QAttention"] = counts.pop("Attention")
-    # The products after each attention, and the two of the feed-forward block.
-    expect(model, counts | {"MatMulInteger": 3 * layers}, never=("Attention",))
+    # The products after each attention and the two of the feed-forward block, and the three before the last attention.
+    expect(model, counts | {"MatMulInteger": 3 * layers + 3}, never=("Attention",))
     return save(model, out)
-
-
-def _head(graph: Any) -> list[Any]:
-    """The nodes of the classification head, which are the last three: dense, tanh, projection to three logits."""
-    made_by = {output: node for node in graph.node for output in node.output}
-    nodes: list[Any] = []
-    name = "logits"
-    for operator in reversed(_HEAD):
-        node = made_by.get(name)
-        if node is None or node.op_type != operator:
-            raise CheckpointError(f"the head of the graph is not {' → '.join(_HEAD)}; fp16 export does not know it")
-        nodes.insert(0, node)
-        name = node.input[0]
-    return nodes

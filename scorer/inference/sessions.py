@@ -91,7 +91,9 @@ def create_session(model: Path, device: Device, threads: int) -> Any:
         cuda = {"device_id": device.index, "arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"}
         providers = [(CUDA, cuda), CPU]
     try:
-        session = ort.InferenceSession(str(model), options, providers=providers)
+        session = ort.InferenceSession(
+            str(model), options, providers=providers, disabled_optimizers=unwanted_fusions(device.provider)
+        )
     except Exception as e:  # the runtime's exceptions share no base class but Exception
         raise DeviceError(f"model {model} does not start on {device}: {_first_line(e)}; see `scorer doctor`") from e
     session.disable_fallback()
@@ -102,6 +104,15 @@ def create_session(model: Path, device: Device, threads: int) -> Any:
             f"fit); {_cuda_mend()}"
         )
     return session
+
+
+def unwanted_fusions(provider: str) -> list[str]:
+    """Fusions that the runtime must not do as it loads a graph for ``provider``.
+
+    On the CPU its kernel of a fused residual and normalisation is slower than the two apart, by what
+    ``python -m benchmarks.kernels`` shows, so that exported graphs keep them apart.
+    """
+    return ["SkipLayerNormFusion"] if provider == CPU else []
 
 
 def resolve_device(asked: str, model: Path) -> Device:

@@ -12,6 +12,9 @@ pytest.importorskip("torch", reason="the exporter's tests need the extra `export
 pytest.importorskip("optimum.exporters.onnx", reason="the exporter's tests need the extra `export`")
 
 from export import export_bundle
+from export.checkpoint import open_checkpoint
+from export.graph import export_fused
+from export.toolchain import quiet
 
 from .checkpoints import make_checkpoint
 
@@ -26,6 +29,16 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkpoint's bundle with all variants; forced, for int8 costs random weights many labels."""
     return export_bundle(str(checkpoint), tmp_path_factory.mktemp("bundles") / "tiny", force=True, log=lambda _: None)
+
+
+@pytest.fixture(scope="session")
+def fused(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint's fused graph, before it becomes variants."""
+    path = tmp_path_factory.mktemp("graphs") / "fused.onnx"
+    opened = open_checkpoint(str(checkpoint), None, None, lambda _: None)
+    with quiet():
+        export_fused(opened.load(), opened.architecture, path)
+    return path
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto
 
 from export.checkpoint import open_checkpoint
-from export.graph import check_fused, expect, export_fp32, fused_counts, operator_counts
+from export.graph import check_fused, expect, export_fused, fused_counts, operator_counts
 from export.toolchain import quiet
 from scorer.errors import CheckpointError
 
@@ -21,9 +21,9 @@ from .checkpoints import LAYERS
 
 
 @pytest.fixture
-def model(bundle: Path) -> Any:
-    """The fused fp32 graph, freshly loaded."""
-    return onnx.load(str(bundle / "model.fp32.onnx"))
+def model(fused: Path) -> Any:
+    """The fused graph, freshly loaded."""
+    return onnx.load(str(fused))
 
 
 def test_operators_of_the_large_model() -> None:
@@ -78,7 +78,7 @@ def test_an_unfused_graph_is_refused(checkpoint: Path, tmp_path: Path, monkeypat
     monkeypatch.setattr(optimizer, "optimize_model", unfused)
     opened = open_checkpoint(str(checkpoint), None, None, lambda _: None)
     with quiet(), pytest.raises(CheckpointError, match=r"0 Attention \(expected 2\).*2 Softmax \(expected 0\)"):
-        export_fp32(opened.load(), opened.architecture, tmp_path / "model.onnx")
+        export_fused(opened.load(), opened.architecture, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
 
 

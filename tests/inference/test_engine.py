@@ -157,7 +157,9 @@ def test_a_provider_that_falls_back_is_an_error(tiny: Path, monkeypatch: pytest.
     )
     original = onnxruntime.InferenceSession
     monkeypatch.setattr(
-        onnxruntime, "InferenceSession", lambda m, o, providers: original(m, o, providers=["CPUExecutionProvider"])
+        onnxruntime,
+        "InferenceSession",
+        lambda m, o, providers, **others: original(m, o, providers=["CPUExecutionProvider"], **others),
     )
     with pytest.raises(DeviceError, match="took CPUExecutionProvider"):
         Engine(Bundle.load(tiny), device="cuda")

@@ -1,0 +1,121 @@
+"""The rewrites that make a graph faster: what is in it afterwards, and that its numbers are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from export.graph import operator_counts
+from export.rewrite import keep_first_token, split_residuals
+from scorer.errors import CheckpointError
+from scorer.inference.sessions import CPU, unwanted_fusions
+
+from .checkpoints import LAYERS
+
+
+@pytest.fixture
+def model(fused: Path) -> Any:
+    return onnx.load(str(fused))
+
+
+def logits(model: Any) -> np.ndarray:
+    """Logits of rows of different lengths, padded on the right."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=[CPU])
+    rng = np.random.default_rng(3)
+    lengths = np.array([7, 31, 3, 18, 1])
+    mask = (np.arange(31) < lengths[:, None]).astype(np.int64)
+    ids = np.where(mask == 1, rng.integers(4, 490, mask.shape), 1)
+    return session.run(["logits"], {"input_ids": ids, "attention_mask": mask})[0]
+
+
+@pytest.mark.parametrize("rewrites", [(keep_first_token,), (split_residuals,), (keep_first_token, split_residuals)])
+def test_the_numbers_stay(model: Any, rewrites: tuple[Callable[[Any], None], ...]) -> None:
+    before = logits(model)
+    for rewrite in rewrites:
+        rewrite(model)
+    onnx.checker.check_model(model, full_check=False, check_custom_domain=False)
+    np.testing.assert_allclose(logits(model), before, atol=2e-6)
+    assert np.ptp(before, axis=0).min() > 1e-3  # rows differ, or equal numbers would say nothing
+
+
+def test_the_last_layer_has_one_query(model: Any) -> None:
+    products = operator_counts(model)["MatMul"]
+    keep_first_token(model)
+    found = operator_counts(model)
+    assert (found["Attention"], found["MultiHeadAttention"], found["Slice"]) == (LAYERS - 1, 1, 2)
+    assert found["MatMul"] == products + 3
+    attention = next(node for node in model.graph.node if node.op_type == "MultiHeadAttention")
+    made_by = {output: node for node in model.graph.node for output in node.output}
+    sources = [made_by[made_by[name].input[0]].input[0] for name in attention.input[:3]]
+    assert made_by[sources[0]].op_type == "Slice" and sources[1] == sources[2] == made_by[sources[0]].input[0]
+    # The weights of the fused operator are gone, so the file has not grown.
+    names = {tensor.name for tensor in model.graph.initializer}
+    assert names <= {name for node in model.graph.node for name in node.input}
+
+
+def test_a_residual_stands_apart(model: Any) -> None:
+    split_residuals(model)
+    found = operator_counts(model)
+    assert found["LayerNormalization"] == 2 * LAYERS + 1 and "SkipLayerNormalization" not in found
+
+
+def test_the_runtime_leaves_residuals_apart_on_the_cpu(tmp_path: Path) -> None:
+    """A residual with known shapes, which the runtime would fuse as it loads."""
+    shape = [1, 4, 16]
+    nodes = [
+        helper.make_node("Add", ["branch", "bias"], ["biased"]),
+        helper.make_node("Add", ["residual", "biased"], ["sum"]),
+        helper.make_node("LayerNormalization", ["sum", "scale", "shift"], ["out"], axis=-1, epsilon=1e-5),
+    ]
+    tensors = [numpy_helper.from_array(np.ones(16, np.float32), name) for name in ("bias", "scale", "shift")]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("branch", "residual", "out")]
+    graph = helper.make_graph(nodes, "residual", ends[:2], ends[2:], tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    def loaded(unwanted: list[str]) -> dict[str, int]:
+        options = ort.SessionOptions()
+        options.log_severity_level = 3
+        options.optimized_model_filepath = str(tmp_path / "loaded.onnx")
+        ort.InferenceSession(model.SerializeToString(), options, providers=[CPU], disabled_optimizers=unwanted)
+        return operator_counts(onnx.load(str(tmp_path / "loaded.onnx")))
+
+    assert loaded(unwanted_fusions(CPU)) == {"Add": 2, "LayerNormalization": 1}
+    assert loaded(unwanted_fusions("CUDAExecutionProvider")) == {"SkipLayerNormalization": 1}
+
+
+def another_token(graph: Any) -> None:
+    next(node for node in graph.node if node.name == "/classifier/Gather").input[1] = "/roberta/Constant_2_output_0"
+
+
+def a_mean(graph: Any) -> None:
+    gather = next(node for node in graph.node if node.name == "/classifier/Gather")
+    mean = helper.make_node("ReduceMean", [gather.input[0]], list(gather.output), axes=[1], keepdims=0)
+    gather.CopyFrom(mean)
+
+
+def another_reader(graph: Any) -> None:
+    last = [node for node in graph.node if node.op_type == "Attention"][-1]
+    graph.node.append(helper.make_node("Identity", [last.input[0]], ["elsewhere"]))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (another_token, "reads Gather of index 1 along axis 1, expected Gather of index 0"),
+        (a_mean, "reads ReduceMean of index None"),
+        (another_reader, r"also read by \['SkipLayerNormalization', 'Identity'\]"),
+    ],
+)
+def test_a_head_that_reads_something_else_is_refused(model: Any, spoil: Callable[[Any], None], says: str) -> None:
+    spoil(model.graph)
+    with pytest.raises(CheckpointError, match=says):
+        keep_first_token(model)
