@@ -157,11 +157,11 @@ def _facts(facts: Sequence[FactShown], limits: Limits) -> Html | None:
 def _fact(fact: FactShown, limits: Limits) -> Html:
     omitted, probability, sentence = fact["omitted"], fact["entailment"], fact["sentence"]
     state = "omitted" if omitted else "said" if probability is not None else "not checked"
-    triple = clip(f"{fact['subject']} | {fact['predicate']} | {fact['object']}", limits.name * 2)
+    triple = clip(f"{fact['subject']} | {fact['predicate']} | {fact['object']}", limits.name)
     if sentence is None:
         what = element("span", triple, class_="sentence")
     else:
-        shown = clip(sentence, limits.name * 2)
+        shown = clip(sentence, limits.name)
         what = join(element("span", shown, class_="sentence"), element("span", triple, class_="triple"))
     return element(
         "li",

@@ -125,7 +125,8 @@ def _drift(change: ConfidenceChange) -> str:
     said = f"The population stability index is {index}: 0.1 is usually called a shift, 0.25 a large one."
     if change["ks"] is None:
         return said
-    return f"{said} Rows that came and rows that went are at most {numbers.small(change['ks'])} apart (Kolmogorov–Smirnov)."
+    distance = numbers.small(change["ks"])
+    return f"{said} The rows that changed and their like before are at most {distance} apart (Kolmogorov–Smirnov)."
 
 
 def _shares(confidence: Confidence) -> list[float]:

@@ -120,7 +120,7 @@ def _lede(document: Document) -> str:
             )
             if status in by_status
         ]
-        listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+        listed = " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))
         parts.append(f"Of {numbers.plural(len(by_status), 'gate')}, {listed}.")
     whole = all_rows(document)
     rate = whole["rates"].get("not_ok_rate") if whole else None

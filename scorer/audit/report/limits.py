@@ -1,8 +1,7 @@
 """How much of a document one page shows, so that it stays below a size whatever the data holds.
 
-Every list and every text that the data decides the length of has its cap here. :data:`STEPS` are tried in turn until
-the page fits: data that is merely large fits the first, data made to be hostile (long texts of characters that escape
-to six times their size) a later one.
+Every list and every text that the data decides the length of has its cap here. :func:`steps` are tried in turn until
+the page fits: data that is merely large fits the first, data whose every text is as long as it may be a later one.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from .numbers import count
 MAX_BYTES = 1_000_000
 """A page is smaller than this, in UTF-8."""
 
+_BYTES = 4  # a character takes at most so many, unless it has to be escaped
+
 T = TypeVar("T")
 
 
@@ -26,7 +27,7 @@ class Limits:
 
     cases: int = 20
     kinds: int = 12
-    facts: int = 24
+    facts: int = 16
     groups: int = 200
     predicates: int = 300
     gates: int = 200
@@ -57,12 +58,19 @@ def first(items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
 
 
 def clip(value: str, most: int) -> Html:
-    """A text of the data, isolated from the direction of the page; cut with a mark that says how much is missing."""
-    rest = len(value) - most
-    if rest <= 0:
-        return element("bdi", text(value), class_="data")
-    mark = element("span", f" … {count(rest)} more characters", class_="clipped")
-    return join(element("bdi", text(value[:most]), class_="data"), mark)
+    """A text of the data, isolated from the direction of the page; cut with a mark that says how much is missing.
+
+    ``most``: characters, fewer where escaping makes them much longer than any script's letters are.
+    """
+    kept = min(len(value), most)
+    shown = text(value[:kept])
+    while kept > 1 and len(shown.encode()) > _BYTES * most:
+        kept //= 2
+        shown = text(value[:kept])
+    whole = element("bdi", shown, class_="data")
+    if kept == len(value):
+        return whole
+    return join(whole, element("span", f" … {count(len(value) - kept)} more characters", class_="clipped"))
 
 
 def clip_plain(value: str, most: int) -> str:

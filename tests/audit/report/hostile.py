@@ -1,0 +1,101 @@
+"""Texts that try to become something else, and documents full of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scorer.audit.document import Document
+
+from .documents import document
+
+TEXTS = {
+    "script": "<script>window.pwned = 1</script>",
+    "end of script": "</script><script>window.pwned = 1</script>",
+    "end of style": "</style><style>*{display:none}</style>",
+    "attribute": '" onmouseover="window.pwned = 1" x="',
+    "single quote": "' autofocus onfocus='window.pwned = 1",
+    "image": "<img src=x onerror=window.pwned=1>",
+    "svg": "<svg onload=window.pwned=1><use href='data:,x'/>",
+    "comment": "<!--><script>window.pwned = 1</script>-->",
+    "cdata": "]]><script>window.pwned = 1</script><![CDATA[",
+    "entity": "&lt;script&gt; &amp;amp; &#60; &notanentity",
+    "template": "${window.pwned = 1} {{constructor.constructor('window.pwned=1')()}}",
+    "url": "https://example.org/?a=1&b=2 javascript:window.pwned=1 //example.org data:text/html,x",
+    "meta": '<meta http-equiv="refresh" content="0;url=https://example.org/">',
+    "base": "<base href=https://example.org/><form action=https://example.org/><input name=x>",
+    "iframe": '<iframe srcdoc="<script>parent.pwned=1</script>"></iframe>',
+    "closing": "</td></table></main></body></html><h1>Passed</h1>",
+    "bidi": "abc \u202edetrever\u202c \u2066isolated \u200f\u061c",
+    "separators": "line\u2028paragraph\u2029next\x85end\r\nwindows\rmac",
+    "controls": "nul\x00 bell\x07 escape\x1b[31m delete\x7f soft\xad zero\u200bwidth \ufeff",
+    "noncharacters": "\ufffe\uffff\ufdd0 tag \U000e0041",
+    "surrogate": "half \ud800 pair \udfff",
+    "overlong word": "w" * 5000,
+    "combining": "Z" + "\u0301\u0316\u0334" * 400,
+    "emoji": "👩‍🚒 👨‍👩‍👧‍👦 ‏ שלום مرحبا",
+    "blank": " \t\n ",
+    "empty": "",
+}
+"""By name, a text that a careless page would run, be reordered by, or break on."""
+
+
+def infected(text: str, base: Document | None = None) -> Document:
+    """A document with every text in it replaced, those that the program writes itself too, and every key from data."""
+    return _mapped(base or document(), lambda _: text)
+
+
+def longer(text: str, characters: int) -> str:
+    """``text`` repeated up to a length."""
+    return (text * (characters // len(text) + 1))[:characters]
+
+
+def _mapped(value: Any, change: Callable[[str], str], key: str = "") -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_mapped(item, change, key) for item in value]
+    if isinstance(value, dict):
+        if key in ("group", "errors", "notes", "versions"):
+            return {change(name): _mapped(item, change) for name, item in value.items()}
+        return {name: _mapped(item, change, name) for name, item in value.items()}
+    return value
+
+
+def huge(text: str, many: int) -> Document:
+    """Everything that the data decides the number of, ``many`` times, with long texts."""
+    found: Any = infected(longer(text, 8000))
+    whole = found["groups"][0]
+    for holder, name in (
+        (found, "gates"),
+        (found, "callouts"),
+        (found, "template_figures"),
+        (found, "history"),
+        (whole, "predicates"),
+        (whole, "by_facts"),
+        (whole, "by_length"),
+        (found["baseline_changes"]["flips"], "rows"),
+        (found["baseline"], "differs"),
+        (found, "notes"),
+        (found["callouts"][0], "evidence"),
+    ):
+        item = (holder[name] or [longer(text, 8000)])[0]
+        holder[name] = [item] * many
+    for i in range(len(found["history"])):
+        found["history"][i] = {**found["history"][i], "group": {}}
+    found["groups"] += [
+        {
+            **found["groups"][1],
+            "group": {f"{text}{c}": f"{text}{i}{c}" for c in range(20)},
+            "grouping": [f"{i % 30}"],
+        }
+        for i in range(many)
+    ]
+    row = found["worst"][0]
+    row["facts"] = row["facts"] * 200
+    row["group"] = {f"{text}{i}": longer(text, 3000) for i in range(50)}
+    found["worst"] = [{**row, "kind": f"{i % 40} {text}"} for i in range(many)]
+    for name in ("errors", "notes"):
+        found["rows"][name] = {f"{text}{i}": 1 for i in range(many)}
+    found["versions"] = {f"{text}{i}": text for i in range(many)}
+    return found  # type: ignore[no-any-return]

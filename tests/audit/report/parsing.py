@@ -1,0 +1,80 @@
+"""Read a page as elements and texts, strictly: an end tag that fits nothing is a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+VOID = {"meta", "link", "input", "br", "wbr"}
+
+
+@dataclass
+class Node:
+    """An element with its attributes and what is in it."""
+
+    name: str
+    attributes: dict[str, str | None] = field(default_factory=dict)
+    children: list[Node | str] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Node]:
+        yield self
+        for child in self.children:
+            if isinstance(child, Node):
+                yield from child.walk()
+
+    def find(self, name: str, **attributes: str) -> list[Node]:
+        """Elements of this name (any for ``*``) with these attributes."""
+        wanted = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+        return [
+            node
+            for node in self.walk()
+            if name in ("*", node.name) and all(node.attributes.get(key) == value for key, value in wanted.items())
+        ]
+
+    def one(self, name: str, **attributes: str) -> Node:
+        (found,) = self.find(name, **attributes)
+        return found
+
+    @property
+    def text(self) -> str:
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
+
+
+class _Builder(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Node("root")
+        self.open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"<{tag}> has an attribute twice: {names}"
+        node = Node(tag, dict(attrs))
+        self.open[-1].children.append(node)
+        if tag not in VOID:
+            self.open.append(node)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1].name == tag, f"</{tag}> where <{self.open[-1].name}> is open"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].children.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data[:80]!r}")
+
+    def unknown_decl(self, data: str) -> None:
+        raise AssertionError(f"a declaration: {data[:80]!r}")
+
+    handle_pi = unknown_decl
+
+
+def parse(markup: str) -> Node:
+    """The tree of a page or a piece of one; every element closed, by its own end tag."""
+    builder = _Builder()
+    builder.feed(markup)
+    builder.close()
+    assert [node.name for node in builder.open] == ["root"], "elements left open"
+    return builder.root

@@ -1,0 +1,73 @@
+"""Charts stand where their figures say."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+
+from scorer.audit.report import charts
+
+from .parsing import Node, parse
+
+
+def at(node: Node, name: str) -> float:
+    return float((node.attributes[name] or "").rstrip("%"))
+
+
+def lines(root: Node, kind: str) -> list[Node]:
+    return [node for node in root.find("line") if kind in (node.attributes.get("class") or "").split()]
+
+
+def test_an_interval_is_drawn_to_scale() -> None:
+    root = parse(charts.interval(0.1, 0.08, 0.13, 0.2, before=0.05, kind="omission"))
+    assert at(root.one("circle"), "cx") == 50
+    (whisker,), (before,) = lines(root, "whisker"), lines(root, "before")
+    assert (at(whisker, "x1"), at(whisker, "x2"), at(before, "x1")) == (40, 65, 25)
+    assert root.one("svg").attributes["aria-hidden"] == "true"
+
+
+def test_a_rate_beyond_the_scale_stands_at_its_end_and_is_hollow() -> None:
+    dot = parse(charts.interval(0.6, 0.4, 0.8, 0.2)).one("circle")
+    assert (at(dot, "cx"), dot.attributes["class"]) == (100, "dot hollow")
+
+
+@pytest.mark.parametrize(
+    ("value", "top"), [(0.0, 0.01), (0.011, 0.02), (0.07, 0.1), (0.2, 0.2), (0.51, 1.0), (1.0, 1.0)]
+)
+def test_tops_are_round(value: float, top: float) -> None:
+    assert charts.nice_top(value) == top
+
+
+def test_a_histogram_has_columns_by_the_square_root() -> None:
+    root = parse(charts.histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, ("0", "1"), "name"))
+    heights = [at(node, "height") for node in root.find("rect")]
+    full = charts.PLOT_HEIGHT - 14
+    assert heights == pytest.approx([full * math.sqrt(share) for share in (0, 0.04, 0.16, 0.8)], abs=0.01)
+    assert [at(node, "x") for node in root.find("rect")] == [1.5, 26.5, 51.5, 76.5]
+    assert {at(step, "y1") for step in lines(root, "step")} == {charts.PLOT_HEIGHT - full * 0.5}
+    picture = root.one("div", role="img")
+    assert picture.attributes["aria-label"] == "name"
+
+
+def test_the_labels_of_a_scale_stand_on_its_lines_and_apart() -> None:
+    root = parse(charts.histogram([0.9, 0.1], None, ("0", "1"), "name"))
+    labels = [(node.text.replace("\u00a0", " "), at(node, "y") - 4) for node in root.find("text")]
+    full = charts.PLOT_HEIGHT - 14
+    assert labels[0][0] == "100 %" and labels[-1] == ("0 %", charts.PLOT_HEIGHT)
+    for words, y in labels:
+        share = float(words.removesuffix(" %")) / 100
+        assert y == pytest.approx(14 + full * (1 - math.sqrt(share)), abs=0.01)
+    ys = [y for _, y in labels]
+    assert min(b - a for a, b in pairwise(ys)) >= 18
+    assert sorted(at(line, "y1") for line in lines(root, "grid")) == ys
+
+
+def test_a_trend_breaks_at_a_night_without_a_figure() -> None:
+    root = parse(charts.trend([("omission", [0.05, 0.1, None, 0.0, 0.02])], ("a", "b"), "name"))
+    assert len(root.find("circle")) == 4
+    drawn = [(at(line, "x1"), at(line, "x2")) for line in lines(root, "trend-line")]
+    assert drawn == [(2, 26), (74, 98)]
+    top = min(at(circle, "cy") for circle in root.find("circle"))
+    assert top == 14  # 0.1 is the top of its scale

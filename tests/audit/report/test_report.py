@@ -1,0 +1,247 @@
+"""The page: complete, correct in its figures, self-contained, small, and deaf to what the data says."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import json
+import re
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from scorer.audit.report import MAX_BYTES, render
+
+from .documents import document
+from .hostile import TEXTS, huge, infected
+from .parsing import Node, parse
+
+
+def words(node: Node) -> str:
+    """The text with single blanks, no-break ones included."""
+    return re.sub(r"\s+", " ", node.text)
+
+
+def table_of(root: Node, caption: str) -> Node:
+    (found,) = [table for table in root.find("table") if table.one("caption").text.startswith(caption)]
+    return found
+
+
+def cells(table: Node) -> list[list[str]]:
+    body = table.one("tbody")
+    return [[words(cell) for cell in row.children if isinstance(cell, Node)] for row in body.find("tr")]
+
+
+@pytest.fixture(scope="module")
+def page() -> Node:
+    return parse(render(document()))
+
+
+def test_the_first_screen_answers_four_questions(page: Node) -> None:
+    header = page.one("header", class_="top fail")
+    said = words(header)
+    assert words(header.one("h1")) == "Failed"
+    assert "Of 6 gates, 1 failed, 1 warned, 3 passed and 1 had too few rows." in said
+    assert "10.1 % of 48,210 rows are not OK." in said
+    assert "2,678 rows added, 2,410 removed, 45,532 kept." in said
+    assert "2 kept rows changed the label, 0 of them beyond the bound." in said
+    assert "Not OK in system = tgen: +4.7 points (+4.3 to +5.1)" in said
+    assert "The template of “customer rating” looks wrong" in said
+    assert "roberta-large-mnli 90dcdf1ea4b0" in said and "/data/templates/e2e.json 5b2f0c1d9e77" in said
+    assert document()["signature"] in said
+
+
+def test_verdict_rates_stand_with_their_intervals(page: Node) -> None:
+    rows = cells(table_of(page, "Verdict rates by system"))
+    assert rows[0][:3] == ["All rows", "48,210", "10.1 % 9.8–10.4"]
+    assert rows[1][:4] == ["tgen", "16,070", "12.3 % 11.8–12.8", "9.4 % 9.0–9.9"]
+    assert rows[4][0] == "null"
+
+
+def test_gates_stand_with_the_failed_first(page: Node) -> None:
+    rows = cells(table_of(page, "Gates"))
+    assert [row[0] for row in rows] == ["failed", "warning", "passed", "passed", "passed", "silent"]
+    assert rows[0][3:6] == ["+4.7 points", "above +1.0 points", "above +3.0 points"]
+    assert rows[1][3:6] == ["7.1 %6.6–7.4 %", "above 5.0 %", "above 10.0 %"]
+    assert rows[3][3:6] == ["2", "above 10", "above 100"]
+    assert rows[4][3:6] == ["0.903", "below 0.850", "below 0.800"]
+
+
+def test_predicates_stand_with_the_suspect_marked(page: Node) -> None:
+    rows = cells(table_of(page, "Predicates by omission rate. 3 more are not shown."))
+    assert rows[0] == ["customer rating template suspect", "12,644", "93.9 % 93.5–94.3", "4.1 %", "0.0 %"]
+    assert rows[-1][3:] == ["–", "100.0 %"]
+
+
+def test_every_row_is_explained(page: Node) -> None:
+    found = [words(case) for case in page.find("li", class_="case")]
+    assert len(found) == 8
+    assert "The text does not say 1 of 3 facts. The facts entail the text with probability 0.971." in found[0]
+    assert "omittedBlue Spice is located by the riverside.Blue Spice | area | riverside0.021" in found[0]
+    assert "The text says more than the facts: they entail it with probability 0.004." in found[2]
+    assert "A blank text says none of the facts" in found[5]
+    assert "No label: too_long:hallucination." in found[6]
+    assert "The text is null." in found[7]
+
+
+def test_a_trend_needs_two_nights() -> None:
+    assert not parse(render(document(nights=1))).find("section", id="trend")
+    two = parse(render(document(nights=2))).one("section", id="trend")
+    assert cells(two.one("table"))[0][0] == "2026-11-21"
+    assert len(cells(two.one("table"))) == 2
+
+
+def test_without_a_baseline_it_says_so() -> None:
+    root = parse(render(document(baseline=False)))
+    assert "No baseline was given" in words(root.one("header", class_="top fail"))
+    assert not root.find("section", id="changes")
+    assert not root.find("line", class_="step")
+
+
+def test_without_gates_nothing_has_passed() -> None:
+    root = parse(render(document(gated=False)))
+    assert words(root.one("h1")) == "No gates set"
+
+
+def test_other_signatures_are_named() -> None:
+    found: Any = document()
+    found["baseline"] |= {"same_signature": False, "differs": ["templates: 5b2f → 77aa"]}
+    root = parse(render(found))
+    assert "templates: 5b2f → 77aa" in words(root.one("section", id="changes"))
+    assert "different signatures" in words(root.one("header", class_="top fail"))
+
+
+def test_an_audit_of_no_rows_is_a_page_too() -> None:
+    found: Any = document(baseline=False, gated=False, nights=0)
+    found["groups"][0]["confidence"] |= {"n": 0, "mean": None}
+    for name in ("worst", "template_figures", "callouts"):
+        found[name] = []
+    for name in ("predicates", "by_facts", "by_length"):
+        found["groups"][0][name] = []
+    for rate in found["groups"][0]["rates"].values():
+        rate |= {"count": 0, "n": 0, "value": None, "low": None, "high": None}
+    found["groups"] = found["groups"][:1]
+    root = parse(render(found))
+    assert cells(table_of(root, "Verdict rates of all rows"))[0][2] == "–"
+    found["groups"] = []
+    parse(render(found))
+
+
+def test_the_document_is_not_changed_and_may_come_from_json() -> None:
+    found = document()
+    before = copy.deepcopy(found)
+    assert render(json.loads(json.dumps(found))) == render(found)
+    assert found == before
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_the_policy_lets_nothing_in_but_the_two_files_of_the_package(embedded: bool) -> None:
+    root = parse(render(document(), embedded=embedded))
+    policy = dict(
+        part.strip().split(" ", 1)
+        for part in (root.one("meta", http_equiv="Content-Security-Policy").attributes["content"] or "").split(";")
+    )
+    assert policy["default-src"] == "'none'"
+    package = resources.files("scorer.audit.report")
+    for kind, name, file in (("style-src", "style", "report.css"), ("script-src", "script", "report.js")):
+        content = root.one(name).text
+        assert content == package.joinpath(file).read_text("utf-8")
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert policy[kind] == f"'sha256-{digest}'"
+    assert set(policy) == {"default-src", "style-src", "script-src", "img-src", "base-uri", "form-action"}
+    assert policy["img-src"] == "data:"
+    head = root.one("head")
+    first = [child.name for child in head.children if isinstance(child, Node)]
+    assert first[:2] == ["meta", "meta"]  # the policy stands before anything it is to govern
+
+
+def test_nothing_leads_out_of_the_page(page: Node) -> None:
+    for node in page.walk():
+        assert "style" not in node.attributes, "the policy would refuse it"
+        assert not [name for name in node.attributes if name.startswith("on")]
+        for name in ("src", "action", "formaction", "srcset", "poster", "ping", "xlink:href"):
+            assert name not in node.attributes
+        href = node.attributes.get("href")
+        assert href is None or href == "data:," or href.startswith("#")
+    assert "://" not in render(document())
+    assert not re.search(
+        r"url\(|@import|fetch|XMLHttpRequest|innerHTML|eval", page.one("style").text + page.one("script").text
+    )
+
+
+def test_links_lead_somewhere_and_ids_are_single(page: Node) -> None:
+    ids = [node.attributes["id"] for node in page.walk() if "id" in node.attributes]
+    assert len(ids) == len(set(ids))
+    for link in page.find("a"):
+        assert (link.attributes["href"] or "").removeprefix("#") in ids
+    for node in page.walk():
+        if "aria-labelledby" in node.attributes:
+            assert node.attributes["aria-labelledby"] in ids
+
+
+def test_it_is_readable_without_eyes(page: Node) -> None:
+    assert page.one("html").attributes["lang"] == "en"
+    assert len(page.find("main")) == len(page.find("h1")) == len(page.find("nav")) == 1
+    for table in page.find("table"):
+        assert words(table.one("caption"))
+        heads = table.one("thead").find("th")
+        assert all(head.attributes["scope"] == "col" and words(head) for head in heads)
+        for row in table.one("tbody").find("tr"):
+            inside = [cell for cell in row.children if isinstance(cell, Node)]
+            assert len(inside) == len(heads)
+            assert (inside[0].name, inside[0].attributes["scope"]) == ("th", "row")
+    for figure in page.find("figure"):
+        assert len(figure.find("div", role="img")) == len(figure.find("table")) == 1
+    for svg in page.find("svg"):
+        hidden = "aria-hidden" in svg.attributes
+        assert hidden or any(svg in inner.walk() for inner in page.find("div", class_="plot-inner"))
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_hostile_rows_add_no_element_and_no_attribute(text: str, page: Node) -> None:
+    """Every text of the document, what the program itself writes into it included, is replaced by the hostile one."""
+    markup = render(infected(text))
+    root = parse(markup)
+    known = {node.name for node in page.walk()}
+    assert {node.name for node in root.walk()} <= known
+    for name in known:
+        attributes = {key for node in page.find(name) for key in node.attributes}
+        assert {key for node in root.find(name) for key in node.attributes} <= attributes | {"class"}, name
+    for name in ("script", "style", "h1", "main", "html", "body", "base", "form", "img", "iframe"):
+        assert len(root.find(name)) == len(page.find(name)), name
+    assert root.one("script").text == page.one("script").text
+    for node in root.walk():
+        assert node.attributes.get("href", "#").startswith(("#", "data:,"))  # type: ignore[union-attr]
+    markup.encode()
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", markup)
+
+
+def test_addresses_in_data_are_shown_and_not_linked() -> None:
+    root = parse(render(infected("see https://example.org/?a=1&b=2")))
+    assert "see https://example.org/?a=1&b=2" in root.one("main").text
+    assert all((link.attributes["href"] or "").startswith("#") for link in root.find("a"))
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "'", "\U0001f30d", "\u202e", "漢字"], ids=["plain", "quote", "emoji", "control", "kanji"]
+)
+def test_it_stays_below_its_size_however_large_the_data(text: str) -> None:
+    markup = render(huge(text, 500))
+    assert len(markup.encode()) < MAX_BYTES
+    root = parse(markup)
+    assert root.find("li", class_="case") and root.find("section", id="predicates")
+    assert "more are not shown" in words(table_of(root, "Predicates by omission rate"))
+
+
+def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
+    """Twenty rows of every kind and two hundred groups fit without any cut below the first limits."""
+    found: Any = document()
+    found["worst"] = [{**row, "row": i} for i in range(50) for row in found["worst"]]
+    found["groups"] += [{**found["groups"][1], "group": {"system": f"s{i}"}} for i in range(400)]
+    markup = render(found)
+    root = parse(markup)
+    assert len(markup.encode()) < MAX_BYTES
+    assert len(root.find("li", class_="case")) == 20 * 6
+    assert len(cells(table_of(root, "Verdict rates by system"))) == 201
