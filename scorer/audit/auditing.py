@@ -178,7 +178,7 @@ class _Audit:
     def _changes(self, night: Night, before: Night | None, ids: tuple[Ints, Ints]) -> BaselineChanges | None:
         if before is None:
             return None
-        matched = match(*ids)
+        matched = match(*ids, (before.fine, night.fine))
         was, now = before.fine[matched.before] >= 0, night.fine[matched.after] >= 0
         return BaselineChanges(
             added=int(matched.added.sum()),

@@ -111,7 +111,7 @@ class _Comparison:
     ) -> None:
         self.before, self.after, count = before, after, len(codes)
         groups = before.groups[grouping], after.groups[grouping]
-        self.matched = match(ids[0] * count + groups[0], ids[1] * count + groups[1])
+        self.matched = match(ids[0] * count + groups[0], ids[1] * count + groups[1], (before.fine, after.fine))
         self.masks = rate_masks(before, errors), rate_masks(after, errors)
         self.rows = Slices.of(groups[0], count), Slices.of(groups[1], count)
         self.pairs = Slices.of(groups[1][self.matched.after], count)

@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
+Labels = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
 class Matched:
-    """Rows of two nights. ``before``, ``after``: int64, *Shape:* (kept,), the rows that belong together, the i-th
-    occurrence of a key with the i-th. ``removed``, ``added``: bool, *Shape:* (rows of that night,)."""
+    """Rows of two nights. ``before``, ``after``: int64, *Shape:* (kept,), the rows that belong together.
+    ``removed``, ``added``: bool, *Shape:* (rows of that night,)."""
 
     before: Ints
     after: Ints
@@ -41,8 +42,30 @@ def _torn(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> bool:
     return bool(((high[1:] == high[:-1]) & (low[1:] != low[:-1])).any())
 
 
-def match(before: Ints, after: Ints) -> Matched:
-    """Match two multisets of numbers: of each number, as many as both have."""
+def match(before: Ints, after: Ints, labels: tuple[Labels, Labels] | None = None) -> Matched:
+    """Match two multisets of numbers: of each number, as many as both have.
+
+    Args:
+        labels: of both nights' rows, at least -1. Equal numbers with equal labels are matched first, so that a number
+            that several rows have, with several labels, counts as little as possible as changed.
+    """
+    if labels is None:
+        return _match(before, after)
+    width = 1 + max((int(side.max()) + 1 for side in labels if len(side)), default=0)
+    first = _match(*(numbers * width + side + 1 for numbers, side in zip((before, after), labels, strict=True)))
+    removed, added = np.flatnonzero(first.removed), np.flatnonzero(first.added)
+    rest = _match(before[removed], after[added])
+    first.removed[removed[rest.before]] = False
+    first.added[added[rest.after]] = False
+    return Matched(
+        np.concatenate([first.before, removed[rest.before]]),
+        np.concatenate([first.after, added[rest.after]]),
+        first.removed,
+        first.added,
+    )
+
+
+def _match(before: Ints, after: Ints) -> Matched:
     n = len(before)
     both = np.concatenate([before, after])
     order = np.argsort(both, kind="stable")  # in each run of equal numbers, those of before come first

@@ -1,0 +1,101 @@
+"""How long an audit of a million scored rows takes, and in how much memory.
+
+    python -m benchmarks.audit [--rows 1000000] [--shards 20] [--changed 0.05] [--keep FOLDER]
+
+Two nights are made up (no model: see :mod:`benchmarks.make_scored`), the second with a share of its texts changed.
+Measured, each in a process of its own: the audit of the second night alone, by system; the same against the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from . import machine
+from .make_rows import SLOTS, inputs, render
+from .make_scored import finish, scored
+
+_MEASURE = """
+import json, resource, sys, time
+from pathlib import Path
+began = time.perf_counter()
+from scorer.audit import AuditOptions, audit
+out, baseline = Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None
+document = audit(out, AuditOptions(baseline=baseline, by=(("system",),)))
+json.dumps(document)
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps({
+    "rows": document["rows"]["in"], "baseline_rows": document["baseline"]["rows"] if baseline else 0,
+    "seconds": round(time.perf_counter() - began, 2), "cpu_seconds": round(sum(used[:2]), 2),
+    "peak_mb": round(used.ru_maxrss / 1024),
+}))
+"""
+
+
+def shards(rows: int, count: int, changed: float) -> Iterator[tuple[str, pa.Table]]:
+    """Scored shards of made-up restaurants and 20 systems; the first ``changed`` of each shard has other texts."""
+    struct = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+    done = 0
+    for number in range(count):
+        n = rows * (number + 1) // count - done
+        rng = np.random.default_rng([7, number])
+        asked = inputs(rng, -(-n // 20))
+        mine = [asked[i // 20] for i in range(n)]
+        texts = [render(rng, facts, i % 3) for i, facts in enumerate(mine)]
+        fact, text = (rng.beta(8, 0.4, size) for size in (sum(map(len, mine)), n))
+        for i in range(round(changed * n)):
+            texts[i] += " Indeed."
+        triples = [[dict(zip(("subject", "predicate", "object"), t, strict=True)) for t in facts] for facts in mine]
+        table = pa.table(
+            {
+                "id": pa.array(np.arange(done, done + n)),
+                "system": pa.array([f"system-{i % 20}" for i in range(n)]).dictionary_encode(),
+                "triples": pa.array(triples, pa.list_(struct)),
+                "text": pa.array(texts),
+            }
+        )
+        yield f"part-{number:04d}.parquet", scored(table, fact, text)
+        done += n
+
+
+def make(folder: Path, rows: int, count: int, changed: float) -> tuple[Path, Path]:
+    """Two nights, made once."""
+    nights = folder / "first", folder / "second"
+    counted = {slot: {"template": 1, "backoff": 0} for slot in SLOTS}
+    for night, share in zip(nights, (0.0, changed), strict=True):
+        if not (night / "_SUCCESS").exists():
+            finish(night, dict(shards(rows, count, share)), by_predicate=counted)
+    return nights
+
+
+def measure(*arguments: Path) -> dict[str, float]:
+    """Seconds and peak memory of one audit, in a process of its own."""
+    command = [sys.executable, "-c", _MEASURE, *map(str, arguments)]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--shards", type=int, default=20)
+    parser.add_argument("--changed", type=float, default=0.05)
+    parser.add_argument("--keep", type=Path, help="make the nights here, or take those that are here")
+    args = parser.parse_args()
+    print(machine.in_words(machine.describe()))
+    with tempfile.TemporaryDirectory() as scratch:
+        first, second = make(args.keep or Path(scratch), args.rows, args.shards, args.changed)
+        for what, arguments in (("alone", (second,)), ("against a baseline", (second, first))):
+            print(f"{what}: {measure(*arguments)}")
+
+
+if __name__ == "__main__":
+    main()

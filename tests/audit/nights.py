@@ -1,0 +1,61 @@
+"""Scored nights made by hand: rows with probabilities, as finished outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.make_scored import SIGNATURE, finish, scored
+
+__all__ = ["SIGNATURE", "night", "row", "table"]
+
+Row = dict[str, Any]
+
+
+def row(
+    text: str | None = "a text",
+    facts: Sequence[tuple[str, float]] = (("food", 0.9),),
+    said: float = 0.9,
+    subject: str = "X",
+    error: str | None = None,
+    **more: Any,
+) -> Row:
+    """A row. ``facts``: predicate and P(entailment) each; ``said``: P(entailment) of facts → text."""
+    return {"text": text, "facts": list(facts), "said": said, "subject": subject, "error": error, **more}
+
+
+def table(rows: Sequence[Row], triples: str = "struct", prefix: str = "") -> pa.Table:
+    """Rows with the output columns. ``triples``: ``struct``, ``strings`` or ``mr``, how the facts are spelled."""
+    from scorer.metric.inputs import ColumnNames
+
+    struct = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+    own = {"text", "facts", "said", "subject", "error"}
+    columns: dict[str, Any] = {name: [r[name] for r in rows] for name in (rows[0] if rows else {}) if name not in own}
+    columns["text"] = pa.array([r["text"] for r in rows], pa.string())
+    objects = [[(r["subject"], p, f"o{i}") for i, (p, _) in enumerate(r["facts"])] for r in rows]
+    if triples == "mr":
+        spelled = [
+            ", ".join([f"name[{s}]" for s, _, _ in facts[:1]] + [f"{p}[{o}]" for _, p, o in facts]) for facts in objects
+        ]
+        columns["mr"] = pa.array(spelled, pa.string())
+    elif triples == "strings":
+        columns["triples"] = pa.array([[" | ".join(f) for f in facts] for facts in objects], pa.list_(pa.string()))
+    else:
+        named = [[dict(zip(("subject", "predicate", "object"), f, strict=True)) for f in facts] for facts in objects]
+        columns["triples"] = pa.array(named, pa.list_(struct))
+    probabilities = [score for r in rows for _, score in r["facts"]]
+    errors = {i: r["error"] for i, r in enumerate(rows) if r["error"]}
+    return scored(
+        pa.table(columns), probabilities, [r["said"] for r in rows], names=ColumnNames(prefix=prefix), errors=errors
+    )
+
+
+def night(out: Path, rows: Sequence[Row], *, shards: int = 1, triples: str = "struct", **more: Any) -> Path:
+    """A finished output of rows in so many shards."""
+    whole = table(rows, triples, more.get("prefix", ""))
+    size = -(-len(whole) // shards) or 1
+    parts = {f"part-{i}.parquet": whole.slice(i * size, size) for i in range(shards)}
+    return finish(out, parts, **more)
