@@ -84,7 +84,7 @@ def evaluate(
     output = [columns.prefix + name for name in _OUTPUT]
     score_columns = [n for metric in metrics for n in (metric, columns.prefix + metric)]
     wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
-    scored = load(path, [*wanted, *published.COLUMNS])
+    scored = load(path, [*wanted, *published.COLUMNS, *(column for _, column in human.SIDES)])
     if not scored.finished:
         note(f"{path} has no _SUCCESS: the figures are of the shards that are done")
     if not correlation.available():

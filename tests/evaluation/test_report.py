@@ -172,7 +172,10 @@ def test_sides_against_their_questions(tmp_path: Path) -> None:
         human_coverage=[10.0, 20.0, 30.0, 40.0],
         human_relevance=[1.0, 2.0, 3.0, 4.0],
     )
-    found = {line["metric"]: line["spearman"] for line in _report(tmp_path, table)["side_validity"]}
+    named = EvaluateOptions(human=("human_correctness",), resamples=0)
+    table = table.append_column("human_correctness", table["human_coverage"])
+    found = {line["metric"]: line["spearman"] for line in _report(tmp_path, table, named)["side_validity"]}
+    assert [line["human"] for line in _report(tmp_path, table, named)["correlations"]] == ["human_correctness"]
     assert found["min:fact_entailment"] == pytest.approx(1)
     assert found["mean:fact_entailment"] == pytest.approx(0.4)  # means .5 .2 .3 .65 are ranked 3 1 2 4
     assert found["text_entailment"] == pytest.approx(-1)

@@ -153,10 +153,10 @@ def test_ranks_the_systems_as_the_gold(public: Path) -> None:
     apart = _points_apart(trusted)
     assert len(apart) == 21
     assert max(map(abs, apart.values())) <= 3, apart
-    everywhere = _points_apart(table)
-    beyond = {name for name, points in everywhere.items() if abs(points) > 3}
-    assert beyond == {"gong", "slug-alt"}, "with suspect gold too, two systems have more OK rows here than in the gold"
-    assert all(everywhere[name] > 0 for name in beyond)
+    suspected = set(table.filter(table["gold_suspect"])["system"].to_pylist())
+    beyond = {name: points for name, points in _points_apart(table).items() if abs(points) > 3}
+    assert set(beyond) <= suspected and len(beyond) <= 2, beyond
+    assert min(beyond.values(), default=1) > 0, "what the gold misread is no error here"
 
 
 def test_as_gold_ranks_them_on_all_rows(shared_data: Path, tmp_path: Path) -> None:
