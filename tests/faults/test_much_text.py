@@ -1,0 +1,73 @@
+"""Shards with more text than an Arrow string column can hold: 2 GiB are where its offsets end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from .harness import LIMIT_S, STRUCT, assert_equation, assert_nothing_half
+
+
+def text(i: int, length: int) -> str:
+    """A text of its own for each row, so that none is kept once for many; it ends as one of four foods."""
+    return f"{i:09d} ".ljust(length - 4, "x") + f" f{i % 4}."
+
+
+def write_shard(path: Path, rows: int, length: int) -> None:
+    """All rows in one row group, from chunks of a few."""
+    schema = pa.schema([("id", pa.int64()), ("text", pa.string()), ("triples", pa.list_(STRUCT))])
+    chunks = []
+    for start in range(0, rows, 16):
+        numbers = range(start, min(start + 16, rows))
+        triples = [[{"subject": "A", "predicate": "food", "object": f"f{i % 3}"}] for i in numbers]
+        chunks.append(pa.record_batch([list(numbers), [text(i, length) for i in numbers], triples], schema=schema))
+    table = pa.Table.from_batches(chunks)
+    pq.write_table(table, path, row_group_size=rows, compression="zstd", use_dictionary=False)
+    assert pq.read_metadata(path).num_row_groups == 1
+
+
+def assert_scored(path: Path, rows: int, length: int) -> None:
+    """Every row once, in order, its text as it was, and the label that the last characters give."""
+    seen = 0
+    file = pq.ParquetFile(path)
+    for batch in file.iter_batches(batch_size=16, columns=["id", "text", "fine", "error"]):
+        for row in batch.to_pylist():
+            assert row["id"] == seen
+            assert row["text"] == text(seen, length)
+            assert row["error"] is None
+            assert row["fine"] == ("OK" if seen % 3 == seen % 4 else "omission+hallucination")
+            seen += 1
+    assert seen == rows
+
+
+def much_text(tmp_path: Path, bundle: Path, rows: int, length: int, window_bytes: int) -> dict[str, int]:
+    data, out = tmp_path / "a.parquet", tmp_path / "out"
+    write_shard(data, rows, length)
+    command = [sys.executable, "-m", "tests.faults.standin", str(data), str(out), str(bundle), str(window_bytes)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=10 * LIMIT_S)
+    assert found.returncode == 0, found.stderr
+    peaks: dict[str, int] = json.loads(found.stdout)
+    assert peaks["rows"]["in"] == peaks["rows"]["scored"] == rows  # type: ignore[index]
+    assert_nothing_half(out)
+    assert_equation(out)
+    assert_scored(out / "a.parquet", rows, length)
+    return peaks
+
+
+def test_many_times_the_byte_budget(tmp_path: Path, bundle: Path) -> None:
+    much_text(tmp_path, bundle, rows=70, length=1 << 15, window_bytes=1 << 17)
+
+
+@pytest.mark.slow
+def test_more_text_than_offsets_of_32_bits_reach(tmp_path: Path, bundle: Path) -> None:
+    rows, length = 2100, 1 << 20
+    assert rows * length > 1 << 31
+    peaks = much_text(tmp_path, bundle, rows, length, window_bytes=32 << 20)
+    # A few windows of 32 MiB each, in some layouts each, beside what the program itself takes.
+    assert peaks["own"] < 1 << 30 and peaks["children"] < 1 << 30, peaks
