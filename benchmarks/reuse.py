@@ -1,0 +1,112 @@
+"""A night over yesterday's output: what it costs beside a full run, with the embedded engine as it is.
+
+    python -m benchmarks.reuse [--rows 50000] [--changed 0 1 10] [--shards 5] [--out FILE.json]
+
+Rows are made, scored in full once (yesterday), and then, for each share in percent, that share of them gets another
+text, spread evenly, and a night runs with ``--reuse``. Each run is a process of its own, started by the command line.
+A night is meant to cost at most its changed share of a full run and 60 s of host road per million rows; the host road
+is what a night costs beyond that share, so the figure for it holds start-up, hashing and the sample as well. It is
+scaled up from these rows to a million.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import machine
+
+GOAL = 60.0
+"""Seconds of host road per million rows."""
+
+
+def change(data: Path, out: Path, percent: float) -> int:
+    """Copy a data set with so many of its texts changed; how many that are."""
+    out.mkdir()
+    changed = 0
+    for path in sorted(data.glob("*.parquet")):
+        table = pq.read_table(path)
+        n = round(len(table) * percent / 100)
+        chosen = np.zeros(len(table), bool)
+        chosen[np.linspace(0, len(table) - 1, n).astype(int)] = True
+        texts = [
+            f"{text} Do visit soon." if other else text
+            for text, other in zip(table["text"].to_pylist(), chosen.tolist(), strict=True)
+        ]
+        place = table.schema.get_field_index("text")
+        pq.write_table(table.set_column(place, "text", pa.array(texts)), out / path.name, compression="zstd")
+        changed += int(chosen.sum())
+    return changed
+
+
+def night(data: Path, out: Path, *more: str) -> dict[str, Any]:
+    """One run by the command line: wall-clock and processor seconds with all that it starts, and what it says."""
+    command = [sys.executable, "-m", "scorer", "run", str(data), "--out", str(out), "--bundle", "embedded", *more]
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    summary = json.loads((out / "_run.json").read_text())
+    return {
+        "wall": round(wall, 2),
+        "cpu": round(cpu, 2),
+        "rows": summary["rows"],
+        "checks": summary["checks"]["computed"],
+        "recheck": summary["recheck"],
+        "stages": summary["seconds"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--shards", type=int, default=5)
+    parser.add_argument("--changed", type=float, nargs="+", default=[0, 1, 10], metavar="PERCENT")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    args = parser.parse_args()
+    about = machine.describe()
+    print(f"{machine.in_words(about)}; load {os.getloadavg()[0]:.1f}")
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        making = ["--rows", str(args.rows), "--shards", str(args.shards), str(base / "in")]
+        subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
+        full = night(base / "in", base / "yesterday")
+        print(f"full run of {args.rows:,} rows: {full['wall']:,.1f} s ({full['cpu']:,.1f} s of processor)", flush=True)
+        nights = []
+        for percent in args.changed:
+            data, out = base / f"in-{percent:g}", base / f"out-{percent:g}"
+            share = change(base / "in", data, percent) / args.rows
+            found = night(data, out, "--reuse", str(base / "yesterday"))
+            found["changed"] = share
+            found["of_full"] = found["wall"] / full["wall"]
+            found["host_per_million"] = (found["wall"] - share * full["wall"]) / args.rows * 1e6
+            found["host_cpu_per_million"] = (found["cpu"] - share * full["cpu"]) / args.rows * 1e6
+            nights.append(found)
+            print(
+                f"{share:5.1%} changed: {found['wall']:7.1f} s, {found['of_full']:.1%} of a full run; "
+                f"{found['rows']['reused']:,} rows reused, {found['recheck']['rows']} of them scored again, "
+                f"{found['recheck']['disagreed']} disagreed; beyond its share {found['host_per_million']:.0f} s per "
+                f"million rows (goal {GOAL:.0f}), {found['host_cpu_per_million']:.0f} s of processor",
+                flush=True,
+            )
+        print(f"load at the end {os.getloadavg()[0]:.1f}")
+    if args.out:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        figures = {"machine": about, "load": os.getloadavg()[0], "full": full, "nights": nights}
+        args.out.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
