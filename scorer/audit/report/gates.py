@@ -22,7 +22,7 @@ def gates(document: Document, limits: Limits) -> Html:
     rows = [
         [
             Cell(tag(gate["status"]), str(_ORDER.get(gate["status"], 4))),
-            join(metric_name(gate["metric"][: limits.name]), _against(gate)),
+            join(clip(metric_name(gate["metric"]), limits.name), _against(gate)),
             Cell(group_label(gate["group"], limits), group_plain(gate["group"], limits)),
             Cell(_value(gate), gate["value"]),
             Cell(_threshold(gate, gate["warn"]), gate["warn"]),
@@ -65,4 +65,4 @@ def _value(gate: Gate) -> Html:
 def _threshold(gate: Gate, value: float | None) -> str:
     if value is None:
         return numbers.MISSING
-    return f"{gate['rings']} {_figure(gate, value)}"
+    return f"{'below' if gate['rings'] == 'below' else 'above'} {_figure(gate, value)}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from .markup import Html, element, join, plain, text
+from .markup import Html, cost, element, join, plain
 from .numbers import count
 
 MAX_BYTES = 1_000_000
@@ -63,11 +63,9 @@ def clip(value: str, most: int) -> Html:
     ``most``: characters, fewer where escaping makes them much longer than any script's letters are.
     """
     kept = min(len(value), most)
-    shown = text(value[:kept])
-    while kept > 1 and len(shown.encode()) > _BYTES * most:
+    while kept > 1 and cost(value[:kept]) > _BYTES * most:
         kept //= 2
-        shown = text(value[:kept])
-    whole = element("bdi", shown, class_="data")
+    whole = element("bdi", value[:kept], class_="data")
     if kept == len(value):
         return whole
     return join(whole, element("span", f" … {count(len(value) - kept)} more characters", class_="clipped"))

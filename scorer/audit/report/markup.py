@@ -52,13 +52,15 @@ def plain(text: str) -> str:
 
 def text(value: str) -> Html:
     """A text as markup that shows exactly it. Unseen characters become ``<span class="unseen">U+202E</span>``."""
-    parts = []
-    end = 0
-    value = value.replace("\r\n", "\n")
-    for match in _UNSEEN.finditer(value):
-        parts += [_escaped(value[end : match.start()]), f'<span class="unseen">{code_point(match[0])}</span>']
-        end = match.end()
-    return Html("".join([*parts, _escaped(value[end:])]))
+    escaped = _escaped(value.replace("\r\n", "\n"))
+    return Html(_UNSEEN.sub(lambda match: f'<span class="unseen">{code_point(match[0])}</span>', escaped))
+
+
+def cost(value: str) -> int:
+    """About how many bytes :func:`text` makes of a text, never less."""
+    return (
+        len(value.encode(errors="replace")) + 36 * len(_UNSEEN.findall(value)) + 5 * len(_NEEDS_ESCAPE.findall(value))
+    )
 
 
 def trusted(markup: str) -> Html:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from . import numbers
 from .markup import Child, Html, element, join
 
+_KEY = 60  # characters that texts are sorted by
+
 
 @dataclass(frozen=True)
 class Column:
@@ -82,5 +84,5 @@ def _cell(cell: Cell | Child, column: Column, first: bool) -> Html:
         shown,
         scope="row" if first else None,
         class_=_classes(column),
-        data_by=str(by) if by is not None else None,
+        data_by=str(by)[:_KEY] if by is not None else None,
     )

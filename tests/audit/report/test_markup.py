@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scorer.audit.report
-from scorer.audit.report.markup import Html, element, join, plain, text
+from scorer.audit.report.markup import Html, cost, element, join, plain, text
 
 from .hostile import TEXTS
 from .parsing import parse
@@ -47,6 +47,11 @@ def test_an_attribute_holds_the_text_and_nothing_gets_out_of_it(value: str) -> N
     assert set(node.attributes) == {"title"}
     assert node.attributes["title"] == plain(value)
     assert node.text == "x"
+
+
+@given(ANY_TEXT)
+def test_the_cost_of_a_text_is_never_underrated(value: str) -> None:
+    assert len(text(value).encode()) <= cost(value)
 
 
 def test_what_turns_the_line_or_hides_is_spelled_out() -> None:
