@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+
+from scorer.errors import UsageError
+from scorer.metric.triples import Triple
+from scorer.templating.agreement import score_candidates
+from scorer.templating.choosing import best_score, candidates_file, choice, template_file
+from scorer.templating.extract import Candidate, Extraction, extract
+from scorer.templating.references import References
+from tests.templating.models import WordModel
+
+
+def extraction(*references: tuple[str, str, str, str]) -> Extraction:
+    found = References(rows=len(references))
+    for subject, predicate, value, text in references:
+        key = (Triple(subject, predicate, value), text)
+        found.counts[key] = found.counts.get(key, 0) + 1
+    return extract(found)
+
+
+NEAR = extraction(
+    ("A", "near", "B", "A is a cheap pub near B."),
+    ("C", "near", "D", "C is near D."),
+    ("E", "near", "F", "E is near F."),
+    ("G", "near", "H", "G lies near H."),
+    ("A", "kids", "yes", "A welcomes kids."),
+    ("A", "kids", "no", "A is for adults."),
+)
+
+
+def test_first_and_frequent() -> None:
+    assert template_file(NEAR.candidates, choice("first"))["near"] == "<subject> is a cheap pub near <object>."
+    content = template_file(NEAR.candidates, choice("frequent"))
+    assert content == {
+        "$version": 1,
+        "kids": {"yes": "<subject> welcomes kids.", "no": "<subject> is for adults."},
+        "near": "<subject> is near <object>.",
+    }
+    lines = candidates_file(NEAR.candidates, content)
+    assert lines["near"][0] == {"template": "<subject> is near <object>.", "count": 2, "chosen": True}
+    assert [line["count"] for line in lines["near"]] == [2, 1, 1]
+    assert lines["kids"][0] == {"template": "<subject> welcomes kids.", "count": 1, "object": "yes", "chosen": True}
+
+
+def test_random_is_seeded_and_each_candidate_is_as_likely() -> None:
+    key, candidates = ("near", None), NEAR.candidates["near", None]
+    drawn = [choice("random", seed)(key, candidates).template for seed in range(3000)]
+    assert drawn[:100] == [choice("random", seed)(key, candidates).template for seed in range(100)]
+    for candidate in candidates:
+        # Binomial(3000, 1/3) has a standard deviation of 25.8; the seeds are fixed, so this passes always or never.
+        assert abs(drawn.count(candidate.template) - 1000) < 130
+    others = {**NEAR.candidates, ("far", None): [Candidate("<subject> <object>.")]}
+    assert (
+        template_file(others, choice("random", 5))["near"]
+        == template_file(NEAR.candidates, choice("random", 5))["near"]
+    )
+
+
+def test_an_unknown_choice() -> None:
+    with pytest.raises(UsageError, match="frequent"):
+        choice("best")
+
+
+def test_nli_scores_by_hand() -> None:
+    model = WordModel()
+    assert score_candidates(NEAR, model) == 2 * (3 + 2 + 3 + 0 + 0)
+    assert len(model.asked) == 16
+    scores = {c.template: c.score for c in NEAR.candidates["near", None]}
+    # Against "C is near D.", "E is near F." and "G lies near H.": all 4 words of the first two are in the filled
+    # sentence of 7, 3 of 4 of the third ("lies" is not); of its 7 words the references have 4, 4 and 3.
+    assert scores["<subject> is a cheap pub near <object>."] == pytest.approx(
+        ((1 + 4 / 7) + (1 + 4 / 7) + (3 / 4 + 3 / 7)) / 6, abs=1e-6
+    )
+    # Against the pub (4 of 4, 4 of 7) and "G lies near H." (3 of 4 both ways).
+    assert scores["<subject> is near <object>."] == pytest.approx(((1 + 4 / 7) + (3 / 4 + 3 / 4)) / 4, abs=1e-6)
+    assert template_file(NEAR.candidates, best_score)["near"] == "<subject> is near <object>."
+    assert [c.score for c in NEAR.candidates["kids", "yes"]] == [None], "there is nothing to compare it with"
+
+
+def test_nli_never_asks_about_a_candidate_s_own_references_and_stops_at_the_limit() -> None:
+    many = extraction(*((f"S{i}", "near", f"O{i}", f"S{i} is near O{i}.") for i in range(30)),
+                      ("A", "near", "B", "A, near B."), ("A", "near", "B", "A lies close to B."))  # fmt: skip
+    model = WordModel()
+    score_candidates(many, model, references=4)
+    own = {
+        text for candidate in many.candidates["near", None] if candidate.count == 30 for _, text in candidate.sources
+    }
+    filled_by_own = {pair for pair in model.asked if pair[0] in own and pair[1] in own}
+    assert not filled_by_own
+    per_candidate = {"is near": 2, ", near": 4, "lies close": 4}  # references of other triples first
+    assert len(model.asked) == 2 * sum(per_candidate.values())
+    assert ("A, near B.", "A lies close to B.") not in model.asked, "same triple: only where no other is left"
+
+
+def test_pairs_without_an_answer_are_left_out() -> None:
+    found = extraction(("A", "p", "B", "A is B."), ("C", "p", "D", "C lies D."))
+    score_candidates(found, WordModel(too_long="lies"))
+    scores = {c.template: c.score for c in found.candidates["p", None]}
+    assert scores["<subject> is <object>."] == pytest.approx(2 / 3)  # "C lies D." → "C is D." alone has an answer
+    assert scores["<subject> lies <object>."] == pytest.approx(2 / 3)
+    found = extraction(("A", "p", "B", "A is B."), ("C", "p", "D", "C lies D."))
+    score_candidates(found, WordModel(too_long=" "))
+    assert [c.score for c in found.candidates["p", None]] == [None, None]
+    assert best_score(("p", None), found.candidates["p", None]).template == "<subject> is <object>."

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import ColumnError, InputError, OutputError, UsageError
+from scorer.metric.inputs import ColumnNames
+from scorer.metric.templates import Templates
+from scorer.metric.triples import Triple
+from scorer.templating.extract import is_usable
+from scorer.templating.making import make_templates
+from scorer.templating.references import parse_where, read_references
+
+
+def triple(subject: str, predicate: str, value: str) -> dict[str, str]:
+    return {"subject": subject, "predicate": predicate, "object": value}
+
+
+ROWS: list[tuple[Any, str | None, str]] = [
+    ([triple("A_B", "near", "C")], "A B is near C.", "train"),
+    ([triple("A_B", "near", "C")], "A B is near C.", "train"),
+    ([triple("D", "near", "E")], "D is close to E.", "test"),
+    ([triple("D", "near", "E")], "D lies by E", "train"),
+    ([triple("D", "near", "E"), triple("D", "far", "F")], "D.", "train"),
+    ([triple("D", "near", "E")], None, "train"),
+    ([triple("D", "near", "E")], "  ", "train"),
+    ([triple("D", "", "E")], "D E.", "train"),
+    ([], "D E.", "train"),
+    ([triple("Alan Bean", "mayor", "Rome")], "Bean is the mayor of Rome.", "train"),
+    ([triple("Alan Bean", "lost", "Rome")], "He lost it.", "train"),
+    ([triple("D", "$x", "E")], "D E.", "train"),
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    triples, text, part = zip(*ROWS, strict=True)
+    pq.write_table(pa.table({"triples": triples, "text": text, "part": part}), tmp_path / "refs.parquet")
+    return str(tmp_path / "refs.parquet")
+
+
+def test_all_is_counted(data: str, tmp_path: Path) -> None:
+    out = tmp_path / "made" / "t.json"
+    report = make_templates([data], out, ColumnNames(), where=["part=train"])
+    assert report["references"] == {
+        "all": 11,
+        "used": 3,
+        "share": round(3 / 11, 4),
+        "rejected": {
+            "several_triples": 1, "null_text": 1, "blank_text": 1, "malformed_triples": 1, "no_triples": 1,
+            "no_subject": 1, "neither": 1, "reserved_predicate": 1,
+        },
+    }  # fmt: skip
+    assert report["references"]["all"] == 3 + sum(report["references"]["rejected"].values())
+    # "Bean is the mayor of Rome." has half of Alan Bean, so it is usable, and gives no template all the same.
+    assert report["predicates"] == {
+        "all": 3, "usable": 2, "covered": 1, "usable_covered": 1, "share": 0.5, "missing": ["lost", "mayor"],
+    }  # fmt: skip
+    templates = Templates.load(out)
+    assert templates.fill(Triple("X", "near", "Y")).text == "X is near Y."
+    candidates = json.loads((tmp_path / "made" / "t.candidates.json").read_text())
+    assert candidates == {
+        "near": [
+            {"template": "<subject> is near <object>.", "count": 2, "chosen": True},
+            {"template": "<subject> lies by <object>.", "count": 1},
+        ]
+    }
+
+
+def test_values_of_one_column_are_alternatives_and_columns_are_all_required(data: str) -> None:
+    def rows(*where: str) -> int:
+        return read_references([data], ColumnNames(), parse_where(where)).rows
+
+    assert rows("part=train", "part=test") == 12
+    assert rows("part=test") == 1
+    assert rows("part=test", "text=D is close to E.") == 1
+    assert rows("part=test", "text=other") == 0
+    with pytest.raises(ColumnError, match="split"):
+        rows("split=train")
+    with pytest.raises(ColumnError, match="not of values"):
+        rows("triples=train")
+    with pytest.raises(UsageError, match="COLUMN=VALUE"):
+        parse_where(["train"])
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.large_list(pa.string())])
+def test_a_row_may_have_several_references(tmp_path: Path, kind: pa.DataType) -> None:
+    texts = pa.array([["D is near E.", "D: E."], [], None, ["A is near B."]], kind)
+    pairs = [["D | near | E"], ["D | near | E"], ["D | near | E"], ["A | near | B"]]
+    pq.write_table(pa.table({"triples": pairs, "references": texts}), tmp_path / "refs.parquet")
+    found = read_references([str(tmp_path / "refs.parquet")], ColumnNames(text="references"), {})
+    assert list(found.counts) == [
+        (Triple("D", "near", "E"), "D is near E."),
+        (Triple("D", "near", "E"), "D: E."),
+        (Triple("A", "near", "B"), "A is near B."),
+    ]
+    assert found.rows == 3
+
+
+def test_several_files_and_meaning_representations(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        mr = ["name[The Mill], eatType[pub]", "name[The Mill], eatType[pub], area[x]"]
+        pq.write_table(pa.table({"mr": mr, "text": ["The Mill is a pub."] * 2}), tmp_path / f"{name}.parquet")
+    found = read_references([str(tmp_path)], ColumnNames(), {})
+    assert found.counts == {(Triple("The Mill", "eatType", "pub"), "The Mill is a pub."): 2}
+    assert found.rejected == {"several_triples": 2}
+
+
+def test_nothing_is_overwritten_and_nothing_is_written_for_nothing(data: str, tmp_path: Path) -> None:
+    out = tmp_path / "t.json"
+    with pytest.raises(InputError, match="1 no_subject"):
+        make_templates([data], out, ColumnNames(), where=["text=Bean is the mayor of Rome."])
+    with pytest.raises(UsageError, match="--bundle"):
+        make_templates([data], out, ColumnNames(), choose="nli")
+    with pytest.raises(UsageError, match=r"F\.json"):
+        make_templates([data], tmp_path / "t.parquet", ColumnNames())
+    assert not list(tmp_path.glob("t.*"))
+    (tmp_path / "t.candidates.json").write_text("mine")
+    with pytest.raises(OutputError, match="--force"):
+        make_templates([data], out, ColumnNames())
+    assert (tmp_path / "t.candidates.json").read_text() == "mine"
+    make_templates([data], out, ColumnNames(), force=True)
+    assert Templates.load(out).plain
+
+
+@pytest.mark.parametrize(
+    ("subject", "value", "text", "expected"),
+    [
+        ("Alan_Bean", "Texas", "Bean, of TEXAS", True),
+        ("Alan_Bean", "Texas", "Beans, of Texas", False),
+        ("A_B_(film)", "Köln", "koln: a b", True),
+        ("One_Two_Three", "x", "one x", False),
+        ("One_Two_Three", "x", "one three x", True),
+        ("Inn", "yes", "Inn", True),
+    ],
+)
+def test_what_counts_as_usable(subject: str, value: str, text: str, expected: bool) -> None:
+    assert is_usable(Triple(subject, "p", value), text) is expected
+
+
+def test_the_public_references(shared_data: Path, tmp_path: Path) -> None:
+    source = str(shared_data / "webnlg17_1triple_refs.parquet")
+    out = tmp_path / "t.json"
+    report = make_templates([source], out, ColumnNames(), where=["challenge17_part=train"])
+    table = pq.read_table(source, columns=["challenge17_part", "predicate"]).to_pylist()
+    train = [row["predicate"] for row in table if row["challenge17_part"] == "train"]
+    assert report["references"]["all"] == len(train)
+    assert report["predicates"]["all"] == len(set(train))
+    assert report["predicates"]["share"] >= 0.85
+    assert report["predicates"]["usable"] >= 0.9 * len(set(train)), "the bar is not lowered by calling few usable"
+    assert report["references"]["share"] >= 0.75
+    templates = Templates.load(out)
+    covered = sum(predicate in templates.plain for predicate in set(train))
+    assert covered >= 0.85 * len(set(train))
+    assert all(pattern[1::2] and set(pattern[1::2]) == {"subject", "object"} for pattern in templates.plain.values())

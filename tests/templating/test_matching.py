@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from scorer.metric.templates import Templates
+from scorer.metric.triples import Triple
+from scorer.templating.matching import delexicalise
+
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def cut(subject: str, value: str, text: str) -> str:
+    """The template, or the reason for none."""
+    outcome = delexicalise(Triple(subject, "p", value), text)
+    assert (outcome.template is None) != (outcome.reason is None)
+    return outcome.template or outcome.reason or ""
+
+
+@pytest.mark.parametrize(
+    ("subject", "value", "text", "expected"),
+    [
+        ("Alan_Bean", "Wheeler,_Texas", "Alan Bean was born in Wheeler, Texas.", "<subject> was born in <object>."),
+        ("Aarhus_Air", '"Aarhus, Denmark"@en', "Aarhus Air serves Aarhus (Denmark).", "<subject> serves <object>."),
+        ("Batchoy", "Beef", "beef is in batchoy", "<object> is in <subject>."),
+        ("Série_C", "São_José", "Sao Jose won the SERIE C!", "<object> won the <subject>!"),
+        ("Big_Hero_6_(film)", "Rock_(geology)", "Cinema: Big Hero 6 is rock.", "Cinema: <subject> is <object>."),
+        ("Big_Hero_6_(film)", "X", "The film Big Hero 6 is by X.", "The <subject> is by <object>."),
+        ("Big_Hero_6_(film)", "X", "Big Hero 6 (film) is by X.", "<subject> is by <object>."),
+        ("Augustus_Pugin", "Kingdom_of_France", "Pugin, Augustus likes France's Kingdom.", "<subject> likes <object>."),
+        ("A.S._Roma", "Air_Base", "AS Roma's airbase.", "<subject>'s <object>."),
+        ("Bean", '"1923-11-18"', "Bean was born on the 18th of November 1923.", "<subject> was born on <object>."),
+        ("Anaheim", "336265", "Anaheim has 336,265 people.", "<subject> has <object> people."),
+        ("Cakes", "4.8 g", "Cakes have 4.8g of fat.", "<subject> have <object> of fat."),
+        ("Lake", "486.2 (square kilometres)", "Lake: 486.2 square kilometers.", "<subject>: <object>."),
+        ("Lake", "486.2 (square kilometres)", "Lake: 486.2 km.", "<subject>: <object> km."),
+        ("Bean", '"13017.0"(minutes)', "Bean: 13017,0 minutes.", "<subject>: <object>."),
+        ("Club", "Twenty_Ten", "Club: Twenty Ten.", "<subject>: <object>."),
+        ("Inn", '"Lambien"', 'The full name of Inn is "Lambien".', "The full name of <subject> is <object>."),
+        ("Inn", "D.C.", "Inn is in D.C.", "<subject> is in <object>."),
+        ("(66391)_1999", "Moon", "(66391) 1999 orbits Moon.", "<subject> orbits <object>."),
+        ("Inn", "yes", "Inn  welcomes\tchildren.", "<subject> welcomes children."),
+        ("Inn", '"No"', "Inn is for adults.", "<subject> is for adults."),
+        ("Aarhus", "Aarhus_Airport", "Aarhus Airport serves Aarhus.", "<object> serves <subject>."),
+    ],
+)  # fmt: skip
+def test_found_however_they_are_written(subject: str, value: str, text: str, expected: str) -> None:
+    assert cut(subject, value, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("subject", "value", "text", "reason"),
+    [
+        ("Alan_Bean", "Texas", "Alan Bean.", "no_object"),
+        ("Alan_Bean", "Texas", "Bean is from Texas.", "no_subject"),
+        ("Alan_Bean", "Texas", "He is from there.", "neither"),
+        ("Alan_Bean", "Texas", "Alan Bean, born Alan Bean, is from Texas.", "subject_twice"),
+        ("Alan_Bean", "Texas", "Alan Bean is from Texas in Texas.", "object_twice"),
+        ("Alan_Bean", "alan bean", "Alan Bean is Alan Bean.", "same_entity"),
+        ("A_(journal)", "A", "A is A.", "same_entity"),
+        ("Alan_Bean", "Texas", "Alan Bean <object> Texas.", "slot_in_text"),
+        ("Monument_(İzmir)", "Turkey", "The Monument is in İzmir, Turkey.", "name_left"),
+        ("Team", "US", "Team lets us play.", "no_object"),
+        ("Team", "1.0", "Team has 10 points.", "no_object"),
+        ("Team", "10", "Team has 1 0 points.", "no_object"),
+        ("Team", "12", "Team has 112 points.", "no_object"),
+        ("Aarhus", "Aarhus_Airport", "Aarhus Airport.", "no_subject"),
+        ("...", "Texas", "... is in Texas.", "no_subject"),
+    ],
+)
+def test_rejected_with_the_reason(subject: str, value: str, text: str, reason: str) -> None:
+    assert cut(subject, value, text) == reason
+
+
+NAMES = ("Blue", "Spice", "Mill", "Crown", "Hotel", "Étoile", "Łódź", "Straße", "1984", "12.5")
+WORDS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3)
+LITERALS = st.sampled_from([" is near ", " serves ", ", by the way, likes ", "'s neighbour is "])
+
+
+@UNTIMED
+@given(WORDS, WORDS, LITERALS)
+def test_a_filled_template_gives_the_template_back(subject: list[str], value: list[str], literal: str) -> None:
+    """What the scorer's own filling writes is found again; only then do templates mean what they say."""
+    assume(not set(subject) & set(value))
+    triple = Triple("_".join(subject), "p", "_".join(value))
+    template = f"<subject>{literal}<object>."
+    filled = Templates.from_dict({"p": template}).fill(triple).text
+    assert delexicalise(triple, filled).template == template
+
+
+@UNTIMED
+@given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=120))
+def test_any_text_gives_a_template_with_both_slots_or_a_reason(subject: str, value: str, text: str) -> None:
+    assume(subject.strip() and value.strip())
+    outcome = delexicalise(Triple(subject, "p", value), text)
+    if outcome.template is not None:
+        assert outcome.template.count("<subject>") == 1
+        assert outcome.template.count("<object>") <= 1
+        assert not Templates.from_dict({"p": outcome.template}).fill(Triple("s", "p", "o")).backoff
+    else:
+        assert outcome.reason
