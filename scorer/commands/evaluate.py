@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import UsageError
 from .common import guarded, say
 
 
@@ -54,8 +55,35 @@ def evaluate_command(
     ] = None,
     annotations: Annotated[
         Path | None,
-        typer.Option("--annotations", metavar="FILE", help="One row a text and annotator: gives the ceiling."),
+        typer.Option(
+            "--annotations",
+            metavar="FILE",
+            help="One row a text and annotator: gives the ceiling. With "
+            "--spans, one row a span and annotator: gives their agreement.",
+        ),
     ] = None,
+    spans: Annotated[
+        Path | None,
+        typer.Option(
+            "--spans",
+            metavar="GOLD",
+            help="Error spans that people found (Parquet or CSV): what OUT's sentences, or OUT itself as a Parquet or "
+            "CSV of flagged spans, find of them. Instead of labels.",
+        ),
+    ] = None,
+    text_id: Annotated[
+        str, typer.Option("--text-id", metavar="NAME", help="With --spans: column that names the text, in both files.")
+    ] = "text_id",
+    flag_below: Annotated[
+        float,
+        typer.Option(
+            "--flag-below",
+            min=0.0,
+            max=1.0,
+            metavar="X",
+            help="With --spans: a sentence with a smaller P(entailment) is flagged.",
+        ),
+    ] = 0.5,
     against: Annotated[Against | None, typer.Option("--against", help="Put the published tables beside.")] = None,
     resamples: Annotated[
         int, typer.Option("--resamples", min=0, metavar="N", help="Bootstrap samples of inputs; 0 for no intervals.")
@@ -74,6 +102,22 @@ def evaluate_command(
     not_OK is the positive class; each side, omission and hallucination, also stands alone. Rows with an error count as
     not_OK. Correlations need the extra `stats`.
     """
+    if spans is not None:
+        about_labels = {
+            "--gold-fine": gold_fine,
+            "--gold-rough": gold_rough,
+            "--human": human,
+            "--threshold": threshold,
+            "--metric": metric,
+            "--by": by,
+            "--exclude-system": exclude_system,
+            "--against": against,
+            "--input-column": input_column,
+        }
+        if given := [name for name, value in about_labels.items() if value is not None]:
+            raise UsageError(f"--spans evaluates places and not labels, so {given[0]} says nothing there; leave it out")
+        _spans(out, spans, text_id, system, prefix, flag_below, annotations, resamples, as_json)
+        return
     from ..evaluation.rendering import print_report
     from ..evaluation.report import EvaluateOptions, evaluate
 
@@ -97,3 +141,19 @@ def evaluate_command(
         typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
     else:
         print_report(report)
+
+
+def _spans(
+    out: Path, gold: Path, text_id: str, system: str, prefix: str | None, below: float, annotations: Path | None,
+    resamples: int, as_json: bool,
+) -> None:  # fmt: skip
+    """The other evaluation: places instead of labels."""
+    from ..evaluation.span_rendering import print_spans
+    from ..evaluation.spans import SpanOptions, evaluate_spans
+
+    options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples)
+    report = evaluate_spans(out, options, lambda message: say(f"note: {message}"))
+    if as_json:
+        typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
+    else:
+        print_spans(report)

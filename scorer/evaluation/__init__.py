@@ -8,6 +8,8 @@
 ``human``       which columns hold human scores, and the metrics beside them
 ``report``      all of it as one object, which ``rendering`` shows
 ``published``   what the papers printed
+``spans``       flagged sentences or spans against error spans: files of them in ``span_files`` and ``span_gold``,
+                shown by ``span_rendering``; ``agreement`` of the annotators who marked them
 ``baselines``   the rivals, as a run's output columns
 
 All but the correlations need no more than the run-time dependencies; those need the extra ``stats``.

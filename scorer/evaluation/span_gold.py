@@ -1,0 +1,143 @@
+"""Errors in texts that people found, out of the files that hold them.
+
+Gold is a Parquet or CSV file of errors (``text_id``, ``char_start``, ``char_end``, ``category``), or of every
+annotator's labels (``item_id``, ``annotator``, ``label``), which are joined by majority. All offsets are code points of
+the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import InputError
+from .agreement import Votes, collect, majority
+from .span_files import Spans, bounds_of, column_of, read_file, refuse_bad_bounds, strings
+
+NO_CATEGORY = "no_category"
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What people found. ``categories``: of each error. ``mentioned``: ids of all texts of which the file speaks.
+    ``unlocated``: errors whose place in the text is not known. ``by_sentence``: errors known by their sentence alone.
+    """
+
+    errors: Spans
+    categories: list[str]
+    mentioned: set[str]
+    unlocated: int = 0
+    by_sentence: int = 0
+
+
+def read_gold(path: Path, contents: dict[str, str], id_column: str) -> Gold:
+    """The errors that people found, each with its place and category.
+
+    Rows whose ``is_gold_error`` is false, or that have neither category nor place, only mention their text. An error
+    without offsets is looked for in the text by its ``sentence`` and ``span``; where the span occurs twice in the
+    sentence, the whole sentence is its place.
+
+    Raises:
+        InputError: cannot be read, or was made from other texts than these. ColumnError: columns missing.
+    """
+    table = read_file(path, id_column)
+    category: list[str | None]
+    if {"item_id", "annotator", "label"} <= set(table.column_names):
+        votes, table = read_votes(path, table)
+        category = majority(votes)
+        errors = [name is not None for name in category]
+    else:
+        ids = strings(column_of(table, id_column, path))
+        category = strings(table["category"]) if "category" in table.column_names else [None] * len(ids)
+        category = [None if name is None else "_".join(name.replace("-", " ").split()).lower() for name in category]
+        if "is_gold_error" in table.column_names:
+            errors = [bool(value) for value in table["is_gold_error"].to_pylist()]
+        else:
+            placed = _placed(table)
+            errors = [name is not None or there for name, there in zip(category, placed, strict=True)]
+    return _locate(table, errors, category, contents, id_column, path)
+
+
+def read_votes(path: Path, table: pa.Table | None = None) -> tuple[Votes, pa.Table]:
+    """Every annotator's label of every item, and the first row of each item.
+
+    Raises:
+        InputError: cannot be read. ColumnError: columns missing.
+    """
+    table = read_file(path, "text_id") if table is None else table
+    items, labels = (strings(column_of(table, name, path)) for name in ("item_id", "label"))
+    votes = collect([str(item) for item in items], [str(label) for label in labels])
+    first: dict[str, int] = {}
+    for row, item in enumerate(items):
+        first.setdefault(str(item), row)
+    return votes, table.take([first[item] for item in votes.items])
+
+
+def _locate(
+    table: pa.Table,
+    errors: Sequence[bool],
+    categories: Sequence[str | None],
+    contents: dict[str, str],
+    id_column: str,
+    path: Path,
+) -> Gold:
+    ids = [str(name) for name in strings(column_of(table, id_column, path))]
+    bounds = bounds_of(table.column_names)
+    empty: list[Any] = [None] * len(ids)
+    starts, ends = (table[name].to_pylist() for name in bounds) if bounds else (empty, empty)
+    sentences, spans, sentence_starts = (
+        table[name].to_pylist() if name in table.column_names else empty
+        for name in ("sentence", "span", "sent_char_start")
+    )
+    found: list[tuple[str, int, int, str]] = []
+    unlocated = by_sentence = compared = unlike = 0
+    for row, name in enumerate(ids):
+        if not errors[row]:
+            continue
+        text, span = contents.get(name), spans[row]
+        start, end = starts[row], ends[row]
+        if start is None or end is None:
+            place = _find(text, sentences[row], span, sentence_starts[row])
+            if place is None:
+                unlocated += 1
+                continue
+            start, end, whole = place
+            by_sentence += whole
+        elif text is not None and span is not None:
+            compared += 1
+            unlike += "".join(text[start:end].split()) != "".join(span.split())
+        found.append((name, int(start), int(end), categories[row] or NO_CATEGORY))
+    if unlike > compared / 2:
+        raise InputError(
+            f"{path}: {unlike} of {compared} errors are not where it says in these texts; it was made from other texts "
+            "(tokenised ones, say), or the offsets are not code points"
+        )
+    made = Spans(
+        [e[0] for e in found], np.array([e[1] for e in found], np.int64), np.array([e[2] for e in found], np.int64)
+    )
+    refuse_bad_bounds(made)
+    return Gold(made, [e[3] for e in found], set(ids), unlocated, by_sentence)
+
+
+def _find(text: str | None, sentence: Any, span: Any, sentence_start: Any) -> tuple[int, int, bool] | None:
+    """Where an error lies that has no offsets: (start, end, whether that is its whole sentence)."""
+    if not sentence:
+        return None
+    at = text.find(sentence) if text is not None else -1
+    if at < 0:
+        if sentence_start is None:
+            return None
+        at = int(sentence_start)
+    if span and sentence.count(span) == 1:
+        return at + sentence.index(span), at + sentence.index(span) + len(span), False
+    return at, at + len(sentence), True
+
+
+def _placed(table: pa.Table) -> list[bool]:
+    bounds = bounds_of(table.column_names)
+    return [value is not None for value in table[bounds[0]].to_pylist()] if bounds else [False] * len(table)

@@ -1,0 +1,281 @@
+"""Flagged spans against gold error spans: what is found of each category, and how much of what is flagged is an error.
+
+A flag and an error meet when they have a character in common. Recall is over errors, precision over flags, since a
+metric does not say of what category an error is. Where the units a metric looked at are known (all sentences), flagging
+every one of them stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .agreement import PUBLISHED_KAPPA, agreement, majority
+from .bootstrap import RESAMPLES, SEED, percentiles
+from .span_files import Flags, Ints, Spans, read_flags
+from .span_gold import Gold, read_gold, read_votes
+
+SCHEMA = 1
+CATEGORIES = ("number", "name", "word", "context", "not_checkable", "other", "no_majority")
+NOT_CHECKABLE = "not_checkable"
+PUBLISHED = {
+    "source": "Thomson & Reiter (INLG 2020)",
+    "metric": "RG, on their own 21 basketball texts; the paper counts in two ways, and both are printed",
+    "recall": [0.343, 0.388],
+    "precision": [0.571, 0.755],
+    "fleiss_kappa": PUBLISHED_KAPPA,
+}
+REAL_WORLD = (
+    "the gold counts errors about the real world; this metric finds what the facts in the data do not support. What "
+    "the data cannot show (not_checkable) stands apart, and an error that the data itself makes cannot be found"
+)
+
+
+@dataclass(frozen=True)
+class SpanOptions:
+    """``below``: sentences with a smaller P(entailment) are flagged. ``annotations``: every annotator's labels."""
+
+    gold: Path
+    id_column: str = "text_id"
+    system: str = "system"
+    prefix: str | None = None
+    below: float = 0.5
+    annotations: Path | None = None
+    resamples: int = RESAMPLES
+
+
+def overlaps(spans: Spans, others: Spans) -> Ints:
+    """How many of the others each span has a character in common with. *Shape:* (spans,), int64.
+
+    Sorted ends, so the time is that of sorting. A span without characters stands for the one behind it.
+    """
+    numbers: dict[str, int] = {}
+    one, other = (np.array([numbers.setdefault(t, len(numbers)) for t in s.texts], np.int64) for s in (spans, others))
+    stride = max(int(spans.ends.max(initial=0)), int(others.ends.max(initial=0))) + 2
+
+    def bounds(owner: Ints, which: Spans) -> tuple[Ints, Ints]:
+        return owner * stride + which.starts, owner * stride + np.maximum(which.ends, which.starts + 1)
+
+    starts, ends = bounds(one, spans)
+    other_starts, other_ends = (np.sort(bound) for bound in bounds(other, others))
+    # Of those that begin before this one ends, all but those that ended before it began.
+    return np.searchsorted(other_starts, ends, side="left") - np.searchsorted(other_ends, starts, side="right")
+
+
+def evaluate_spans(
+    path: Path, options: SpanOptions, note: Callable[[str], None] = lambda message: None
+) -> dict[str, Any]:
+    """Evaluate flagged sentences or spans.
+
+    Args:
+        note: told what the reader of the figures should know.
+
+    Raises:
+        ScorerError: nothing to read, columns missing, or not one text that both files speak of.
+    """
+    flags = read_flags(
+        path, id_column=options.id_column, system=options.system, prefix=options.prefix, below=options.below
+    )
+    gold = read_gold(options.gold, flags.contents, options.id_column)
+    texts = sorted(gold.mentioned if flags.known is None else gold.mentioned.intersection(flags.known))
+    if not texts:
+        raise InputError(f"{path} and {options.gold} have no {options.id_column} in common")
+    _tell(flags, gold, texts, options, note)
+    counted = _Counted(flags, gold, texts)
+    everything = _Counted(_all_flagged(flags), gold, texts) if flags.complete else None
+    report: dict[str, Any] = {
+        "schema": SCHEMA,
+        "path": str(path),
+        "gold": str(options.gold),
+        "signature": flags.signature,
+        "finished": flags.finished,
+        "flagged_below": options.below if flags.known is not None else None,
+        "texts": len(texts),
+        "not_in_gold": 0 if flags.known is None else len(flags.known) - len(texts),
+        "unjudged": flags.unjudged,
+        "unlocated": gold.unlocated,
+        "located_by_sentence": gold.by_sentence,
+        "resamples": options.resamples,
+        **counted.figures(options.resamples),
+        "flag_everything": everything.figures(0) if everything is not None else None,
+        "by_system": counted.by_system(flags.systems),
+        "published": PUBLISHED,
+        "about": REAL_WORLD,
+    }
+    report["agreement"] = _agreement(options.annotations) if options.annotations is not None else None
+    return report
+
+
+class _Counted:
+    """The counts of each text, from which all figures are ratios of sums. ``columns``: by name, *Shape:* (texts,)."""
+
+    def __init__(self, flags: Flags, gold: Gold, texts: list[str]) -> None:
+        self.texts = texts
+        number = {text: i for i, text in enumerate(texts)}
+        units, unit_owner, unit_chosen = _within(flags.units, number)
+        errors, error_owner, error_chosen = _within(gold.errors, number)
+        flagged = flags.flagged[unit_chosen]
+        category = np.array(gold.categories, object)[error_chosen]
+        checkable = category != NOT_CHECKABLE
+        found = overlaps(errors, _part(units, flagged)) > 0
+        wrong = overlaps(units, errors) > 0
+        wrong_checkable = overlaps(units, _part(errors, checkable)) > 0
+        # A unit whose only errors cannot be checked is neither right nor wrong to flag, where those are left out.
+        kept = wrong_checkable | ~wrong
+
+        def by_text(owner: Ints, mask: npt.NDArray[np.bool_]) -> Ints:
+            return np.bincount(owner[mask], minlength=len(texts)).astype(np.int64)
+
+        every = np.ones(len(error_owner), bool)
+        self.names = [name for name in CATEGORIES if (category == name).any()]
+        self.names += sorted(set(category.tolist()) - set(CATEGORIES))
+        self.complete = flags.complete
+        self.columns = {
+            "errors": by_text(error_owner, every),
+            "found": by_text(error_owner, found),
+            "errors:checkable": by_text(error_owner, checkable),
+            "found:checkable": by_text(error_owner, found & checkable),
+            "flags": by_text(unit_owner, flagged),
+            "right": by_text(unit_owner, flagged & wrong),
+            "flags:checkable": by_text(unit_owner, flagged & kept),
+            "right:checkable": by_text(unit_owner, flagged & wrong_checkable),
+            "units": by_text(unit_owner, np.ones(len(unit_owner), bool)),
+            "wrong": by_text(unit_owner, wrong),
+        }
+        for name in self.names:
+            self.columns[f"errors:{name}"] = by_text(error_owner, category == name)
+            self.columns[f"found:{name}"] = by_text(error_owner, found & (category == name))
+
+    def figures(self, resamples: int) -> dict[str, Any]:
+        drawn = self._drawn(resamples)
+        result: dict[str, Any] = {
+            "all": self._block("", drawn),
+            "without_not_checkable": self._block(":checkable", drawn),
+            "categories": {
+                name: self._ratio("recall", f"found:{name}", f"errors:{name}", drawn) for name in self.names
+            },
+        }
+        result["units"] = None
+        if self.complete:
+            both = {"units": self._sum("units"), "with_error": self._sum("wrong"), "flagged": self._sum("flags")}
+            shares = {
+                "precision": self._ratio("precision", "right", "flags", drawn),
+                "recall": self._ratio("recall", "right", "wrong", drawn),
+            }
+            result["units"] = both | {name: shares[name][name] for name in shares}
+            result["units"]["f1"] = _f1(*(shares[name][name] for name in ("precision", "recall")))
+        return result
+
+    def by_system(self, systems: dict[str, str]) -> list[dict[str, Any]]:
+        """Errors and flags a text, by system; texts of unknown systems last."""
+        groups: dict[str | None, list[int]] = {}
+        for i, text in enumerate(self.texts):
+            groups.setdefault(systems.get(text), []).append(i)
+        lines = []
+        for system in sorted(groups, key=lambda name: (name is None, name or "")):
+            rows = groups[system]
+            mean = {name: float(column[rows].mean()) for name, column in self.columns.items()}
+            lines.append(
+                {
+                    "system": system,
+                    "texts": len(rows),
+                    "errors_per_text": mean["errors"],
+                    "errors_per_text_without_not_checkable": mean["errors:checkable"],
+                    "flags_per_text": mean["flags"],
+                    "categories_per_text": {name: mean[f"errors:{name}"] for name in self.names},
+                    "recall": _divide(mean["found"], mean["errors"]),
+                    "precision": _divide(mean["right"], mean["flags"]),
+                }
+            )
+        return lines
+
+    def _block(self, which: str, drawn: npt.NDArray[np.int64] | None) -> dict[str, Any]:
+        recall = self._ratio("recall", f"found{which}", f"errors{which}", drawn)
+        precision = self._ratio("precision", f"right{which}", f"flags{which}", drawn)
+        return {
+            "errors": recall["n"],
+            "found": recall["found"],
+            "recall": recall["recall"],
+            "recall_interval": recall.get("interval"),
+            "flags": precision["n"],
+            "right": precision["found"],
+            "precision": precision["precision"],
+            "precision_interval": precision.get("interval"),
+            "f1": _f1(precision["precision"], recall["recall"]),
+        }
+
+    def _ratio(self, what: str, part: str, whole: str, drawn: npt.NDArray[np.int64] | None) -> dict[str, Any]:
+        result = {"n": self._sum(whole), "found": self._sum(part)}
+        result[what] = _divide(result["found"], result["n"])
+        if drawn is not None:
+            parts, wholes = drawn @ self.columns[part], (drawn @ self.columns[whole]).astype(np.float64)
+            shares = np.divide(parts, wholes, out=np.full(len(wholes), np.nan), where=wholes > 0)
+            interval = percentiles(shares)
+            result["interval"] = list(interval) if interval else None
+        return result
+
+    def _sum(self, name: str) -> int:
+        return int(self.columns[name].sum())
+
+    def _drawn(self, resamples: int) -> npt.NDArray[np.int64] | None:
+        """How often each text is drawn in each sample; the sentences of a text are not independent."""
+        n = len(self.texts)
+        if not resamples or n < 2:
+            return None
+        return np.asarray(np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=resamples), np.int64)
+
+
+def _within(spans: Spans, number: dict[str, int]) -> tuple[Spans, Ints, Ints]:
+    """The spans of the texts that are evaluated, the text of each, and their positions among all."""
+    chosen = np.array([i for i, text in enumerate(spans.texts) if text in number], np.int64)
+    kept = _part(spans, chosen)
+    return kept, np.array([number[text] for text in kept.texts], np.int64), chosen
+
+
+def _part(spans: Spans, chosen: npt.NDArray[Any]) -> Spans:
+    positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+    return Spans([spans.texts[i] for i in positions.tolist()], spans.starts[positions], spans.ends[positions])
+
+
+def _all_flagged(flags: Flags) -> Flags:
+    return Flags(flags.units, np.ones(len(flags.units), bool), True, flags.known)
+
+
+def _agreement(annotations: Path) -> dict[str, Any]:
+    votes, _ = read_votes(annotations)
+    joined = majority(votes)
+    found = agreement(votes)
+    categories = {name: joined.count(name) for name in CATEGORIES if name in joined}
+    return found | {
+        "majority": {"items": len(joined), "errors": len(joined) - joined.count(None), "categories": categories}
+    }
+
+
+def _tell(flags: Flags, gold: Gold, texts: list[str], options: SpanOptions, note: Callable[[str], None]) -> None:
+    if not flags.finished:
+        note("the run has no _SUCCESS: the figures are of the shards that are done")
+    if flags.known is not None and len(flags.known) > len(texts):
+        left = len(flags.known) - len(texts)
+        note(f"{left} texts are left out: the gold says nothing of them, not even that they are free of errors")
+    if flags.unjudged:
+        note(f"{flags.unjudged} texts have no sentences (their rows have errors); they are left out")
+    if gold.unlocated:
+        note(f"{gold.unlocated} errors are left out: they have no offsets, and their sentence is not in the text")
+    if not flags.complete:
+        note("flags alone: what flagging everything would give is not known (a column `flagged` names other units too)")
+
+
+def _divide(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None
+
+
+def _f1(precision: float | None, recall: float | None) -> float | None:
+    if precision is None or recall is None or precision + recall == 0:
+        return None
+    return 2 * precision * recall / (precision + recall)

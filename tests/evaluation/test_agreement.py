@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import InputError
+from scorer.evaluation.agreement import agreement, collect, fleiss_kappa, majority
+from scorer.evaluation.span_gold import read_votes
+
+FLEISS = [
+    (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+]  # fmt: skip
+"""The worked example that encyclopaedias print: fourteen raters, ten subjects, five categories, kappa .210."""
+
+
+def test_the_worked_example_of_fleiss() -> None:
+    assert fleiss_kappa(np.array(FLEISS)) == pytest.approx(0.210, abs=5e-4)
+
+
+def test_kappa_at_its_ends() -> None:
+    assert fleiss_kappa(np.array([[3, 0], [0, 3]])) == pytest.approx(1)
+    assert fleiss_kappa(np.array([[1, 1], [1, 1]])) == pytest.approx(-1)
+    assert fleiss_kappa(np.array([[3, 0], [3, 0]])) is None, "one label is all there is"
+    assert fleiss_kappa(np.array([[1, 0]])) is None
+    assert fleiss_kappa(np.zeros((0, 2), np.int64)) is None
+    with pytest.raises(InputError, match="as many annotators"):
+        fleiss_kappa(np.array([[3, 0], [2, 0]]))
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["number", "number", "word"], "number"),
+        (["number", "number", "no_error"], "number"),
+        (["number", "word", "no_error"], "no_majority"),
+        (["number", "word", "name"], "no_majority"),
+        (["number", "no_error", "no_error"], None),
+        (["no_error", "no_error", "no_error"], None),
+        (["number", "no_type", "no_error"], "no_majority"),
+        (["no_type", "no_type", "word"], "no_majority"),
+        (["name", "name", "no_type"], "name"),
+        (["name", "name", "word", "word"], "no_majority"),
+        (["name", "name", "no_error", "no_error"], None),
+    ],
+)
+def test_majority(labels: list[str], expected: str | None) -> None:
+    assert majority(collect(["a"] * len(labels), labels)) == [expected]
+
+
+def test_annotators_joined_are_the_gold_that_is_published(shared_data: Path) -> None:
+    votes, first = read_votes(shared_data / "tr_annotations.parquet")
+    gold = {row["id"]: row for row in pq.read_table(shared_data / "tr_gold_errors.parquet").to_pylist()}
+    joined = dict(zip(votes.items, majority(votes), strict=True))
+    assert joined.keys() == gold.keys()
+    assert first["item_id"].to_pylist() == votes.items
+    for item, category in joined.items():
+        assert (category is not None) == gold[item]["is_gold_error"], item
+        assert category == gold[item]["category"], item
+
+
+def test_kappa_of_the_published_annotations(shared_data: Path) -> None:
+    """Both by the data's own description: .77 over items that all three typed, .50 over all."""
+    found = agreement(read_votes(shared_data / "tr_annotations.parquet")[0])
+    assert found["annotators"] == 3
+    assert found["fleiss_kappa"]["typed_by_all"]["kappa"] == pytest.approx(0.77, abs=0.005)
+    assert found["fleiss_kappa"]["all_items"]["kappa"] == pytest.approx(0.50, abs=0.005)
+    assert found["fleiss_kappa"]["all_items"]["n"] == 335
+    assert found["fleiss_kappa"]["published"] == 0.79

@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.errors import ColumnError, InputError, ScorerError
+from scorer.evaluation.span_files import Spans
+from scorer.evaluation.span_rendering import print_spans
+from scorer.evaluation.spans import SpanOptions, evaluate_spans, overlaps
+from scorer.metric.columns import SENTENCES
+from tests.evaluation.scored import save
+
+SPAN = st.tuples(st.sampled_from("abc"), st.integers(0, 12), st.integers(0, 5))
+
+
+def spans(given: list[tuple[str, int, int]]) -> Spans:
+    starts = np.array([start for _, start, _ in given], np.int64)
+    return Spans([text for text, _, _ in given], starts, starts + np.array([n for _, _, n in given], np.int64))
+
+
+@given(st.lists(SPAN, max_size=12), st.lists(SPAN, max_size=12))
+def test_overlaps_are_those_that_share_a_character(one: list[tuple[str, int, int]], other: list[Any]) -> None:
+    def characters(span: tuple[str, int, int]) -> set[int]:
+        return set(range(span[1], span[1] + max(1, span[2])))
+
+    expected = [sum(a[0] == b[0] and bool(characters(a) & characters(b)) for b in other) for a in one]
+    assert overlaps(spans(one), spans(other)).tolist() == expected
+
+
+# Two texts of three sentences of ten characters each, and one that nobody annotated.
+OUT = pa.table(
+    {
+        "text_id": ["t1", "t2", "t3"],
+        "system": ["s", "r", "s"],
+        "text": ["A" * 30, "B" * 30, "C" * 30],
+        "sentences": pa.array(
+            [
+                [{"start": i * 10, "end": i * 10 + 9, "entailment": e} for i, e in enumerate(row)]
+                for row in ([0.9, 0.1, 0.2], [0.4, None, 0.6], [0.0, 0.0, 0.0])
+            ],
+            SENTENCES.type,
+        ),
+    }
+)
+GOLD = [  # text, start, end, category
+    ("t1", 10, 12, "number"),
+    ("t1", 15, 18, "number"),
+    ("t1", 1, 3, "Not checkable"),
+    ("t2", 21, 22, "name"),
+    ("t2", 2, 3, "not-checkable"),
+]
+
+
+def gold_table(rows: list[tuple[Any, ...]] = GOLD) -> pa.Table:
+    names = ("text_id", "char_start", "char_end", "category")
+    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    pq.write_table(gold_table(), tmp_path / "gold.parquet")
+    return save(OUT, tmp_path / "out" / "x.parquet").parent, tmp_path / "gold.parquet"
+
+
+def test_figures_by_hand(files: tuple[Path, Path]) -> None:
+    """Flagged: t1's second and third sentence, t2's first and (no answer) second. Errors in t1's first and second, t2's
+    first and third; those in the first sentences cannot be checked."""
+    notes: list[str] = []
+    report = evaluate_spans(files[0], SpanOptions(files[1], resamples=50), notes.append)
+    assert (report["texts"], report["not_in_gold"], report["unlocated"]) == (2, 1, 0)
+    assert any("1 texts are left out" in note for note in notes)
+    found = report["all"]
+    assert (found["errors"], found["found"], found["flags"], found["right"]) == (5, 3, 4, 2)
+    assert (found["recall"], found["precision"]) == (0.6, 0.5)
+    assert found["f1"] == pytest.approx(2 * 0.6 * 0.5 / 1.1)
+    without = report["without_not_checkable"]
+    assert (without["errors"], without["found"]) == (3, 2)
+    assert (without["flags"], without["right"]) == (3, 1), "a flag on what cannot be checked is not held against it"
+    recall = {name: (line["n"], line["found"]) for name, line in report["categories"].items()}
+    assert recall == {"number": (2, 2), "name": (1, 0), "not_checkable": (2, 1)}
+    assert list(report["categories"]) == ["number", "name", "not_checkable"], "in the order of the papers"
+    units = report["units"]
+    assert (units["units"], units["with_error"], units["flagged"]) == (6, 4, 4)
+    assert (units["precision"], units["recall"], units["f1"]) == (0.5, 0.5, 0.5)
+    everything = report["flag_everything"]
+    assert (everything["all"]["precision"], everything["all"]["recall"]) == (pytest.approx(4 / 6), 1.0)
+
+
+def test_errors_per_text_by_system(files: tuple[Path, Path]) -> None:
+    lines = evaluate_spans(files[0], SpanOptions(files[1], resamples=0))["by_system"]
+    assert [(line["system"], line["texts"], line["errors_per_text"]) for line in lines] == [
+        ("r", 1, 2.0),
+        ("s", 1, 3.0),
+    ]
+    assert [line["errors_per_text_without_not_checkable"] for line in lines] == [1.0, 2.0]
+    assert [line["flags_per_text"] for line in lines] == [2.0, 2.0]
+    assert lines[1]["categories_per_text"] == {"number": 2.0, "name": 0.0, "not_checkable": 1.0}
+    assert [line["recall"] for line in lines] == [0.5, pytest.approx(2 / 3)]
+
+
+def test_the_threshold(files: tuple[Path, Path]) -> None:
+    def flagged(below: float) -> int:
+        return int(evaluate_spans(files[0], SpanOptions(files[1], below=below, resamples=0))["units"]["flagged"])
+
+    assert [flagged(x) for x in (0.0, 0.15, 0.4, 0.5, 1.0)] == [1, 2, 3, 4, 6], "no answer is always a flag"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tsv"])
+@pytest.mark.parametrize("with_units", [False, True])
+def test_spans_of_another_metric(tmp_path: Path, kind: str, with_units: bool) -> None:
+    rows = [("t1", 10, 19, True), ("t1", 20, 29, True), ("t2", 0, 9, False), ("t9", 0, 9, True)]
+    table = pa.table({name: [row[i] for row in rows] for i, name in enumerate(("text_id", "start", "end", "flagged"))})
+    if not with_units:
+        table = table.filter(table["flagged"]).drop_columns("flagged")
+    flags, gold = tmp_path / f"flags.{kind}", tmp_path / f"gold.{kind}"
+    for made, path in ((table, flags), (gold_table(), gold)):
+        if kind == "parquet":
+            pq.write_table(made, path)
+        else:
+            pacsv.write_csv(made, path, pacsv.WriteOptions(delimiter="\t" if kind == "tsv" else ","))
+    report = evaluate_spans(flags, SpanOptions(gold, resamples=0))
+    assert report["texts"] == 2, "a text in which nothing is flagged counts; one that the gold does not know does not"
+    assert (report["all"]["found"], report["all"]["errors"]) == (2, 5)
+    assert (report["all"]["right"], report["all"]["flags"]) == (1, 2)
+    assert (report["units"] is not None) == (report["flag_everything"] is not None) == with_units
+    if with_units:
+        assert report["units"]["units"] == 3
+        assert report["flag_everything"]["all"]["recall"] == pytest.approx(3 / 5), "not all errors lie in the units"
+
+
+def test_what_finds_nothing_has_no_precision(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"text_id": ["t1"], "start": [29], "end": [30], "flagged": [False]}), tmp_path / "f.parquet"
+    )
+    pq.write_table(gold_table(), tmp_path / "g.parquet")
+    found = evaluate_spans(tmp_path / "f.parquet", SpanOptions(tmp_path / "g.parquet", resamples=20))["all"]
+    assert (found["recall"], found["precision"], found["f1"]) == (0.0, None, None)
+
+
+def test_intervals_are_over_texts(tmp_path: Path) -> None:
+    """Every text has one error, found in half of the texts: the interval is that of a share of 40 draws."""
+    n = 40
+    pq.write_table(
+        pa.table({"text_id": [f"t{i}" for i in range(0, n, 2)], "start": [0] * (n // 2), "end": [5] * (n // 2)}),
+        tmp_path / "f.parquet",
+    )
+    pq.write_table(gold_table([(f"t{i}", 1, 2, "word") for i in range(n)]), tmp_path / "g.parquet")
+    report = evaluate_spans(tmp_path / "f.parquet", SpanOptions(tmp_path / "g.parquet", resamples=2000))
+    low, high = report["all"]["recall_interval"]
+    width = 1.96 * np.sqrt(0.25 / n)
+    assert low == pytest.approx(0.5 - width, abs=0.03)
+    assert high == pytest.approx(0.5 + width, abs=0.03)
+
+
+def test_errors_without_offsets_are_looked_for_in_the_text(tmp_path: Path) -> None:
+    text = "One two. One two two. Three."
+    table = pa.table({"text_id": ["a"], "text": [text], "sentences": pa.array(
+        [[{"start": 0, "end": 8, "entailment": 0.1}, {"start": 9, "end": 21, "entailment": 0.9},
+          {"start": 22, "end": 28, "entailment": 0.1}]], SENTENCES.type)})  # fmt: skip
+    pq.write_table(table, tmp_path / "out.parquet")
+    rows = [("One two.", "two"), ("One two two.", "two"), ("Three.", "Three"), ("Not there.", "Not")]
+    gold = pa.table(
+        {"text_id": ["a"] * 4, "sentence": [r[0] for r in rows], "span": [r[1] for r in rows], "category": ["word"] * 4}
+    )
+    pq.write_table(gold, tmp_path / "gold.parquet")
+    report = evaluate_spans(tmp_path / "out.parquet", SpanOptions(tmp_path / "gold.parquet", resamples=0))
+    assert (report["unlocated"], report["located_by_sentence"]) == (1, 1)
+    assert (report["all"]["errors"], report["all"]["found"]) == (3, 2)
+
+
+def test_every_annotators_labels_serve_as_gold(tmp_path: Path) -> None:
+    labels = [
+        ("i1", "number"),
+        ("i1", "number"),
+        ("i1", "no_error"),
+        ("i2", "word"),
+        ("i2", "no_error"),
+        ("i2", "no_error"),
+    ]
+    table = pa.table(
+        {
+            "item_id": [item for item, _ in labels],
+            "annotator": ["x", "y", "z"] * 2,
+            "label": [label for _, label in labels],
+            "text_id": ["t1"] * 6,
+            "char_start": [10] * 3 + [0] * 3,
+            "char_end": [12] * 3 + [2] * 3,
+        }
+    )
+    pq.write_table(table, tmp_path / "votes.parquet")
+    save(OUT, tmp_path / "x.parquet")
+    gold = tmp_path / "votes.parquet"
+    report = evaluate_spans(tmp_path / "x.parquet", SpanOptions(gold, annotations=gold, resamples=0))
+    assert (report["all"]["errors"], report["all"]["found"]) == (1, 1)
+    assert report["agreement"]["majority"] == {"items": 2, "errors": 1, "categories": {"number": 1}}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (lambda t: t.drop_columns("sentences"), ColumnError, "--sentences"),
+        (lambda t: t.drop_columns("text_id"), ColumnError, "no column 'text_id'"),
+        (lambda t: t.set_column(0, "text_id", [["t1", "t1", "t2"]]), ColumnError, "occurs twice"),
+        (lambda t: t.set_column(0, "text_id", [["x", "y", "z"]]), InputError, "in common"),
+        (lambda t: t.set_column(3, "sentences", [["a", "b", "c"]]), ColumnError, "but a run writes"),
+    ],
+)
+def test_outputs_that_cannot_be_used(files: tuple[Path, Path], change: Any, error: type, words: str) -> None:
+    save(change(OUT), files[0] / "x.parquet")
+    with pytest.raises(error, match=words):
+        evaluate_spans(files[0], SpanOptions(files[1]))
+
+
+def test_gold_that_cannot_be_used(files: tuple[Path, Path], tmp_path: Path) -> None:
+    gold = tmp_path / "bad.parquet"
+    pq.write_table(gold_table([("t1", 5, 2, "word")]), gold)
+    with pytest.raises(InputError, match="reaches from 5 to 2"):
+        evaluate_spans(files[0], SpanOptions(gold))
+    pq.write_table(gold_table([("t1", 5, 7, "word")]).append_column("span", [["XY"]]), gold)
+    with pytest.raises(InputError, match="1 of 1 errors are not where it says"):
+        evaluate_spans(files[0], SpanOptions(gold))
+    for name in ("none.parquet", "none.csv"):
+        with pytest.raises(InputError, match="cannot be read"):
+            evaluate_spans(files[0], SpanOptions(tmp_path / name))
+    (tmp_path / "text.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ScorerError, match="no column 'text_id'"):
+        evaluate_spans(files[0], SpanOptions(tmp_path / "text.csv"))
+
+
+def test_flagging_every_sentence_of_the_shared_task(shared_data: Path, tmp_path: Path) -> None:
+    """78.7 % of the public sentences have an error, so that is the precision; all errors are found."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    texts = dict(
+        zip(*(pq.read_table(shared_data / "st_texts.parquet")[n].to_pylist() for n in ("text_id", "text")), strict=True)
+    )
+    for row in pq.read_table(shared_data / "st_sentences.parquet").to_pylist():
+        spans = found.setdefault(row["text_id"], [])
+        start = texts[row["text_id"]].index(row["text"], spans[-1][1] if spans else 0)
+        spans.append((start, start + len(row["text"])))
+    rows = [(name, start, end) for name, spans in found.items() for start, end in spans]
+    table = pa.table({name: [row[i] for row in rows] for i, name in enumerate(("text_id", "start", "end"))})
+    pq.write_table(table.append_column("flagged", [[True] * len(rows)]), tmp_path / "all.parquet")
+    report = evaluate_spans(tmp_path / "all.parquet", SpanOptions(shared_data / "st_gold_errors.parquet", resamples=0))
+    assert (report["texts"], report["units"]["units"]) == (55, 670)
+    assert report["all"]["precision"] == pytest.approx(0.787, abs=5e-4)
+    assert report["all"]["recall"] == 1
+    assert report["units"]["recall"] == 1
+    counted = {name: line["n"] for name, line in report["categories"].items()}
+    sums = pq.read_table(shared_data / "st_texts.parquet")
+    assert counted == {name: sum(sums[f"n_{name}"].to_pylist()) for name in counted}
+    assert report["flag_everything"]["all"]["precision"] == report["all"]["precision"]
+
+
+def test_gold_of_thomson_and_reiter(shared_data: Path, tmp_path: Path) -> None:
+    """One flag over each whole text finds every error that has a place."""
+    texts = pq.read_table(shared_data / "tr_texts.parquet").to_pylist()
+    table = pa.table(
+        {
+            "text_id": [row["text_id"] for row in texts],
+            "text": [row["text"] for row in texts],
+            "system": [row["system"] for row in texts],
+            "sentences": pa.array(
+                [[{"start": 0, "end": len(row["text"]), "entailment": 0.0}] for row in texts], SENTENCES.type
+            ),
+        }
+    )
+    pq.write_table(table, tmp_path / "out.parquet")
+    options = SpanOptions(
+        shared_data / "tr_gold_errors.parquet", annotations=shared_data / "tr_annotations.parquet", resamples=0
+    )
+    report = evaluate_spans(tmp_path / "out.parquet", options)
+    gold = [row for row in texts if row["text_id"] != "Q"]
+    assert report["texts"] == len(gold)
+    assert report["all"]["errors"] + report["unlocated"] == sum(row["n_gold_errors"] for row in gold)
+    assert report["unlocated"] <= 4
+    assert report["all"]["recall"] == 1
+    assert report["agreement"]["majority"]["errors"] == sum(row["n_gold_errors"] for row in gold)
+    by_system = {line["system"]: line["errors_per_text"] for line in report["by_system"]}
+    assert by_system["puduppully"] == pytest.approx(
+        np.mean([row["n_gold_errors"] for row in gold if row["system"] == "puduppully"]), abs=0.5
+    )
+
+
+def test_what_is_printed(files: tuple[Path, Path], shared_data: Path) -> None:
+    shown = io.StringIO()
+    options = SpanOptions(files[1], annotations=shared_data / "tr_annotations.parquet", resamples=20)
+    print_spans(evaluate_spans(files[0], options), Console(file=shown, width=160))
+    text = shown.getvalue()
+    for expected in (
+        "not_checkable",
+        "flag everything",
+        "0.571 / 0.755",
+        "0.343 / 0.388",
+        "real world",
+        "0.79",
+        "number",
+    ):
+        assert expected in text
+
+
+def test_the_command(files: tuple[Path, Path]) -> None:
+    out, gold = map(str, files)
+    result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold, "--json", "--flag-below", "0.15"])
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["units"]["flagged"] == 2
+    assert report["published"]["recall"] == [0.343, 0.388]
+    assert "1 texts are left out" in result.stderr
+    result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold])
+    assert "all but not_checkable" in result.stdout
+    result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold, "--gold-fine", "x"])
+    assert (result.exit_code, "--gold-fine" in result.stderr) == (2, True)
+    result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold, "--text-id", "nothing"])
+    assert (result.exit_code, "no column 'nothing'" in result.stderr) == (2, True)
