@@ -4,6 +4,7 @@ PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 RUN := .venv/bin
 DEV := .venv-dev/bin
 BENCH := .venv-bench/bin
+AXE := .venv-dev/axe/node_modules/axe-core/axe.min.js
 
 .PHONY: help demo test test-slow lint format smoke lock audit-deps reproduce bench bench-gpu clean
 
@@ -57,8 +58,12 @@ smoke: .venv/installed
 test: lint smoke
 	$(DEV)/pytest -n 2
 
-test-slow: .venv-dev/installed
+test-slow: .venv-dev/installed $(AXE)
 	$(DEV)/pytest -m slow
+
+# What looks for obstacles to screen readers in the audit's report. Without npm its tests are skipped and say so.
+$(AXE): .venv-dev/installed
+	-npm install --silent --no-save --no-audit --no-fund --prefix .venv-dev/axe axe-core@4.14.1
 
 # Tools that look at dependencies, apart from what they look at.
 .venv-audit/installed: Makefile

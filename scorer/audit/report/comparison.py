@@ -8,7 +8,7 @@ from ..document import RATES, Document, GroupFigures, Night, RateChange, Test
 from . import charts, numbers
 from .limits import Limits, clip, clip_plain, first
 from .markup import Child, Html, element, join
-from .tables import Cell, Column, table
+from .tables import Cell, Column, Row, table
 from .words import KINDS, MEASURES, count_cell, difference, group_label, group_plain
 
 _TESTS = {"mcnemar": "McNemar", "two_proportions": "two proportions", "kolmogorov_smirnov": "Kolmogorov–Smirnov"}
@@ -74,7 +74,7 @@ def _moved(document: Document, limits: Limits) -> Html:
 def _rates(caption: str, moved: Sequence[tuple[GroupFigures, str, RateChange]], limits: Limits) -> Html:
     moved = sorted(moved, key=lambda one: -abs(one[2]["difference"] or 0.0))
     kept, rest = first(moved, limits.changes)
-    rows = [
+    rows: list[Row] = [
         [
             Cell(group_label(figures["group"], limits), group_plain(figures["group"], limits)),
             MEASURES.get(name, name),
@@ -118,7 +118,7 @@ def _flips(document: Document, limits: Limits) -> Html | None:
         return element("p", "No row in both nights changed its label.")
     kept, _ = first(flips["rows"], limits.flips)
     allowed = flips["allowed"]
-    rows = [
+    rows: list[Row] = [
         [
             clip(f"{clip_plain(flip['file'], limits.name)}:{flip['row']}", limits.name + 20),
             f"{flip['before'][:40]} → {flip['after'][:40]}",
@@ -159,7 +159,7 @@ def trend(document: Document, limits: Limits) -> Html | None:
     days = [_day(night) for night in kept]
     edges = (days[0], days[len(days) // 2], days[-1]) if len(days) % 2 and len(days) > 2 else (days[0], days[-1])
     name = f"Rates of all rows over {numbers.plural(len(kept), 'night')}, {days[0]} to {days[-1]}"
-    rows = [
+    rows: list[Row] = [
         [
             Cell(_day(night), night["night"][:40]),
             count_cell(night["rows"]),

@@ -8,7 +8,7 @@ from ..document import ByFacts, ByLength, Confidence, ConfidenceChange, Document
 from . import charts, numbers
 from .limits import Limits, clip, first
 from .markup import Child, Html, element, join
-from .tables import Cell, Column, table
+from .tables import Cell, Column, Row, table
 from .words import KINDS, MEASURES, all_rows, count_cell, group_label, group_plain, rate_cell, top_of
 
 _DRAWN = ("not_ok_rate", "omission_rate", "hallucination_rate")
@@ -52,9 +52,7 @@ def _rates(caption: str, title: str, groups: Sequence[GroupFigures], left_out: i
     rows = []
     for figures in groups:
         before = figures["change"]["rates"] if figures["change"] else {}
-        cells: list[Cell | Child] = [
-            Cell(group_label(figures["group"], limits, columns=False), group_plain(figures["group"], limits))
-        ]
+        cells: Row = [Cell(group_label(figures["group"], limits, columns=False), group_plain(figures["group"], limits))]
         cells.append(count_cell(figures["rows"]))
         for name in _DRAWN:
             change = before.get(name)
@@ -88,7 +86,7 @@ def confidences(document: Document, limits: Limits) -> Html | None:
     name = "Share of labelled rows by confidence, in twenty bins from 0 to 1, on a square-root scale"
     keys = [("column", "tonight"), *([("step", "baseline")] if earlier else [])]
     bins = len(shares)
-    rows = [
+    rows: list[Row] = [
         [
             f"{i / bins:.2f}–{(i + 1) / bins:.2f}",
             count_cell(now["histogram"][i]),
@@ -136,7 +134,7 @@ def _shares(confidence: Confidence) -> list[float]:
 
 def _quantiles(now: Confidence, before: Confidence | None) -> Html:
     names = sorted(now["quantiles"], key=float)
-    rows: list[list[Child | Cell]] = [["Tonight", *(numbers.probability(now["quantiles"][name]) for name in names)]]
+    rows: list[Row] = [["Tonight", *(numbers.probability(now["quantiles"][name]) for name in names)]]
     if before:
         rows.append(["Baseline", *(numbers.probability(before["quantiles"].get(name)) for name in names)])
     columns = [Column("", sortable=False), *(Column(f"{100 * float(name):.3g} %", True) for name in names)]
@@ -163,7 +161,7 @@ def _classes(caption: str, title: str, classes: Sequence[ByFacts] | Sequence[ByL
         return None
     kept = list(classes)[: limits.entries]
     top = top_of([rate for one in kept for rate in (one["hallucination"], one["omission"])])
-    rows = []
+    rows: list[Row] = []
     for one in kept:
         least, most = one["least"], one["most"]
         between = f"{numbers.count(least)} or more" if most is None else numbers.count(least)
@@ -193,7 +191,7 @@ def predicates(document: Document, limits: Limits) -> Html | None:
         return None
     kept, rest = first(whole["predicates"], limits.predicates)
     top = top_of([one["omission"] for one in kept])
-    rows = [
+    rows: list[Row] = [
         [
             Cell(
                 join(clip(one["predicate"], limits.name), " ", _suspect(one["suspect"])),
@@ -234,7 +232,7 @@ def _templates(document: Document, limits: Limits) -> Html | None:
     if not kept:
         return None
     top = top_of([one["omission"] for one in kept])
-    rows = [
+    rows: list[Row] = [
         [
             Cell(
                 join(
@@ -295,7 +293,7 @@ def _kinds(caption: str, title: str, kinds: Mapping[str, int], total: int, limit
         return None
     ordered = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
     kept, rest = first(ordered, limits.entries)
-    rows = [
+    rows: list[Row] = [
         [
             Cell(clip(name, limits.name), name[: limits.name]),
             count_cell(found),

@@ -6,7 +6,7 @@ from ..document import Document, Gate
 from . import numbers
 from .limits import Limits, clip, first
 from .markup import Html, element, join
-from .tables import Cell, Column, table
+from .tables import Cell, Column, Row, table
 from .words import group_label, group_plain, metric_name, tag
 
 _ORDER = {"fail": 0, "warn": 1, "pass": 2, "silent": 3}
@@ -19,7 +19,7 @@ def gates(document: Document, limits: Limits) -> Html:
         return element("p", "No gate was given. `--gates gates.toml` sets what must hold.", class_="say")
     ordered = sorted(document["gates"], key=lambda gate: _ORDER.get(gate["status"], 4))
     kept, rest = first(ordered, limits.gates)
-    rows = [
+    rows: list[Row] = [
         [
             Cell(tag(gate["status"]), str(_ORDER.get(gate["status"], 4))),
             join(clip(metric_name(gate["metric"]), limits.name), _against(gate)),

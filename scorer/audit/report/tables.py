@@ -34,10 +34,13 @@ class Cell:
     sort: object = None
 
 
+Row = list[Cell | Child]
+
+
 def table(
     caption: str,
     columns: Sequence[Column],
-    rows: Iterable[Sequence[Cell | Child]],
+    rows: Iterable[Row],
     left_out: int = 0,
     sortable: bool = True,
 ) -> Html:
