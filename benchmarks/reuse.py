@@ -1,12 +1,15 @@
 """A night over yesterday's output: what it costs beside a full run, with the embedded engine as it is.
 
-    python -m benchmarks.reuse [--rows 50000] [--changed 0 1 10] [--shards 5] [--out FILE.json]
+    python -m benchmarks.reuse [--rows 50000] [--changed 0 1 10] [--shards 5] [--host-rows 1000000] [--out FILE.json]
 
 Rows are made, scored in full once (yesterday), and then, for each share in percent, that share of them gets another
 text, spread evenly, and a night runs with ``--reuse``. Each run is a process of its own, started by the command line.
-A night is meant to cost at most its changed share of a full run and 60 s of host road per million rows; the host road
-is what a night costs beyond that share, so the figure for it holds start-up, hashing and the sample as well. It is
-scaled up from these rows to a million.
+A night is meant to cost at most its changed share of a full run and 60 s of host road per million rows. What a night
+costs beyond its share and beyond starting (a run over one row) is that host road, the sample that is scored again
+included; it is scaled up from these rows to a million.
+
+Then the host's road by itself, not scaled: a night over so many rows of which none changed, both runs with the model
+of ``benchmarks.host_road``, which answers at once.
 """
 
 from __future__ import annotations
@@ -69,13 +72,61 @@ def night(data: Path, out: Path, *more: str) -> dict[str, Any]:
     }
 
 
+def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
+    """A run whose model answers at once, in this process."""
+    from scorer import Scorer
+    from scorer.run import RunOptions, run
+
+    from .host_road import FreeModel, Silent
+
+    def make(budgets: dict[str, Any]) -> Scorer:
+        scorer = Scorer.embedded(device="cpu", precision="fp32")
+        scorer.pipeline.model = FreeModel(scorer.engine)
+        return scorer
+
+    began = time.perf_counter()
+    summary = run(RunOptions((str(data),), out, reuse=tuple(reuse)), make, Silent()).summary
+    wall = time.perf_counter() - began
+    own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return {
+        "rows": summary["rows"],
+        "wall": round(wall, 2),
+        "cpu": round(sum(used.ru_utime + used.ru_stime for used in (own, child)), 2),
+        "peak_mb": round(own.ru_maxrss / 1024),
+        "recheck": summary["recheck"],
+        "stages": summary["seconds"],
+    }
+
+
+def host_road(base: Path, rows: int) -> dict[str, Any]:
+    """A night over rows of which none changed, both nights without a model; the figures of the second."""
+    making = ["--rows", str(rows), "--shards", str(max(1, rows // 20_000)), str(base / "host")]
+    subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
+    found: dict[str, Any] = {}
+    for arguments in ([base / "host-0"], [base / "host-1", base / "host-0"]):
+        command = [sys.executable, "-m", "benchmarks.reuse", "--inner", str(base / "host"), *map(str, arguments)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        print(
+            f"without a model, {found['rows']['in']:,} rows, {found['rows']['reused']:,} of them reused: "
+            f"{found['wall']:.1f} s ({found['cpu']:.1f} s of processor), peak {found['peak_mb']} MB; "
+            f"stages {found['stages']}",
+            flush=True,
+        )
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--shards", type=int, default=5)
     parser.add_argument("--changed", type=float, nargs="+", default=[0, 1, 10], metavar="PERCENT")
+    parser.add_argument("--host-rows", type=int, default=1_000_000, help="0 leaves that part out")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--inner", type=Path, nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.inner:
+        print(json.dumps(without_model(*args.inner)))
+        return
     about = machine.describe()
     print(f"{machine.in_words(about)}; load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder:
@@ -84,6 +135,11 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
         full = night(base / "in", base / "yesterday")
         print(f"full run of {args.rows:,} rows: {full['wall']:,.1f} s ({full['cpu']:,.1f} s of processor)", flush=True)
+        one = base / "one"
+        one.mkdir()
+        pq.write_table(pq.read_table(next((base / "in").glob("*.parquet"))).slice(0, 1), one / "one.parquet")
+        start = night(one, base / "out-one")
+        print(f"starting, and one row: {start['wall']:,.1f} s ({start['cpu']:,.1f} s of processor)", flush=True)
         nights = []
         for percent in args.changed:
             data, out = base / f"in-{percent:g}", base / f"out-{percent:g}"
@@ -91,8 +147,8 @@ def main() -> None:
             found = night(data, out, "--reuse", str(base / "yesterday"))
             found["changed"] = share
             found["of_full"] = found["wall"] / full["wall"]
-            found["host_per_million"] = (found["wall"] - share * full["wall"]) / args.rows * 1e6
-            found["host_cpu_per_million"] = (found["cpu"] - share * full["cpu"]) / args.rows * 1e6
+            found["host_per_million"] = (found["wall"] - start["wall"] - share * full["wall"]) / args.rows * 1e6
+            found["host_cpu_per_million"] = (found["cpu"] - start["cpu"] - share * full["cpu"]) / args.rows * 1e6
             nights.append(found)
             print(
                 f"{share:5.1%} changed: {found['wall']:7.1f} s, {found['of_full']:.1%} of a full run; "
@@ -101,10 +157,18 @@ def main() -> None:
                 f"million rows (goal {GOAL:.0f}), {found['host_cpu_per_million']:.0f} s of processor",
                 flush=True,
             )
+        host = host_road(base, args.host_rows) if args.host_rows else None
         print(f"load at the end {os.getloadavg()[0]:.1f}")
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        figures = {"machine": about, "load": os.getloadavg()[0], "full": full, "nights": nights}
+        figures = {
+            "machine": about,
+            "load": os.getloadavg()[0],
+            "full": full,
+            "start": start,
+            "nights": nights,
+            "host": host,
+        }
         args.out.write_text(json.dumps(figures, indent=1) + "\n")
 
 
