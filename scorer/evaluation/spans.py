@@ -211,8 +211,8 @@ class _Counted:
         }
 
     def _ratio(self, what: str, part: str, whole: str, drawn: npt.NDArray[np.int64] | None) -> dict[str, Any]:
-        result = {"n": self._sum(whole), "found": self._sum(part)}
-        result[what] = _divide(result["found"], result["n"])
+        n, found = self._sum(whole), self._sum(part)
+        result: dict[str, Any] = {"n": n, "found": found, what: _divide(found, n)}
         if drawn is not None:
             parts, wholes = drawn @ self.columns[part], (drawn @ self.columns[whole]).astype(np.float64)
             shares = np.divide(parts, wholes, out=np.full(len(wholes), np.nan), where=wholes > 0)

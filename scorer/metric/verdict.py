@@ -10,7 +10,7 @@ whole text does not fit the model: then they stand for its hallucination check, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -46,12 +46,12 @@ class Verdicts:
     text_entailment: npt.NDArray[np.float32]
     all_facts_entailment: npt.NDArray[np.float32]
     fact_entailment: npt.NDArray[np.float32]
-    sentence_entailment: npt.NDArray[np.float32]
     omitted: npt.NDArray[np.bool_]
     omission_known: npt.NDArray[np.bool_]
     facts_checked: npt.NDArray[np.bool_]
     errors: dict[int, str]
     notes: dict[int, str]
+    sentence_entailment: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
 
 def passes(probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
