@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import UsageError
 from .common import (
     DeviceOption,
     MrColumnOption,
@@ -81,7 +82,9 @@ def extract_command(
     from ..templating.making import make_templates
 
     engine = None
-    if choose is Choose.nli and bundle is not None:
+    if bundle is not None and choose is not Choose.nli:
+        raise UsageError(f"--bundle is for --choose nli, but the choice is {choose.value}; leave one of them out")
+    if bundle is not None:
         from ..inference.bundle import Bundle
         from ..inference.engine import Engine
         from ..inference.verify import verify

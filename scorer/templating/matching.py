@@ -30,6 +30,7 @@ _TYPED = re.compile(r"""(["'].*["'])(?:@[A-Za-z-]+|\^\^\S+)""", re.DOTALL)
 _PARENTHESISED = re.compile(r"\([^()]*\)")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "`": "'"}
 _SLOT = re.compile(r"<(?:subject|object)>")
+_QUOTED_SLOT = re.compile(r"""["“”]\s?(<(?:subject|object)>)\s?([.,]?)["“”]""")
 
 
 class Outcome(NamedTuple):
@@ -105,7 +106,10 @@ def delexicalise(triple: Triple, text: str) -> Outcome:
     if aside and any(word.key in aside for literal in literals for word in tokens(literal)):
         return Outcome(None, "name_left")
     template = "".join(literal + slot for literal, slot in zip(literals, [*slots, ""], strict=True))
-    return Outcome(template if template.endswith((".", "!", "?")) else template + ".", None)
+    template = _QUOTED_SLOT.sub(r"\1\2", template)  # quotes that hold a blank or the full stop as well
+    return Outcome(
+        re.sub(r"(?<!\.)\.\.$", ".", template) if template.endswith((".", "!", "?")) else template + ".", None
+    )
 
 
 def is_boolean(value: str) -> bool:

@@ -38,6 +38,8 @@ def cut(subject: str, value: str, text: str) -> str:
         ("Bean", '"13017.0"(minutes)', "Bean: 13017,0 minutes.", "<subject>: <object>."),
         ("Club", "Twenty_Ten", "Club: Twenty Ten.", "<subject>: <object>."),
         ("Inn", '"Lambien"', 'The full name of Inn is "Lambien".', "The full name of <subject> is <object>."),
+        ("Inn", "Lambien", 'The full name of Inn is "Lambien.".', "The full name of <subject> is <object>."),
+        ("Inn", "Lambien", 'Inn is " Lambien ", they say...', "<subject> is <object>, they say..."),
         ("Inn", "D.C.", "Inn is in D.C.", "<subject> is in <object>."),
         ("(66391)_1999", "Moon", "(66391) 1999 orbits Moon.", "<subject> orbits <object>."),
         ("Inn", "yes", "Inn  welcomes\tchildren.", "<subject> welcomes children."),
