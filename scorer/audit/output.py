@@ -85,8 +85,9 @@ class Output:
                     here = inside[(inside >= start) & (inside < start + count)]
                     if len(here):
                         table = self._guarded(file.read_row_group, self.files[number], group, columns=chosen)
+                        few = table.take(here - start)  # a copy: a slice would keep the whole row group in memory
                         base = int(self.starts[number])
-                        found += [(base + int(row), table.slice(int(row) - start, 1)) for row in here]
+                        found += [(base + int(row), few.slice(i, 1)) for i, row in enumerate(here)]
                     start += count
         return found
 

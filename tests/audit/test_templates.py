@@ -1,0 +1,149 @@
+"""Which templates look wrong, and what is known of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scorer.audit import AuditOptions, audit
+from scorer.audit.document import Document
+from scorer.audit.suspects import is_far
+from scorer.metric.templates import Templates
+from tests.audit.nights import SIGNATURE, Row, night, row
+
+GOOD = [("area", 0.9), ("near", 0.9), ("priceRange", 0.9)]
+
+
+def suspects(document: Document) -> list[str]:
+    assert {p["predicate"] for p in document["groups"][0]["predicates"] if p["suspect"]} == {
+        c["message"].split("'")[1]
+        for c in document["callouts"]
+        if c["kind"] == "template" and " for " not in c["message"]
+    }
+    return [c["message"] for c in document["callouts"] if c["kind"] == "template"]
+
+
+def made(systems: str, n: int, food: dict[str, float]) -> list[Row]:
+    """Rows of systems, with P(entailment) of the food of each."""
+    return [row(f"{s} {i}", [("food", food[s]), *GOOD], system=s) for s in systems for i in range(n)]
+
+
+def test_a_predicate_that_fails_everywhere_is_called_out(tmp_path: Path) -> None:
+    document = audit(night(tmp_path / "out", made("abc", 20, dict.fromkeys("abc", 0.1))))
+    assert suspects(document) == ["the template of 'food' looks wrong"]
+    (callout,) = document["callouts"]
+    assert callout["evidence"] == [
+        "omitted: 60 of 60 (100.0%)",
+        "omitted of all other facts: 0 of 180 (0.0%)",
+        "far beyond the rest in 3 of 3 groups",
+        *(f"in system={s}: 20 of 20 (100.0%)" for s in "abc"),
+        "template: The food of <subject> is <object>.",
+    ]
+
+
+def test_a_system_that_leaves_a_slot_out_is_no_bad_template(tmp_path: Path) -> None:
+    document = audit(night(tmp_path / "out", made("abc", 20, {"a": 0.1, "b": 0.1, "c": 0.9})))
+    assert suspects(document) == []
+    # Nothing tells systems apart in this one, and the predicate is far beyond the rest.
+    whole = audit(
+        night(
+            tmp_path / "one",
+            [{k: v for k, v in r.items() if k != "system"} for r in made("abc", 20, {"a": 0.1, "b": 0.1, "c": 0.9})],
+        )
+    )
+    assert suspects(whole) == ["the template of 'food' looks wrong"]
+
+
+def test_a_night_of_empty_texts_says_nothing_of_templates(tmp_path: Path) -> None:
+    rows = made("ab", 30, {"a": 0.9, "b": 0.9})
+    for one in rows[:40]:
+        one["text"] = ""
+    assert suspects(audit(night(tmp_path / "out", rows))) == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "far"),
+    [
+        ((30, 30, 0, 1000), True),
+        ((29, 29, 0, 1000), False),  # too few facts
+        ((12, 30, 0, 1000), True),
+        ((11, 30, 0, 1000), True),
+        ((10, 30, 0, 1000), False),  # the interval begins at 0.192
+        ((300, 1000, 100, 1000), False),  # 0.272 is not three times 0.1
+        ((300, 1000, 90, 1000), True),  # it is three times 0.09
+        ((500, 1000, 0, 0), False),  # there are no others
+    ],
+)
+def test_the_rule(counts: tuple[int, int, int, int], far: bool) -> None:
+    assert is_far(*counts) is far
+
+
+def test_figures_by_template_and_object(tmp_path: Path) -> None:
+    content = {
+        "food": "<subject> serves <object>.",
+        "family": {"o0": "<subject> is family friendly.", "o1": ["<subject> is not."]},
+        "$aliases": {"foods": "food", "familyFriendly": "family"},
+    }
+    file = tmp_path / "templates.json"
+    file.write_text(json.dumps(content))
+    digest = Templates.load(file).sha256[:12]
+    signature = SIGNATURE.replace("templates:none", f"templates:{digest}")
+    rows = [row(f"t{i}", [("family", 0.1), ("familyFriendly", 0.9), ("foods", 0.9), ("food", 0.4)]) for i in range(40)]
+    rows += [row(f"u{i}", [("area", 0.9), ("area", 0.9), ("family", 0.9)]) for i in range(40)]
+    for kind in ("struct", "strings", "mr"):
+        out = night(
+            tmp_path / kind,
+            rows,
+            triples=kind,
+            signature=signature,
+            settings={"templates": str(file), "bundle": "embedded"},
+        )
+        document = audit(out)
+        assert document["templates"] == {"sha": digest, "file": str(file)}
+        figures = {
+            (f["predicate"], f["object"]): (f["template"], f["backoff"], f["omission"]["count"], f["omission"]["n"])
+            for f in document["template_figures"]
+        }
+        assert figures == {
+            ("food", None): ("<subject> serves <object>.", False, 40, 40),
+            ("foods", None): ("<subject> serves <object>.", False, 0, 40),
+            ("family", "o0"): ("<subject> is family friendly.", False, 40, 40),
+            ("family", None): ("The family of <subject> is <object>.", True, 0, 40),
+            ("familyFriendly", "o1"): ("<subject> is not.", False, 0, 40),
+            ("area", None): ("The area of <subject> is <object>.", True, 0, 80),
+        }
+    sentences = [fact["sentence"] for fact in document["worst"][0]["facts"] or []]
+    assert sentences == ["X is family friendly.", "X is not.", "X serves o2.", "X serves o3."]
+
+    file.write_text(json.dumps({**content, "area": "<subject> is in the <object>."}))
+    changed = audit(out)
+    assert (changed["templates"]["file"], changed["template_figures"]) == (None, [])
+    assert any("template file is not where the run found it" in note for note in changed["notes"])
+    assert {fact["sentence"] for fact in changed["worst"][0]["facts"] or []} == {None}
+
+
+def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:
+    file = tmp_path / "templates.json"
+    file.write_text(json.dumps({"family": {f"o{i}": f"<subject> is {i}." for i in range(8)}}))
+    digest = Templates.load(file).sha256[:12]
+    rows = [row(f"t{i}", [("family", 0.1), *[("family", 0.9)] * 7]) for i in range(40)]
+    out = night(
+        tmp_path / "out",
+        rows,
+        signature=SIGNATURE.replace("templates:none", f"templates:{digest}"),
+        settings={"templates": str(file)},
+    )
+    document = audit(out, AuditOptions())
+    assert suspects(document) == ["the template of 'family' for 'o0' looks wrong"]
+    assert [(f["object"], f["suspect"]) for f in document["template_figures"]][:2] == [("o0", True), ("o1", False)]
+
+
+def test_the_templates_of_the_embedded_bundle_are_found(tmp_path: Path) -> None:
+    from importlib import resources
+
+    file = Path(str(resources.files("scorer"))) / "embedded" / "bundle" / "templates.json"
+    signature = SIGNATURE.replace("templates:none", f"templates:{Templates.load(file).sha256[:12]}")
+    out = night(tmp_path / "out", [row()], signature=signature, settings={"templates": None, "bundle": "embedded"})
+    assert audit(out)["templates"]["file"] == str(file)
