@@ -107,9 +107,9 @@ def delexicalise(triple: Triple, text: str) -> Outcome:
         return Outcome(None, "name_left")
     template = "".join(literal + slot for literal, slot in zip(literals, [*slots, ""], strict=True))
     template = _QUOTED_SLOT.sub(r"\1\2", template)  # quotes that hold a blank or the full stop as well
-    return Outcome(
-        re.sub(r"(?<!\.)\.\.$", ".", template) if template.endswith((".", "!", "?")) else template + ".", None
-    )
+    if template.endswith("..") and not template.endswith("..."):
+        template = template[:-1]
+    return Outcome(template if template.endswith((".", "!", "?")) else template + ".", None)
 
 
 def is_boolean(value: str) -> bool:
