@@ -127,6 +127,8 @@ def from_lists(column: pa.Array) -> RowTriples:
 
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
     """
+    if pa.types.is_null(column.type):  # what a writer makes of a column that holds nothing but nulls
+        column = column.cast(pa.list_(pa.string()))
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     flat = pc.list_flatten(column)

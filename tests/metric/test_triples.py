@@ -137,6 +137,7 @@ def test_dictionary_children_and_a_column_of_nulls() -> None:
     parsed = from_lists(pa.array([[{"subject": "a", "predicate": "b", "object": "c"}]], kind))
     assert list(iterate(parsed)) == [[Triple("a", "b", "c")]]
     assert from_mr(pa.nulls(2)).errors == {0: NO_TRIPLES, 1: NO_TRIPLES}
+    assert from_lists(pa.nulls(2)).errors == {0: NO_TRIPLES, 1: NO_TRIPLES}
 
 
 def test_no_rows_at_all() -> None:
