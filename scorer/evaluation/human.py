@@ -55,6 +55,10 @@ def base_column(metric: str) -> str:
     return column if colon and how in _REDUCTIONS else metric
 
 
+def _is_number(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_floating, pa.types.is_integer, pa.types.is_null))
+
+
 class Ratings:
     """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN for none."""
 
@@ -94,7 +98,7 @@ class Ratings:
         if name.startswith("neg:"):
             return -numbers(array, found)
         if column != name:
-            if not pa.types.is_list(array.type):
+            if not pa.types.is_list(array.type) or not _is_number(array.type.value_type):
                 raise ColumnError(f"--metric {name!r}: column {found!r} is {array.type}, not a list of numbers")
             return list_reduced(array, name.partition(":")[0])
         return numbers(array, found)

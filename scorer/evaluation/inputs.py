@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..metric.inputs import ColumnNames
+from ..metric.inputs import ColumnNames, find_columns
 from ..metric.triples import RowTriples, from_lists, from_mr
-from .columns import group_codes
+from .columns import group_codes, numbers
 from .gold import Scored
 
 
@@ -31,25 +32,32 @@ class Inputs:
 def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -> Inputs:
     """Inputs by their facts in any order, or by the values of a column.
 
-    Rows whose facts do not parse are inputs of their own. Without the facts, their number is that of the stored
-    ``fact_entailment``, or the column ``n_triples``.
+    Rows whose facts do not parse are inputs of their own. Without the facts, or with a column of another type in their
+    place, their number is that of the stored ``fact_entailment``, or the column ``n_triples``.
 
     Raises:
-        ColumnError: ``column`` does not exist.
+        ColumnError: ``column`` does not exist, or has lists or structs.
     """
-    triples = mr = None
-    if names.mr is None and scored.has(names.triples):
-        triples = scored.array(names.triples)
-    elif scored.has(names.mr or "mr"):
-        mr = scored.array(names.mr or "mr")
     if column is not None and not scored.has(column):
         raise ColumnError(f"--input-column {column!r}: no such column")
     by_column = group_codes(scored.array(column))[0] if column is not None else None
-    if triples is None and mr is None:
+    parsed = _facts(scored, names)
+    if parsed is None:
         codes = by_column if by_column is not None else np.arange(len(scored.table))
         return Inputs(codes, _stored_lengths(scored, names.prefix), by_column is not None)
-    parsed = from_lists(triples) if triples is not None else from_mr(mr)
     return Inputs(by_column if by_column is not None else _by_facts(parsed), parsed.lengths)
+
+
+def _facts(scored: Scored, names: ColumnNames) -> RowTriples | None:
+    """The facts of all rows, read from the column that a run would read; ``None`` without one."""
+    known = [name for name in (names.triples, names.mr or "mr") if scored.has(name)]
+    schema = pa.schema([("", pa.string()), *(scored.table.schema.field(name) for name in known)])
+    try:
+        found = find_columns(schema, replace(names, text="", keep=()))
+    except ColumnError:
+        return None
+    array = scored.array(found.facts)
+    return from_mr(array) if found.facts_are_mr else from_lists(array)
 
 
 def _by_facts(parsed: RowTriples) -> npt.NDArray[np.int64]:
@@ -63,10 +71,10 @@ def _by_facts(parsed: RowTriples) -> npt.NDArray[np.int64]:
 
 def _stored_lengths(scored: Scored, prefix: str) -> npt.NDArray[np.int64] | None:
     name = prefix + "fact_entailment"
-    if scored.has(name):
-        column = pc.list_value_length(scored.array(name))
+    if scored.has(name) and pa.types.is_list(scored.array(name).type):
+        lengths = numbers(pc.list_value_length(scored.array(name)), name)
     elif scored.has("n_triples"):
-        column = scored.array("n_triples")
+        lengths = numbers(scored.array("n_triples"), "n_triples")
     else:
         return None
-    return np.asarray(pc.fill_null(column, 0).to_numpy(zero_copy_only=False), np.int64)
+    return np.nan_to_num(lengths, posinf=0, neginf=0).astype(np.int64)

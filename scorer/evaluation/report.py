@@ -234,9 +234,12 @@ class _Evaluation:
 
     def _text(self, name: str) -> pa.Array:
         column = self.prefix + name
-        return (
-            self.scored.array(column).cast(pa.string()) if self.scored.has(column) else pa.nulls(self.rows, pa.string())
-        )
+        if not self.scored.has(column):
+            return pa.nulls(self.rows, pa.string())
+        array = self.scored.array(column)
+        if pa.types.is_nested(array.type):
+            raise ColumnError(f"column {column!r} is {array.type}, but a run writes strings there")
+        return array.cast(pa.string())
 
 
 def _without(scored: Scored, options: EvaluateOptions) -> Scored:
@@ -245,11 +248,10 @@ def _without(scored: Scored, options: EvaluateOptions) -> Scored:
         return scored
     if not scored.has(options.system):
         raise ColumnError(f"--exclude-system needs a column {options.system!r}; name it by --system-column")
-    present = set(pc.unique(scored.array(options.system)).to_pylist())
-    absent = [name for name in options.exclude_systems if name not in present]
+    codes, values = group_codes(scored.array(options.system))
+    names = [str(value) for value in values]
+    absent = [name for name in options.exclude_systems if name not in names]
     if absent:
-        known = ", ".join(sorted(str(name) for name in present))
-        raise UsageError(f"--exclude-system {absent[0]!r}: no such system; there are {known}")
-    excluded = pa.array(options.exclude_systems, pa.string())
-    chosen = pc.invert(pc.is_in(scored.table[options.system].cast(pa.string()), value_set=excluded))
-    return Scored(scored.table.filter(chosen), scored.signature, scored.finished, scored.summary)
+        raise UsageError(f"--exclude-system {absent[0]!r}: no such system; there are {', '.join(names)}")
+    excluded = np.array([name in options.exclude_systems for name in names])
+    return replace(scored, table=scored.table.filter(pa.array(~excluded[codes])))

@@ -262,3 +262,42 @@ def test_a_run_of_hallucination_checks_alone_is_pointed_out(tmp_path: Path) -> N
     path = save(scored(["OK"], gold_fine=["OK"]), tmp_path / "x.parquet", SIGNATURE + "|checks:hallucination")
     evaluate(path, NO_INTERVALS, said.append)
     assert any("hallucinations alone" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"gold_suspect": ["yes", "no"]},
+        {"system": [{"name": "a"}, {"name": "b"}]},
+        {"gold_fine": [["OK"], ["OK"]]},
+        {"confidence": ["high", "low"]},
+        {"human_semantics": ["1", "2"]},
+        {"error": [["a"], None]},
+        {"note": [{"a": 1}, None]},
+        {"human_coverage": [1.0, 2.0], "fact_entailment": [0.5, 0.5]},
+        {"human_coverage": [1.0, 2.0], "fact_entailment": [["a"], ["b"]]},
+    ],
+    ids=lambda columns: ", ".join(columns),
+)
+def test_a_column_of_a_wrong_type_is_named(tmp_path: Path, columns: dict[str, Any]) -> None:
+    table = scored(["OK", "OK"], **({"gold_fine": ["OK", "OK"]} | columns))
+    with pytest.raises(ColumnError, match=rf"{list(columns)[-1]}|cannot group rows"):
+        _report(tmp_path, table)
+
+
+@pytest.mark.parametrize("triples", [[1, 2], [[{"x": 1}], []]], ids=["numbers", "other parts"])
+def test_facts_that_cannot_be_read_cost_the_intervals_alone(tmp_path: Path, triples: Any) -> None:
+    said: list[str] = []
+    table = scored(["OK", "omission"], gold_fine=["OK", "OK"], triples=triples, n_triples=[1.0, None])
+    report = evaluate(save(table, tmp_path / "x.parquet"), EvaluateOptions(), said.append)
+    assert report["rough"]["accuracy"] == 0.5 and "interval" not in report["rough"]
+    assert [line["value"] for line in report["by"]["n_triples"]] == [0, 1]
+    assert any("nothing tells the inputs apart" in line for line in said)
+
+
+def test_systems_are_left_out_by_what_they_are_called(tmp_path: Path) -> None:
+    table = scored(["OK", "omission", "OK"], gold_fine=["OK"] * 3, system=[7, 8, 8])
+    report = _report(tmp_path, table, EvaluateOptions(exclude_systems=("8",), resamples=0))
+    assert report["rows"] == 1
+    with pytest.raises(UsageError, match="'9': no such system; there are 7, 8"):
+        _report(tmp_path, table, EvaluateOptions(exclude_systems=("9",)))
