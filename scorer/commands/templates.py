@@ -40,7 +40,7 @@ class Choose(StrEnum):
 @app.command("extract")
 @guarded
 def extract_command(
-    inputs: Annotated[list[str], typer.Argument(metavar="IN...", help="Parquet files, folders, globs or URIs.")],
+    inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs.")],
     out: Annotated[
         Path,
         typer.Option("--out", metavar="F.json", help="Template file to write; all candidates go to F.candidates.json."),
