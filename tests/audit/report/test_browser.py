@@ -1,0 +1,190 @@
+"""The page in a real browser: it runs nothing but its own script, fetches nothing, and works for every reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scorer.audit.report import Audit, render
+
+from .conftest import PATIENCE, Opened
+from .documents import document
+from .hostile import TEXTS, infected
+
+Opens = Callable[..., Opened]
+SCREENS = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"color_scheme": "light", "width": 360},
+    "dark phone": {"color_scheme": "dark", "width": 360},
+}
+
+
+def column(page: Any, table: str, number: int) -> list[str]:
+    """The texts of a column of the table in a section."""
+    found: list[str] = page.locator(f"#{table} tbody tr > :nth-child({number})").all_inner_texts()
+    return found
+
+
+def shown_kinds(page: Any) -> list[str]:
+    found: list[str] = page.locator(".case:visible .tag").all_inner_texts()
+    return found
+
+
+def test_the_page_opens_filters_and_sorts(opens: Opens) -> None:
+    """The short look that runs wherever a browser is."""
+    opened = opens(render(document()))
+    page = opened.page
+    assert page.locator("#found").inner_text() == "8 of 8 rows shown"
+    page.locator("#find").fill("café FISH")
+    assert page.locator(".case:visible h3").all_inner_texts() == ["part-0.parquet:54"]
+    assert page.locator("#found").inner_text() == "1 of 8 rows shown"
+    page.locator("#find").fill("")
+    page.locator("#kind").select_option("hallucination")
+    assert shown_kinds(page) == ["hallucination", "hallucination"]
+    page.locator("#kind").select_option("")
+    page.locator("#order").select_option("confidence up")
+    confidences = page.locator(".case").evaluate_all("cases => cases.map(c => c.dataset.confidence)")
+    assert confidences == ["0", "0.0009", "0.0041", "0.0102", "0.0214", "0.031", "", ""]
+
+    head = page.locator("#predicates > .scroll th", has_text="Facts checked")
+    counts = [int(text.replace(",", "")) for text in column(page, "predicates > .scroll", 2)]
+    for direction, reverse in (("descending", True), ("ascending", False)):
+        head.get_by_role("button").click()
+        assert head.get_attribute("aria-sort") == direction
+        ordered = [int(text.replace(",", "")) for text in column(page, "predicates > .scroll", 2)]
+        assert ordered == sorted(counts, reverse=reverse)
+    assert opened.messages == []
+    assert opened.requests == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS.keys())
+def test_no_screen_has_to_be_pushed_sideways(opens: Opens, screen: dict[str, Any]) -> None:
+    opened = opens(render(document()), **screen)
+    width = opened.page.evaluate("document.documentElement.scrollWidth")
+    assert width == screen.get("width", 1280)
+    if screen["color_scheme"] == "dark":
+        assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+    assert opened.messages == []
+    # Pressing buttons and links by thumb: 24 pixels at least, as WCAG 2.2 has it.
+    small = opened.page.evaluate(
+        """[...document.querySelectorAll("button, nav a, summary, input, select")]
+           .filter(e => e.checkVisibility() && e.getBoundingClientRect().height < 24).map(e => e.outerHTML)"""
+    )
+    assert small == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS.keys())
+@pytest.mark.parametrize("found", [document(), document(baseline=False, gated=False)], ids=["full", "bare"])
+def test_axe_finds_no_obstacle(opens: Opens, axe: str, screen: dict[str, Any], found: Any) -> None:
+    page = opens(render(found), **screen).page
+    page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    page.evaluate(axe)
+    result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert [(violation["id"], violation["nodes"][0]["html"]) for violation in result["violations"]] == []
+    assert len(result["passes"]) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_hostile_rows_do_nothing(opens: Opens, text: str) -> None:
+    opened = opens(render(infected(text)))
+    page = opened.page
+    assert page.evaluate("window.pwned") is None
+    assert page.evaluate("document.scripts.length") == 1
+    assert page.evaluate("document.querySelectorAll('img, iframe, base, form, object, embed, h1 ~ h1').length") == 0
+    assert page.evaluate(
+        "[...document.querySelectorAll('*')].every(e => !e.getAttributeNames().some(n => n.startsWith('on')))"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    page.locator("#find").fill(text.splitlines()[0][:40] if text.strip() else "")
+    assert opened.messages == []
+    assert opened.requests == []
+
+
+@pytest.mark.slow
+def test_what_a_browser_shows_is_the_text(opens: Opens) -> None:
+    text = "a < b && c > 'd' \"e\" &lt; </p> 漢字 مرحبا 👩‍🚒"
+    page = opens(render(infected(text))).page
+    assert page.locator(".case blockquote").first.inner_text() == text
+
+
+@pytest.mark.slow
+def test_it_is_complete_without_its_script(opens: Opens) -> None:
+    page = opens(render(document()), java_script_enabled=False).page
+    assert page.locator(".case:visible").count() == 8
+    assert page.locator(".controls:visible").count() == 0
+    assert page.locator("thead button").count() == 0
+    assert page.locator("#gates tbody tr:visible").count() == 6
+
+
+@pytest.mark.slow
+def test_the_keyboard_reaches_everything(opens: Opens) -> None:
+    page = opens(render(document())).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    assert page.evaluate("document.activeElement.getBoundingClientRect().left") == 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#figures"
+    page.locator("#gates th button").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#gates th").first.get_attribute("aria-sort") == "ascending"
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.locator("summary").first.focus()
+    page.keyboard.press("Space")
+    assert page.locator("details").first.get_attribute("open") is not None
+    reached = page.locator(".scroll").evaluate_all("all => all.every(one => one.tabIndex === 0)")
+    assert reached
+
+
+@pytest.mark.slow
+def test_paper_gets_every_figure_in_dark_ink(opens: Opens) -> None:
+    page = opens(render(document()), color_scheme="dark").page
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 32, 37)"
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("table:visible").count() == page.locator("table").count()
+    assert page.locator(".controls:visible, nav.contents:visible").count() == 0
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
+    assert page.pdf(format="A4")[:5] == b"%PDF-"
+
+
+@pytest.mark.slow
+def test_in_a_notebook_neither_page_reaches_the_other(opens: Opens) -> None:
+    notebook = (
+        f"<!DOCTYPE html><title>notebook</title><style>h1 {{ color: lime }}</style>{Audit(document())._repr_html_()}"
+    )
+    opened = opens(notebook)
+    expect = pytest.importorskip("playwright.sync_api").expect
+    page = opened.page
+    frame = page.frames[1]
+    frame.locator("#found").wait_for()
+    assert frame.locator("#found").inner_text() == "8 of 8 rows shown"
+    with pytest.raises(Exception, match=r"SecurityError|Blocked a frame"):
+        frame.evaluate("parent.document.title")
+    assert frame.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(168, 38, 28)"
+    address = page.url
+    frame.locator("nav.contents a", has_text="Worst rows").click()
+    expect(frame.locator("#worst h2")).to_be_in_viewport(timeout=PATIENCE)
+    assert (page.url, frame.url) == (address, "about:srcdoc")
+    frame.locator("#kind").select_option("omission")
+    assert frame.locator("#found").inner_text() == "2 of 8 rows shown"
+    assert opened.messages == []
+    assert [url for url in opened.requests if url != "about:srcdoc"] == []
+
+
+@pytest.mark.slow
+def test_a_page_at_its_largest_still_answers(opens: Opens) -> None:
+    found: Any = document()
+    found["worst"] = [{**row, "row": i} for i in range(50) for row in found["worst"]]
+    found["groups"] += [{**found["groups"][1], "group": {"system": f"s{i}"}} for i in range(400)]
+    opened = opens(render(found))
+    opened.page.locator("#find").fill("riverside")
+    assert opened.page.locator("#found").inner_text().endswith("of 120 rows shown")
+    assert opened.messages == []
