@@ -135,7 +135,7 @@ def test_a_hundred_groups_do_not_cry_wolf(tmp_path: Path) -> None:
     assert small > 15
     assert len(alarms) <= 2
 
-    worse = stayed + changed(9000) + group(42, 20_000, 0.95, 30)
+    worse = stayed + changed(9000) + group(42, 20_000, 0.95, 60)
     document = audit(night(tmp_path / "worse", worse), AuditOptions(baseline=nights[-1]))
     assert [one["group"] for one in document["callouts"] if one["kind"] == "regression"] == [{"system": "42"}]
 

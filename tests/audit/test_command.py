@@ -1,0 +1,188 @@
+"""The command: what it prints and writes, how it ends, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from tests.audit.nights import SIGNATURE, night, row
+
+
+def scorer(*arguments: Any, code: int = 0) -> Any:
+    result = CliRunner().invoke(app, ["audit", *map(str, arguments)])
+    assert result.exit_code == code, result.output + str(result.exception)
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("nights")
+    rows = [row(f"t{i}", [("food", 0.2 if i < 20 else 0.9)], system="[b]" if i % 2 else "a&<") for i in range(100)]
+    before = night(folder / "before", rows, shards=3, finished="2026-01-01T03:00:00+00:00")
+    return before, night(folder / "after", rows[10:], shards=2, finished="2026-01-02T03:00:00+00:00")
+
+
+def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
+    text = scorer(nights[1], "--baseline", nights[0]).stdout
+    assert text.startswith(f"PASS  {nights[1]}\nrows: 90 in, 90 scored, 0 reused\n")
+    assert "90 rows kept, 0 added, 10 removed; 0 label flips" in text
+    assert SIGNATURE in text
+    lines = {line.split("  ")[0]: line.split() for line in text.splitlines()}
+    assert lines["all rows"][2:4] == ["90", "11.1%"]
+    assert "system=[b]" in lines
+    assert "system=a&<" in lines
+
+
+def test_json_alone_on_stdout(nights: tuple[Path, Path]) -> None:
+    document = json.loads(scorer(nights[1], "--json", "--by", "system").stdout)
+    assert document["rows"]["in"] == 90
+    assert document["baseline"] is None
+
+
+def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    gates, xml = tmp_path / "gates.toml", tmp_path / "deep" / "junit.xml"
+    gates.write_text(
+        '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.05\nfail = 0.10\n'
+        '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1\nby = ["system"]\n'
+        '[[gates]]\nmetric = "error_rate"\nfail = 0\nmin_rows = 1000\n'
+    )
+    result = scorer(nights[1], "--gates", gates, "--junit", xml, code=1)
+    assert "scorer: 1 of 4 gates failed" in result.stderr
+    assert result.stdout.startswith("FAIL")
+    suite = ElementTree.parse(xml).getroot().find("testsuite")
+    assert suite is not None
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4",
+        "failures": "1",
+        "errors": "0",
+        "skipped": "1",
+    }
+    cases = [(case.get("classname"), [child.tag for child in case]) for case in suite]
+    assert cases == [
+        ("audit.all rows", ["failure"]),
+        ("audit.system=[b]", ["system-out"]),
+        ("audit.system=a&<", ["system-out"]),
+        ("audit.all rows", ["skipped"]),
+    ]
+    failure = suite[0].find("failure")
+    assert failure is not None
+    assert failure.text == "all rows: not_ok_rate 11.1%, 95 % 6.1% to 19.3% (warn above 5.0%, fail above 10.0%)"
+    gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.05\nfail = 0.2\n')
+    assert scorer(nights[1], "--gates", gates).stdout.startswith("WARN")
+
+
+def test_junit_without_gates_and_with_characters_xml_cannot_hold(tmp_path: Path) -> None:
+    gates, xml = tmp_path / "gates.toml", tmp_path / "junit.xml"
+    gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0\nby = ["system"]\n')
+    out = night(tmp_path / "out", [row(said=0.1, system="a\x00\x1b\ufffe]]>")])
+    scorer(out, "--gates", gates, "--junit", xml, code=1)
+    assert ElementTree.parse(xml).getroot()[0][0].get("classname") == "audit.system=a\ufffd\ufffd\ufffd]]>"
+    scorer(out, "--junit", xml)
+    assert ElementTree.parse(xml).getroot()[0].get("tests") == "1"
+
+
+def test_the_report_is_written(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    scorer(nights[1], "--baseline", nights[0], "--report", tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+def test_the_history_grows_by_a_night_and_a_night_again_replaces_itself(
+    nights: tuple[Path, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "deep" / "history.parquet"
+    scorer(nights[0], "--history", file)
+    scorer(nights[1], "--history", file)
+    once = pq.read_table(file)
+    document = json.loads(scorer(nights[1], "--history", file, "--json").stdout)
+    assert pq.read_table(file).equals(once)
+    assert once["night"].to_pylist() == ["2026-01-01T03:00:00+00:00"] * 3 + ["2026-01-02T03:00:00+00:00"] * 3
+    assert [json.loads(group) for group in once["group"].to_pylist()][:1] == [{}]
+    assert once["not_ok_rate"].to_pylist()[::3] == [0.2, pytest.approx(10 / 90)]
+    assert [line["night"] for line in document["history"]] == once["night"].to_pylist()
+    scorer(nights[0], "--history", file)  # an earlier night audited again stays in its place
+    assert pq.read_table(file)["night"].to_pylist() == once["night"].to_pylist()
+    assert [path.name for path in file.parent.iterdir()] == ["history.parquet"]
+
+
+def test_what_is_no_history_is_left_alone(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    for name, write in (
+        ("text.parquet", lambda p: p.write_text("not Parquet")),
+        ("other.parquet", lambda p: pq.write_table(pa.table({"night": ["x"]}), p)),
+    ):
+        file = tmp_path / name
+        write(file)
+        before = file.read_bytes()
+        result = scorer(nights[0], "--history", file, code=2)
+        assert "is not a history" in result.stderr
+        assert file.read_bytes() == before
+
+
+def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    unfinished = Path(shutil.copytree(nights[0], tmp_path / "unfinished"))
+    (unfinished / "_SUCCESS").unlink()
+    without_run = Path(shutil.copytree(nights[0], tmp_path / "without_run"))
+    (without_run / "_run.json").unlink()
+    cut = Path(shutil.copytree(nights[0], tmp_path / "cut"))
+    (cut / "part-1.parquet").write_bytes((cut / "part-1.parquet").read_bytes()[:-10])
+    gone = Path(shutil.copytree(nights[0], tmp_path / "gone"))
+    (gone / "part-1.parquet").unlink()
+    receipt = Path(shutil.copytree(nights[0], tmp_path / "receipt"))
+    (receipt / "_receipts" / "part-1.parquet.json").write_text("{}")
+    lost = Path(shutil.copytree(nights[0], tmp_path / "lost"))
+    (lost / "_receipts" / "part-1.parquet.json").unlink()
+    same_size = Path(shutil.copytree(nights[0], tmp_path / "same_size"))
+    content = (same_size / "part-1.parquet").read_bytes()
+    (same_size / "part-1.parquet").write_bytes(content[:-9] + bytes(9))
+    (tmp_path / "file").write_text("")
+    for out, message in (
+        (tmp_path / "nowhere", "is no folder"),
+        (tmp_path / "file", "is no folder"),
+        (tmp_path, "has no readable _plan.json"),
+        (unfinished, "it has no _SUCCESS"),
+        (without_run, "it has no _run.json"),
+        (cut, "another size"),
+        (gone, "cannot be read"),
+        (receipt, "receipt of part-1.parquet is damaged"),
+        (lost, "its files have 66 rows, its _run.json says 100"),
+        (same_size, "cannot be read as Parquet"),
+    ):
+        for arguments in ((out,), (nights[1], "--baseline", out)):
+            result = scorer(*arguments, code=2)
+            assert re.search(message, result.stderr)
+            assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_page_that_is_damaged_is_exit_2(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    damaged = Path(shutil.copytree(nights[0], tmp_path / "damaged"))
+    file = damaged / "part-0.parquet"
+    content = bytearray(file.read_bytes())
+    offset = pq.read_metadata(file).row_group(0).column(1).data_page_offset
+    content[offset + 40] ^= 0xFF
+    file.write_bytes(content)
+    assert "cannot be read" in scorer(damaged, code=2).stderr
+
+
+def test_unknown_columns_and_signatures_that_differ(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    assert "no column 'sytem'; the columns are " in scorer(nights[0], "--by", "sytem", code=2).stderr
+    other = night(tmp_path / "other", [row()], signature=SIGNATURE.replace("prec:fp32", "prec:int8"))
+    assert "prec: int8 → fp32" in scorer(nights[0], "--baseline", other, code=2).stderr
+    assert "scored otherwise: prec" in scorer(nights[0], "--baseline", other, "--across-signatures").stdout
+    assert "cannot group rows" in scorer(nights[0], "--by", "triples", code=2).stderr
+
+
+def test_files_are_written_whole_or_the_error_is_said(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for option in ("--junit", "--report", "--history"):
+        result = scorer(nights[0], option, tmp_path / "file" / "x", code=2)
+        assert len(result.stderr.strip().splitlines()) == 1
