@@ -144,6 +144,12 @@ class Bundle:
         return [self.labels.index(label) for label in LABELS]
 
     @property
+    def architecture(self) -> dict[str, Any]:
+        """What the manifest says of the model: ``layers``, ``hidden_size``, ``intermediate_size``, ``heads`` ..."""
+        found = self.manifest.get("architecture")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def parameters(self) -> int:
         """Parameters of the model; 0 where the bundle does not say."""
         architecture = self.manifest.get("architecture")
@@ -209,13 +215,16 @@ class Bundle:
             raise BundleError(
                 f"{path} is missing or not a plain file; copy the whole bundle folder, or export it again"
             )
-        size, largest = path.stat().st_size, LARGEST_FILES.get(name, LARGEST)
-        if size > largest:
-            raise BundleError(
-                f"{path} has {size:,} bytes, and such a file may have {largest:,}; `scorer export` did not write it"
-            )
-        with path.open("rb") as handle:
-            found = hashlib.file_digest(handle, "sha256").hexdigest()
+        try:
+            size, largest = path.stat().st_size, LARGEST_FILES.get(name, LARGEST)
+            if size > largest:
+                raise BundleError(
+                    f"{path} has {size:,} bytes, and such a file may have {largest:,}; `scorer export` did not write it"
+                )
+            with path.open("rb") as handle:
+                found = hashlib.file_digest(handle, "sha256").hexdigest()
+        except OSError as e:
+            raise BundleError(f"{path} cannot be read: {e.strerror or e}; copy the bundle again") from e
         if found != expected:
             raise BundleError(
                 f"{path} is not the file that was exported: sha256 {found[:12]}…, but bundle.json says "

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
+from ..errors import BundleError
+
 # White space that is not a single blank between words, or a run too long to be worth keeping.
 _WHOLE = re.compile(r"^ |[^\S ]| {2}|\S{100}| $")
 _MOST_WORDS = 1 << 18
@@ -27,8 +29,14 @@ def blank_before_words(tokenizer_file: Path) -> str | None:
     """What to put before the second and later words of a text, or ``None`` for a tokenizer of another build.
 
     It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets.
+
+    Raises:
+        BundleError: the file cannot be read.
     """
-    content = json.loads(tokenizer_file.read_text(encoding="utf-8"))
+    try:
+        content = json.loads(tokenizer_file.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise BundleError(f"{tokenizer_file} cannot be read: {e.strerror or e}; copy the bundle again") from e
     before, model, normalizer = (content.get(key) or {} for key in ("pre_tokenizer", "model", "normalizer"))
     steps = normalizer.get("normalizers", [normalizer]) if normalizer else []
     prepends = bool(steps) and steps[-1].get("type") == "Prepend" and steps[-1].get("prepend") == " "

@@ -1,0 +1,104 @@
+"""Disks that cannot be read: EIO from the k-th read of one file, in the kernel's own words."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scorer.storage.durable import temporary_path
+
+from . import harness
+from .harness import LIMIT_S, assert_nothing_half, assert_same, bytes_of, command, run, summary
+from .test_full_disk import STRACE, needs_strace
+
+Reference = tuple[Path, Path]
+SHARD = "01.parquet"
+
+
+def traced(path: Path, log: Path, data: Path, out: Path, bundle: Path, when: str) -> tuple[int, str, bool]:
+    """Run while reads of one file fail: exit code, standard error, and whether there was a read to fail."""
+    # Of all processes, and whatever they read it with.
+    inject = ["-P", str(path), "-e", "trace=read,pread64", "-e", f"inject=read,pread64:error=EIO:when={when}"]
+    asked = [*STRACE, "-o", str(log), *inject, *command(data, out, bundle)]
+    found = subprocess.run(asked, capture_output=True, text=True, timeout=LIMIT_S)
+    assert "Traceback" not in found.stderr
+    return found.returncode, found.stderr, "(INJECTED)" in log.read_text()
+
+
+def failing(path: Path, log: Path, data: Path, out: Path, bundle: Path, when: str) -> tuple[int, str]:
+    """As :func:`traced`; skips where nothing is injected."""
+    needs_strace()
+    code, said, injected = traced(path, log, data, out, bundle, when)
+    if not injected:
+        pytest.skip("strace attached, but did not inject")
+    return code, said
+
+
+@pytest.mark.parametrize("when", ["1+", "6"])
+def test_an_input_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path, when: str) -> None:
+    """It is set aside, at the first look or in the midst of its rows; all else is scored, and it by the next run."""
+    (data, whole), out = reference, tmp_path / "out"
+    code, said = failing(data / SHARD, tmp_path / "log", data, out, bundle, when)
+    assert code == 3, said
+    assert f"set aside {SHARD}" in said and "Input/output error" in said
+    assert_nothing_half(out)
+    harness.assert_equation(out)
+    assert not (out / "_SUCCESS").exists()
+    assert bytes_of(out) == {name: content for name, content in bytes_of(whole).items() if name != SHARD}
+    run(data, out, bundle)
+    assert_same(out, whole)
+
+
+def test_an_output_that_cannot_be_read_back(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    (data, whole), out = reference, tmp_path / "out"
+    code, said = failing(temporary_path(out / SHARD), tmp_path / "log", data, out, bundle, "2")
+    assert code == 2, said
+    assert "Input/output error" in said
+    assert_nothing_half(out)
+    assert not (out / SHARD).exists() and not list(out.rglob(".*"))
+    run(data, out, bundle)
+    assert_same(out, whole)
+
+
+@pytest.mark.parametrize("when", ["4"])
+def test_a_finished_output_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path, when: str) -> None:
+    """What cannot be read is not believed: it is scored again."""
+    (data, whole), out = reference, Path(shutil.copytree(reference[1], tmp_path / "out"))
+    code, said = failing(out / SHARD, tmp_path / "log", data, out, bundle, when)
+    assert code == 0, said
+    assert_same(out, whole)
+    assert summary(out)["shards"]["skipped"] == 7
+
+
+def test_a_receipt_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    (data, whole), out = reference, Path(shutil.copytree(reference[1], tmp_path / "out"))
+    code, said = failing(out / "_receipts" / f"{SHARD}.json", tmp_path / "log", data, out, bundle, "1+")
+    assert code == 2 and "Input/output error" in said, said
+    assert bytes_of(out) == bytes_of(whole)
+    run(data, out, bundle)
+    assert_same(out, whole)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.fp32.onnx"])
+def test_a_bundle_that_cannot_be_read(name: str, reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    code, said = failing(bundle / name, tmp_path / "log", reference[0], tmp_path / "out", bundle, "1")
+    assert code == 2 and f"{name} cannot be read: Input/output error" in said, said
+    assert not harness.outputs(tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bundle.json", "tokenizer.json", "probes.parquet", "model.fp32.onnx"])
+def test_a_bundle_of_which_any_read_fails(name: str, reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    needs_strace()
+    for when in range(1, 40):
+        out = tmp_path / f"out{when}"
+        code, said, injected = traced(bundle / name, tmp_path / "log", reference[0], out, bundle, str(when))
+        if not injected:
+            break
+        assert code == 2 and name in said, said
+        assert not harness.outputs(out)
+    assert code == 0 and when > 1
+    assert_same(out, reference[1])
