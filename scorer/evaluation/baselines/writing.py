@@ -15,7 +15,7 @@ from ...errors import ColumnError, InputError, OutputError
 from ...metric.columns import OUTPUT, to_columns
 from ...metric.inputs import ColumnNames, InputColumns, find_columns
 from ...metric.rows import Rows
-from ...metric.triples import Triple, iterate
+from ...metric.triples import Triple, decode, iterate
 from ...metric.verdict import EMPTY_TEXT, Verdicts
 from ...signature import FOOTER_KEY
 from ...storage import ShardReader, ShardWriter, resolve_inputs
@@ -103,7 +103,7 @@ class SlotsJudge:
         counts = np.zeros((len(rows), len(SLOT_COLUMNS)))
         seen: dict[tuple[bytes, str], e2e_slots.SlotErrors] = {}
         for r, triples, text in _judged(rows):
-            slots = [triple._replace(predicate=ALIASES.get(triple.predicate, triple.predicate)) for triple in triples]
+            slots = _named(triples)
             if not any(triple.predicate in E2E_SLOTS for triple in slots):
                 raise ColumnError(
                     f"row {r} has no E2E slot but {triples[0].predicate!r}; this baseline knows {', '.join(E2E_SLOTS)}"
@@ -141,7 +141,7 @@ class KeywordsJudge:
         verdicts = _nothing(rows)
         for r, triples, text in _judged(rows):
             start, end = rows.triples.offsets[r], rows.triples.offsets[r + 1]
-            there = keywords.present(triples, text)
+            there = keywords.present(_named(triples), text)
             absent = [position for position, found in enumerate(there) if not found]
             _fill(verdicts, r, start, end, absent, bool(absent), False, sum(there) / len(there))
         return list(zip(OUTPUT.names, to_columns(rows, verdicts), strict=True))
@@ -161,10 +161,7 @@ class OverlapJudge:
         for name in (self.text, self.references):
             if name not in table.schema.names:
                 raise ColumnError(f"no column {name!r}; overlap compares texts with a list of references a row")
-        if not pa.types.is_list(table.schema.field(self.references).type):
-            kind = table.schema.field(self.references).type
-            raise ColumnError(f"column {self.references!r} is {kind}, but references are list<string>")
-        found = self.metric.scores(table[self.text].to_pylist(), table[self.references].to_pylist())
+        found = self.metric.scores([rows.text_of(r) for r in range(len(rows))], self._references(table))
         extra = [
             (name, pa.array(found[:, c].astype(np.float32), mask=np.isnan(found[:, c])))
             for c, name in enumerate(overlap.COLUMNS)
@@ -172,6 +169,18 @@ class OverlapJudge:
         if _is_scored(table.schema):
             return extra
         return [*zip(OUTPUT.names, to_columns(rows, _nothing(rows)), strict=True), *extra]
+
+    def _references(self, table: pa.Table) -> list[list[str] | None]:
+        """The references of each row, those left out that are no UTF-8: Parquet strings are not checked on reading."""
+        kind = table.schema.field(self.references).type
+        lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        if not lists or not (pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type)):
+            raise ColumnError(f"column {self.references!r} is {kind}, but references are list<string>")
+        found: list[list[str] | None] = []
+        for references in table[self.references].cast(pa.large_list(pa.large_binary())).to_pylist():
+            decoded = [decode(reference) for reference in references or () if reference is not None]
+            found.append(None if references is None else [text for text in decoded if text is not None])
+        return found
 
 
 def _windows(reader: ShardReader, uri: str, schema: pa.Schema, names: ColumnNames, judge: Judge) -> Iterator[pa.Table]:
@@ -202,6 +211,11 @@ def _signature(judge: Judge, schema: pa.Schema) -> str:
     if isinstance(judge, OverlapJudge) and _is_scored(schema) and earlier:
         return str(earlier.decode())
     return f"baseline:{judge.name}|metric:{REVISION}"
+
+
+def _named(triples: list[Triple]) -> list[Triple]:
+    """E2E slots by their own names."""
+    return [triple._replace(predicate=ALIASES.get(triple.predicate, triple.predicate)) for triple in triples]
 
 
 def _judged(rows: Rows) -> Iterator[tuple[int, list[Triple], str]]:

@@ -94,6 +94,33 @@ def test_overlap_is_sacrebleus(tmp_path: Path) -> None:
     assert (bleu[1:], chrf[1:], ter[1:]) == ([0.0, None, None], [0.0, None, None], [100.0, None, None])
 
 
+def test_other_spellings_of_slots_have_the_same_synonyms(tmp_path: Path) -> None:
+    coded = ["X | rating | 5 out of 5", "X | eat_type | coffee shop", "X | price_range | cheap"]
+    plain = ["X | customer rating | 5 out of 5", "X | eatType | coffee shop", "X | priceRange | cheap"]
+    text = "X, a cafe with a high customer rating, is inexpensive."
+    table = pa.table({"triples": [coded, plain], "text": [text] * 2})
+    assert _write(table, KeywordsJudge(), tmp_path)["fine"].to_pylist() == ["OK", "OK"]
+    assert _write(table, SlotsJudge(), tmp_path)["omitted"].to_pylist() == [[1], [1]], "a cafe is no coffee shop there"
+
+
+def test_overlap_takes_any_lists_of_strings_and_leaves_out_broken_ones(tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu")
+    broken = pa.array([b"a pub", b"\xff"]).view(pa.string())
+    table = pa.table(
+        {
+            "triples": [["a | b | c"]] * 3,
+            "text": pa.array([b"a pub", b"\xff", b"a pub"]).view(pa.string()),
+            "references": pa.ListArray.from_arrays([0, 1, 1, 2], broken).cast(pa.large_list(pa.large_string())),
+        }
+    )
+    found = _write(table, OverlapJudge("text", "references"), tmp_path)
+    assert found["sacrebleu_chrf"].to_pylist() == [100.0, None, None]
+    assert found["error"].to_pylist() == [None, "invalid_utf8", None]
+    table = table.set_column(2, "references", [[[1], [2], [3]]])
+    with pytest.raises(ColumnError, match=r"'references' is list<.*int64>, but references are list<string>"):
+        _write(table, OverlapJudge("text", "references"), tmp_path)
+
+
 def test_overlap_stands_beside_a_runs_labels(tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
     scored = _write(TABLE.slice(0, 2), SlotsJudge(), tmp_path)
