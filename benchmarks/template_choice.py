@@ -8,7 +8,7 @@ be found in them; each stands as a reference of each slot, which is what makes t
 their fact, or less. `scorer templates extract` makes candidates of them; each choice, and
 ``random`` with several seeds, gives a template file, with which outputs for the other half of the inputs are scored and
 held against the gold as `scorer evaluate` does. Intervals are over inputs, paired: all template files see the same
-draws.
+draws; those of the difference to random are over the seeds as well.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ def compare(counts: dict[str, tuple[Any, Any]], seeds: int) -> dict[str, Any]:
     inputs = len(next(iter(counts.values()))[1])
     rng = np.random.default_rng(SEED)
     weights = rng.multinomial(inputs, np.full(inputs, 1 / inputs), size=RESAMPLES)
+    drawn_seeds = rng.integers(0, seeds, (seeds, RESAMPLES))
     ones = np.ones((1, inputs), np.int64)
     sampled = {name: draws(*pair, weights) for name, pair in counts.items()}
     observed = {name: draws(*pair, ones) for name, pair in counts.items()}
@@ -127,7 +128,8 @@ def compare(counts: dict[str, tuple[Any, Any]], seeds: int) -> dict[str, Any]:
         lines = {}
         for figure in observed[name]:
             mean = float(np.mean([observed[r][figure][0] for r in randoms]))
-            drawn = sampled[name][figure] - np.mean([sampled[r][figure] for r in randoms], axis=0)
+            by_seed = np.array([sampled[r][figure] for r in randoms])
+            drawn = sampled[name][figure] - by_seed[drawn_seeds, np.arange(RESAMPLES)].mean(axis=0)
             low, high = percentiles(drawn) or (np.nan, np.nan)
             beaten = sum(bool(observed[name][figure][0] > observed[r][figure][0]) for r in randoms)
             difference = float(observed[name][figure][0]) - mean
