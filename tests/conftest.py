@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# An example may take as long as a busy machine lets it; how many there are bounds the time.
+settings.register_profile("d2t-scorer", deadline=None)
+settings.load_profile("d2t-scorer")
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"

@@ -134,9 +134,15 @@ class Engine:
         tokens = self._tokenizer.encode([before + text + after for text in texts])
         return np.where(tokens.hopeless, np.int64(1) << 32, tokens.lengths)
 
-    def prepare(self, texts: Sequence[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]) -> Work:
+    def prepare(
+        self,
+        texts: Sequence[str],
+        premise: npt.NDArray[np.int32],
+        hypothesis: npt.NDArray[np.int32],
+        form: PairForm | None = None,
+    ) -> Work:
         """Tokenise and pack. ``premise``, ``hypothesis``: int32, *Shape:* (asked,), positions in ``texts``."""
-        form = self._form
+        form = form or self._form
         if form == PLAIN:
             first = second = self._tokenizer.encode(texts, keep_beginnings=self._truncate)
         else:
@@ -187,9 +193,13 @@ class Engine:
         return logits
 
     def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, 3); for verification."""
+        """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, 3); for verification.
+
+        In the tokenizer's own pair encoding, which the bundle's probes are in, whatever the form of this engine.
+        """
         n = len(premises)
-        work = self.prepare([*premises, *hypotheses], np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32))
+        positions = np.arange(2 * n, dtype=np.int32)
+        work = self.prepare([*premises, *hypotheses], positions[:n], positions[n:], PLAIN)
         return self.run_batches(work)[work.pairs.inverse]
 
     def close(self) -> None:
