@@ -20,11 +20,13 @@ from scorer.reuse.recheck import disagreements
 HERE = Origin({"kind": "cpu", "name": "x", "threads": 2}, "1.20", 0.1, 0.0)
 
 
-def test_only_one_device_with_numbers_of_their_own_must_agree_to_the_bit() -> None:
+def test_only_one_device_with_numbers_of_their_own_must_agree_closely() -> None:
     elsewhere = Origin({"kind": "cpu", "name": "y", "threads": 2}, "1.20", 0.3, 0.0)
     newer = Origin(HERE.device, "1.21", 0.1, 0.0)
     in_company = Origin(HERE.device, "1.20", 0.1, 0.01)
-    assert HERE.allowed(HERE) == 0.0
+    exact = Origin(HERE.device, "1.20", 1e-6, 0.0)
+    assert HERE.allowed(HERE) == 1e-4
+    assert exact.allowed(exact) == 2e-6
     assert HERE.allowed(elsewhere) == elsewhere.allowed(HERE) == pytest.approx(0.4)
     assert HERE.allowed(newer) == HERE.allowed(in_company) == in_company.allowed(in_company) == pytest.approx(0.2)
 
