@@ -91,11 +91,7 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
         scorer.engine.close = lambda: None  # type: ignore[method-assign]  # a run closes it; the next pass needs it open
         began = time.perf_counter()
         try:
-            outcome = run(
-                RunOptions((str(rows),), folder / "out"),
-                lambda budgets: scorer,
-                _Silent(),  # type: ignore[arg-type]  # answers to any name, so it has no Reporter's methods to show
-            )
+            outcome = run(RunOptions((str(rows),), folder / "out"), lambda budgets: scorer, _Silent())
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)

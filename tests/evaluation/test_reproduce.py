@@ -70,7 +70,8 @@ def _score(source: Path, templates: Path, folder: Path, protocol: str) -> None:
     """What a run does, with the table above for a model."""
     table = pq.read_table(source)
     rows = find_columns(table.schema, ColumnNames()).rows(table)
-    checks = build_checks(rows, Templates.load(templates), Options(protocol=protocol))  # type: ignore[arg-type]
+    options = Options(protocol=protocol)  # type: ignore[arg-type]  # a str, not its literals
+    checks = build_checks(rows, Templates.load(templates), options)
     asked = zip(checks.premise.tolist(), checks.hypothesis.tolist(), strict=True)
     entailment = np.array([ENTAILED.get((checks.texts[p], checks.texts[h]), 0.05) for p, h in asked], np.float32)
     probabilities: npt.NDArray[np.float32] = np.stack([(1 - entailment) / 2] * 2 + [entailment], axis=1)
