@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from scorer import Scorer
@@ -87,6 +89,38 @@ def test_rows_do_not_depend_on_the_window(scorer: Scorer) -> None:
         out = pa.concat_tables([table for _, table, _ in scorer.pipeline.stream(items) if table is not None])
         assert out.schema.equals(expected.schema)
         assert alike(out.to_pylist(), expected.to_pylist())
+
+
+TEXTS = st.none() | st.lists(st.sampled_from([*SENTENCES, "Ünï 😀.", "\n\n", " ", "pub " * 60]), max_size=6).map(
+    "  ".join
+)
+FACTS = st.lists(st.sampled_from([*TRIPLES, ("The Mill", "area", " ")]), max_size=12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(FACTS, TEXTS), min_size=1, max_size=8), st.integers(1, 4))
+def test_any_rows_in_any_windows(scorer: Scorer, made: list[tuple[Any, str | None]], size: int) -> None:
+    names = ("subject", "predicate", "object")
+    facts = [[dict(zip(names, triple, strict=True)) for triple in row] for row, _ in made]
+    kind = pa.list_(pa.struct([(name, pa.string()) for name in names]))
+    texts = pa.array([text for _, text in made], pa.string())
+    table = pa.table({"id": range(len(made)), "text": texts, "triples": pa.array(facts, kind)})
+    columns = find_columns(table.schema, scorer.pipeline.names)
+    items = [Item(i, table.slice(i, size), columns) for i in range(0, len(table), size)]
+    out = pa.concat_tables([part for _, part, _ in scorer.pipeline.stream(items) if part is not None])
+    out.validate(full=True)
+    assert out["id"].to_pylist() == list(range(len(made)))
+    assert alike(out.to_pylist(), scorer.score_table(table).to_pylist())
+    for row in out.to_pylist():
+        text, found = row["text"], row["sentences"]
+        if row["error"] in ("null_text", "no_triples", "malformed_triples"):
+            assert found is None
+            continue
+        assert (found == []) == (row["note"] == "empty_text") == (not text.strip())
+        covered = "".join(text[s["start"] : s["end"]] for s in found)
+        assert "".join(covered.split()) == "".join(text.split()), "every sentence once and in order"
+        if row["fine"] is not None and row["note"] in ("by_sentences", "facts_selected"):
+            assert row["confidence"] == min(s["entailment"] for s in found)
 
 
 def test_the_column_of_every_kind_of_row(scorer: Scorer) -> None:

@@ -1,17 +1,18 @@
 """Which facts a sentence is about, when the model cannot be shown all of them.
 
-The rule. A fact is chosen when it shares an entity (a word of its subject or of an object that is no number) or a
-number with the sentence. The chosen stand in this order, and as many as fit are taken:
+The rule. A fact is chosen when it shares an entity (its subject, or a word of an object that is no number) or a number
+with the sentence. The chosen stand in this order, and as many as fit are taken:
 
 1. facts whose subject the sentence names and whose object it says too;
 2. other facts about a subject that the sentence names;
 3. other facts whose object it says.
 
-An object's words that are part of its own subject's name ("Boston Celtics", city "Boston") do not count as said.
-Within 1 and 2, subjects of whose name more is said come first (a word that is in few names counts more), then facts
-whose own words the sentence uses ("scored", "points"), then the order of the row. A sentence that names no subject
-("He added six assists.") is taken to speak of those that the nearest sentence before it named. When a sentence shares
-nothing with any fact, the first facts of the row serve.
+A subject is named when a word of it is said, unless another subject is meant: one of which the same words are said, and
+more ("LeBron James" is not James Jones). An object's words that are part of its own subject's name ("Boston Celtics",
+city "Boston") do not count as said. Within 1 and 2, subjects of whose name more is said come first (a word that is in
+few names counts more), then facts whose own words the sentence uses ("scored", "points"), then the order of the row. A
+sentence that names no subject ("He added six assists.") is taken to speak of those that the nearest sentence before it
+named. When a sentence shares nothing with any fact, the first facts of the row serve.
 
 A row may have ten thousand facts and a text a hundred sentences, so a sentence does not look at every fact: words and
 numbers lead to facts through an index, whose lists end after as many facts as could ever fit.
@@ -66,12 +67,16 @@ class FactIndex:
 
     def subjects(self, sentence: Terms) -> dict[int, float]:
         """The subjects that a sentence names, those of whose name most is said first, each with that share."""
-        said = sentence.all
-        named = {subject for word in said for subject in self._read(self._subjects.get(word, ()))}
-        shares = {subject: self._weight(self._names[subject] & said) / self._weight(self._names[subject])
-                  for subject in named}  # fmt: skip
+        every = sentence.all
+        said = {
+            subject: self._names[subject] & every
+            for word in every
+            for subject in self._read(self._subjects.get(word, ()))
+        }
+        shares = {subject: self._weight(words) / self._weight(self._names[subject]) for subject, words in said.items()}
         kept = sorted(shares, key=lambda subject: (-shares[subject], subject))[:MOST_SUBJECTS]
-        return {subject: shares[subject] for subject in kept}
+        meant = {said[subject] for subject in kept}
+        return {subject: shares[subject] for subject in kept if not any(said[subject] < words for words in meant)}
 
     def choose(self, sentence: Terms, subjects: dict[int, float]) -> list[int]:
         """Positions of the facts to show with a sentence, the most telling first; empty where none shares anything.

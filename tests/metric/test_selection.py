@@ -48,9 +48,15 @@ def chosen(*sentences: str, row: list[Triple] | None = None) -> list[list[int]]:
 
 def test_subject_and_object_then_subject_then_object() -> None:
     ranked = chosen("LeBron James scored 27 points.")[0]
-    # Both: LeBron's 27 points, then the 27 of a James of whom half the name is said. Then what else is known of
-    # LeBron, the fact before whose words are used; then of the other James. Nobody else has 27 of anything.
-    assert ranked == [3, 7, 0, 1, 2, 6]
+    # LeBron's 27 points, what else is known of him, and the other James who has 27 of something.
+    assert ranked == [3, 0, 1, 2, 7]
+
+
+def test_another_of_the_same_name_is_not_meant_unless_more_of_it_is_said() -> None:
+    assert chosen("James had a good night.")[0] == [0, 1, 2, 3, 6, 7], "both are called so"
+    assert chosen("LeBron James had a good night.")[0] == [0, 1, 2, 3]
+    assert set(chosen("LeBron James and Jones had a good night.")[0]) == {0, 1, 2, 3, 6, 7}
+    assert chosen("Cleveland Cavaliers beat them.")[0] == [8, 1]
 
 
 def test_a_number_in_words_and_an_object_that_is_a_name() -> None:
@@ -86,14 +92,16 @@ def test_the_order_of_the_row_decides_last_and_nothing_else_does() -> None:
     for seed in range(5):
         order = random.Random(seed).sample(range(len(ROW)), len(ROW))
         shuffled = chosen("LeBron James scored 27 points.", row=[ROW[i] for i in order])[0]
-        assert [order[i] for i in shuffled][:2] == ranked[:2]
+        assert [order[shuffled[0]], order[shuffled[-1]]] == [ranked[0], ranked[-1]]
         assert sorted(order[i] for i in shuffled) == sorted(ranked)
 
 
 def naive(row: list[Triple], sentence: str) -> set[int]:
     """Facts that share an entity or a number with a sentence, by looking at every one."""
     terms = terms_of(sentence).all
-    return {i for i, fact in enumerate(facts(row)) if terms & fact.subject or terms & fact.object}
+    said = [terms & fact.subject for fact in facts(row)]
+    named = {words for words in said if words and not any(words < more for more in said)}
+    return {i for i, fact in enumerate(facts(row)) if said[i] in named or terms & fact.object}
 
 
 def test_agrees_with_looking_at_every_fact() -> None:
