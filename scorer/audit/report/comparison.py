@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..document import RATES, Document, GroupFigures, Night, RateChange, Test
+from ..document import RATES, Document, GroupFigures, RateChange, Test
 from . import charts, numbers
 from .limits import Limits, clip, clip_plain, first
 from .markup import Child, Html, element, join
@@ -156,18 +156,20 @@ def trend(document: Document, limits: Limits) -> Html | None:
         for name in measures
         if name != "empty_rate"
     ]
-    days = [_day(night) for night in kept]
+    days = [night["night"][:10] for night in kept]
+    if len(set(days)) < len(days):  # more than one run in a day
+        days = [night["night"][:16].replace("T", " ") for night in kept]
     edges = (days[0], days[len(days) // 2], days[-1]) if len(days) % 2 and len(days) > 2 else (days[0], days[-1])
     name = f"Rates of all rows over {numbers.plural(len(kept), 'night')}, {days[0]} to {days[-1]}"
     rows: list[Row] = [
         [
-            Cell(_day(night), night["night"][:40]),
+            Cell(day, night["night"][:40]),
             count_cell(night["rows"]),
             *(Cell(numbers.percent(night["rates"].get(measure)), night["rates"].get(measure)) for measure in measures),
             Cell(numbers.probability(night["mean_confidence"]), night["mean_confidence"]),
             night["status"][:10],
         ]
-        for night in reversed(kept)
+        for day, night in reversed(list(zip(days, kept, strict=True)))
     ]
     columns = [
         Column("Night"),
@@ -189,7 +191,3 @@ def trend(document: Document, limits: Limits) -> Html | None:
             table("All rows, night by night.", columns, rows, len(nights) - len(kept)),
         ),
     )
-
-
-def _day(night: Night) -> str:
-    return night["night"][:10]

@@ -27,7 +27,13 @@ def verdicts(document: Document, limits: Limits) -> Html | None:
     said += "; hollow: beyond the scale."
     counted = document["options"]["errors"] == "not-ok"
     parts: list[Child] = [
-        element("p", said, " Error rows count as not OK." if counted else " Error rows are left out.", class_="say")
+        element(
+            "p",
+            said,
+            " Error rows count as not OK." if counted else " Error rows are left out.",
+            " Confidence is the mean.",
+            class_="say",
+        )
     ]
     if not groupings:
         parts.append(_rates("Verdict rates of all rows.", "Group", [whole], 0, limits))
@@ -69,7 +75,7 @@ def _rates(caption: str, title: str, groups: Sequence[GroupFigures], left_out: i
         *(Column(MEASURES[name], number=True, wide=True) for name in _DRAWN),
         Column("Errors", number=True),
         Column("Empty", number=True),
-        Column("Mean confidence", number=True),
+        Column("Confidence", number=True),
     ]
     return table(caption, columns, rows, left_out)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..document import RATES, Document, RateChange
+from ..document import RATES, Callout, Document, RateChange
 from . import numbers
 from .limits import Limits, clip, first
 from .markup import Child, Html, element, join
@@ -27,6 +27,8 @@ _PLACES = {
     "template": "predicates",
     "errors": "errors",
 }
+_TESTED = frozenset({"regression", "improvement", "drift"})
+_SEEN = 4  # callouts in sight
 
 
 def title(document: Document) -> tuple[str, str]:
@@ -199,27 +201,32 @@ def _what_changed(document: Document, limits: Limits) -> Html:
 
 
 def _where(document: Document, limits: Limits, sections: frozenset[str]) -> Html:
-    callouts, rest = first(document["callouts"], limits.few)
+    """The callouts, the gravest first: some in sight, the others behind a click."""
+    callouts, rest = first(document["callouts"], limits.few * 3)
     if not callouts:
         return element("p", "Nothing stands out: nothing was called out.", class_="quiet")
-    items = []
-    for callout in callouts:
-        place = _PLACES.get(callout["kind"])
-        message = clip(callout["message"], limits.text)
-        linked = element("a", message, href=f"#{place}") if place in sections else message
-        severity = {"fail": "fail", "warn": "warn"}.get(callout["severity"])
-        lines, _ = first(callout["evidence"], 3)
-        items.append(
-            element(
-                "li",
-                tag(severity) if severity else None,
-                linked,
-                join(element("span", clip(line, limits.name), class_="evidence") for line in lines),
-            )
-        )
+    items = [_callout(callout, limits, sections) for callout in callouts]
     if rest:
-        items.append(element("li", f"{numbers.count(rest)} more", class_="quiet"))
-    return element("ol", *items)
+        items.append(element("li", f"{numbers.count(rest)} more are not shown", class_="quiet"))
+    seen = [element("ol", *items[:_SEEN])]
+    if len(items) > _SEEN:
+        more = element("summary", f"{numbers.count(len(callouts) + rest - _SEEN)} more")
+        seen.append(element("details", more, element("ol", *items[_SEEN:])))
+    return join(*seen)
+
+
+def _callout(callout: Callout, limits: Limits, sections: frozenset[str]) -> Html:
+    place = _PLACES.get(callout["kind"])
+    message = clip(callout["message"], limits.text)
+    severity = {"fail": "fail", "warn": "warn"}.get(callout["severity"])
+    # What a test found stands in its section; here is room for what a reader acts on.
+    lines, _ = first(callout["evidence"], 0 if callout["kind"] in _TESTED else 3)
+    return element(
+        "li",
+        tag(severity) if severity else None,
+        element("a", message, href=f"#{place}") if place in sections else message,
+        join(element("span", clip(line, limits.name), class_="evidence") for line in lines),
+    )
 
 
 def _under(document: Document, limits: Limits) -> Html:

@@ -7,7 +7,7 @@ from . import numbers
 from .limits import Limits, clip, first
 from .markup import Html, element, join
 from .tables import Cell, Column, Row, table
-from .words import group_label, group_plain, metric_name, tag
+from .words import count_cell, group_label, group_plain, metric_name, tag
 
 _ORDER = {"fail": 0, "warn": 1, "pass": 2, "silent": 3}
 _SHARES = frozenset({"not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate", "backoff_rate"})
@@ -27,18 +27,18 @@ def gates(document: Document, limits: Limits) -> Html:
             Cell(_value(gate), gate["value"]),
             Cell(_threshold(gate, gate["warn"]), gate["warn"]),
             Cell(_threshold(gate, gate["fail"]), gate["fail"]),
-            clip(gate["message"], limits.name * 2),
+            count_cell(gate["rows"]),
         ]
         for gate in kept
     ]
     columns = [
         Column("Result"),
         Column("Metric"),
-        Column("Rows of"),
+        Column("Of"),
         Column("Value", number=True),
         Column("Warns", number=True),
         Column("Fails", number=True),
-        Column("In words", sortable=False, prose=True),
+        Column("Rows", number=True),
     ]
     return table("Gates, the failed ones first.", columns, rows, rest)
 
@@ -58,11 +58,17 @@ def _figure(gate: Gate, value: float | None) -> str:
 
 
 def _value(gate: Gate) -> Html:
-    interval = numbers.span(gate["low"], gate["high"]) if gate["metric"] in _SHARES and not gate["against"] else ""
-    return join(_figure(gate, gate["value"]), element("span", interval, class_="beside") if interval else None)
+    """The value, below it its interval, or why the gate is silent."""
+    beside = ""
+    if gate["status"] == "silent":
+        few = gate["rows"] < gate["min_rows"]
+        beside = f"silent below {numbers.plural(gate['min_rows'], 'row')}" if few else "no figure"
+    elif gate["metric"] in _SHARES:
+        beside = (numbers.point_span if gate["against"] else numbers.span)(gate["low"], gate["high"])
+    return join(_figure(gate, gate["value"]), element("span", beside, class_="beside") if beside else None)
 
 
 def _threshold(gate: Gate, value: float | None) -> str:
     if value is None:
         return numbers.MISSING
-    return f"{'below' if gate['rings'] == 'below' else 'above'} {_figure(gate, value)}"
+    return f"{'<' if gate['rings'] == 'below' else '>'}\u00a0{_figure(gate, value)}"

@@ -33,7 +33,7 @@ def _share(number: float) -> str:
         return "<0.01"
     if 0.9995 < number < 1:
         return ">99.9"
-    digits = 2 if 0 < number < 0.00995 else 1
+    digits = 0 if number in (0, 1) else 2 if 0 < number < 0.00995 else 1
     return f"{100 * number:.{digits}f}"
 
 

@@ -24,7 +24,7 @@ OTHER_METRICS: Final = {
     "psi_confidence": "Drift of confidence (PSI)",
 }
 KINDS: Final = {"omission_rate": "omission", "hallucination_rate": "hallucination", "error_rate": "error"}
-FEW: Final = 200  # rows below which a rate is too uncertain to make a scale for
+WIDE: Final = 0.2  # of an interval: such a rate is too uncertain to make a scale for
 STATUSES: Final = {"pass": "passed", "warn": "warning", "fail": "failed", "silent": "silent"}
 
 
@@ -94,11 +94,11 @@ def count_cell(value: int | None) -> Cell:
 def top_of(rates: list[Rate | None]) -> float:
     """A round end of the scale for rates drawn beneath one another.
 
-    Rates of few rows scatter, and a scale made for them would press all others together: where there are rates of
-    more rows, the scale is theirs, and what lies beyond it is drawn at its end.
+    Rates of few rows scatter, and a scale made for them would press all others together: where there are surer ones,
+    the scale is theirs, and what lies beyond it is drawn at its end.
     """
     known = [rate for rate in rates if rate is not None and rate["value"] is not None]
-    firm = [rate for rate in known if rate["n"] >= FEW] or known
+    firm = [rate for rate in known if (rate["high"] or 0.0) - (rate["low"] or 0.0) < WIDE] or known
     values = [rate["value"] or 0.0 for rate in firm]
     highs = [rate["high"] or 0.0 for rate in firm]
     return charts.nice_top(max(min(max(highs, default=0.0), 2 * max(values, default=0.0)), 0.01))
