@@ -13,6 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scorer import Scorer
+from scorer.run import Outcome, RunOptions
+from scorer.run import run as run_shards
 from scorer.storage import KeyIndex, Receipt, Receipts
 from scorer.storage.receipts import file_sha256
 from tests.bundles import make_bundle
@@ -111,6 +114,38 @@ def test_an_unchanged_night_scores_only_the_sample(yesterday: tuple[Path, Path],
     # The first row of each shard: rows 0, 40 and 80 of 1, 2 and 3 facts, and a check of each whole.
     assert summary["checks"]["all"] == (1 + 1) + (2 + 1) + (3 + 1)
     assert (out / "_SUCCESS").exists()
+
+
+class Quiet:
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: None
+
+
+def test_windows_of_a_few_rows_are_joined_as_well(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, before = yesterday
+
+    def night(out: Path, reuse: Path) -> Outcome:
+        options = RunOptions((str(data),), out, max_error_rate=1.0, window_rows=7, reuse=(reuse,))
+        return run_shards(options, lambda budgets: Scorer(bundle), Quiet())
+
+    assert night(tmp_path / "out", before).exit_code == 0
+    assert_labels_of(before, tmp_path / "out")
+    assert (
+        json.loads((tmp_path / "out" / "_run.json").read_text())["recheck"]["rows"] == 3
+    )  # once a shard, not a window
+    # A row of a later window that disagrees is named by its place in the shard.
+    forged = Path(shutil.copytree(before, tmp_path / "forged"))
+    forge(forged, "b.parquet", lambda table: replaced(table, "confidence", 30, 0.123))
+    monkeypatch.setattr("scorer.reuse.match.RECHECKED", 0.9999999)
+    outcome = night(tmp_path / "again", forged)
+    assert outcome.exit_code == 3
+    assert outcome.summary["recheck"] == {"rows": 114, "disagreed": 1, "bound": pytest.approx(1e-6, abs=1e-4)}
+    message = json.loads((tmp_path / "again" / "_failed" / "b.parquet.json").read_text())["message"]
+    assert "1 of 38 reused rows" in message
+    assert ": row 30 (key " in message
+    assert "confidence: 0.123 stored" in message
 
 
 def test_the_same_plan_gives_the_same_bytes(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
