@@ -1,0 +1,175 @@
+"""What docs/nightly.md shows works: the script is run, the rest is read by whoever will read it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.audit.nights import night, row
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "nightly.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, f"no {language} in nightly.md"
+    return found
+
+
+def block(language: str, word: str) -> str:
+    (found,) = [one for one in blocks(language) if word in one]
+    return found
+
+
+STUB = """#!{shell}
+cd "$D2T_HOME"
+exec {python} -m scorer "$@"
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A /srv/d2t of its own, with the script, a clock that can be set, and the data of a first night."""
+    for folder in ("data", "venv/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "nightly.sh").write_text(block("sh", "scorer run"))
+    for name, content in (
+        ("scorer", STUB.format(shell="/bin/sh", python=sys.executable)),
+        ("date", '#!/bin/sh\nprintf "%s\\n" "$TODAY"\n'),
+    ):
+        (tmp_path / "venv" / "bin" / name).write_text(content)
+        (tmp_path / "venv" / "bin" / name).chmod(0o755)
+    (tmp_path / "templates.json").write_text('{"food": "<subject> serves <object> food."}')
+    (tmp_path / "gates.toml").write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0.5\n')
+    (tmp_path / "changes.toml").write_text('[[gates]]\nmetric = "label_flips"\nfail = 0\n')
+    return tmp_path
+
+
+def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProcess[str]:
+    triples = [["The Mill | food | French"]] * len(texts)
+    pq.write_table(pa.table({"triples": triples, "text": texts}), home / "data" / "a.parquet")
+    environment = os.environ | {"D2T_HOME": str(home), "BUNDLE": "embedded", "TODAY": date}
+    environment["PYTHONPATH"] = str(DOCS.parent)
+    return subprocess.run(["sh", "nightly.sh"], cwd=home, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_the_script_for_three_weeks(home: Path) -> None:
+    good, bad = "The Mill serves French food.", "The Mill is in the city centre."
+    first = tonight(home, "2026-01-01", [good] * 4)
+    assert first.returncode == 0, first.stderr
+    assert (home / "nights" / "passed").resolve() == home / "nights" / "2026-01-01"
+    failed = tonight(home, "2026-01-02", [bad] * 4)
+    assert failed.returncode == 1, failed.stderr
+    assert "0 rows kept, 4 added, 4 removed" in failed.stdout
+    assert (home / "nights" / "passed").resolve() == home / "nights" / "2026-01-01"
+    assert ElementTree.parse(home / "nights" / "2026-01-02" / "_junit.xml").getroot()[0].get("failures") == "1"
+    for day in range(3, 19):
+        done = tonight(home, f"2026-01-{day:02}", [good] * 4)
+        assert done.returncode == 0, done.stderr
+    assert "4 in, 0 scored, 4 reused" in done.stdout
+    assert "baseline: nights/2026-01-17" in done.stdout
+    kept = sorted(path.name for path in (home / "nights").iterdir())
+    assert kept == [*(f"2026-01-{day:02}" for day in range(5, 19)), "passed"]
+    assert len(set(pq.read_table(home / "history.parquet")["night"].to_pylist())) == 18
+
+
+def test_the_script_and_its_lock_are_shell(tmp_path: Path) -> None:
+    script = tmp_path / "nightly.sh"
+    script.write_text(block("sh", "scorer run"))
+    subprocess.run(["sh", "-n", script], check=True)
+    line = block("crontab", "flock").strip()
+    assert re.match(r"^([\d*/,-]+ ){5}", line)
+    command = re.sub(r"^(\S+ ){5}", "", line)
+    assert "%" not in command  # which cron would take for a new line
+    subprocess.run(["sh", "-n", "-c", command], check=True)
+
+
+@pytest.mark.skipif(shutil.which("logrotate") is None, reason="logrotate is not installed")
+def test_log_rotation(tmp_path: Path) -> None:
+    config = tmp_path / "d2t"
+    config.write_text(block("logrotate", "nightly.log"))
+    config.chmod(0o644)
+    subprocess.run(["logrotate", "--debug", "--state", tmp_path / "state", config], check=True, capture_output=True)
+
+
+def test_the_workflow() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML reads the workflow")
+    workflow = yaml.safe_load(block("yaml", "jobs:"))
+    assert workflow[True]["schedule"] == [{"cron": "15 2 * * *"}]  # "on" is a boolean in YAML 1.1
+    steps = workflow["jobs"]["audit"]["steps"]
+    assert [("run" in step, "uses" in step) for step in steps] == [(True, False), (True, False), (False, True)]
+    for step in steps:
+        if "run" in step:
+            subprocess.run(["bash", "-n", "-c", step["run"]], check=True)
+    assert steps[2]["with"]["path"].rstrip("/") in steps[1]["run"]
+
+
+@pytest.mark.slow
+def test_the_airflow_dag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    pytest.importorskip("airflow.sdk", reason="Airflow 3 is not installed")
+    pytest.importorskip("airflow.providers.standard", reason="Airflow's standard operators are not installed")
+    dag = load(block("python", "airflow"))["dag"]
+    assert [task.task_id for task in dag.topological_sort()] == ["score", "audit"]
+    for task in dag.tasks:
+        # Airflow puts the dates in; what bash gets then must be bash.
+        subprocess.run(["bash", "-n", "-c", re.sub(r"\{\{.*?\}\}", "2026-01-01", task.bash_command)], check=True)
+
+
+@pytest.mark.slow
+def test_the_dagster_asset() -> None:
+    dagster = pytest.importorskip("dagster", reason="Dagster is not installed")
+    definitions = load(block("python", "dagster"))["defs"]
+    dagster.Definitions.validate_loadable(definitions)
+    graph = definitions.resolve_asset_graph()
+    assert {key.to_user_string() for key in graph.get_all_asset_keys()} == {"scored"}
+    assert [key.name for key in graph.asset_check_keys] == ["gates"]
+
+
+@pytest.mark.slow
+def test_the_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    make_nights(tmp_path, monkeypatch)
+    rates, flips = (duckdb.sql(query).fetchall() for query in blocks("sql"))
+    assert rates == [("b", 3, 1.0), ("a", 3, 0.0)]
+    assert flips == [("t5", "omission", "OK")]
+    (query,) = re.findall(r'duckdb -c "(.*?)"\n', (DOCS / "audit.md").read_text(encoding="utf-8"))
+    assert [line[1:] for line in duckdb.sql(query.replace('\\"', '"')).fetchall()] == [(6, 0.5)]
+
+
+@pytest.mark.slow
+def test_the_data_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    make_nights(tmp_path, monkeypatch)
+    load(block("python", "pandas"))
+    shown = capsys.readouterr().out
+    assert "omission" in shown
+    assert "0.5" in shown
+
+
+def make_nights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two small nights and a history, below the present folder."""
+    from scorer.audit import AuditOptions, audit
+
+    monkeypatch.chdir(folder)
+    rows = [row(f"t{i}", [("food", 0.9 if i < 3 else 0.1)], system="ab"[i // 3]) for i in range(6)]
+    audit(night(Path("nights/2026-01-01"), rows), AuditOptions(history=Path("history.parquet")))
+    night(Path("nights/2026-01-02"), [*rows[:5], {**rows[5], "facts": [("food", 0.9)]}])
+
+
+def load(code: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "loaded"}
+    exec(compile(code, "nightly.md", "exec"), names)
+    return names
