@@ -5,8 +5,9 @@
     markup.py        the only place where markup is made; a plain string is always text
     numbers.py       figures in words            charts.py, tables.py   what sections are built of
     limits.py        caps, and clipping          words.py               what sections say alike
-    first_screen.py  did it pass, what changed   gates.py figures.py comparison.py cases.py   the sections
-    page.py          head, policy, order         notebook.py            the same in a frame
+    first_screen.py  did it pass, what changed   page.py                head, policy, order of the sections
+    gates.py figures.py comparison.py trend.py predicates.py cases.py   the sections
+    notebook.py      the same in a frame         report.css, report.js  looks and handles; the page works without
 """
 
 from __future__ import annotations

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from .markup import Html, element, join
 
 ROW_HEIGHT = 20
+SPARK_HEIGHT = 34
 PLOT_HEIGHT = 200
 _TOP = 14  # room for the label of the highest line
 _LINE = 18  # labels of a scale stand at least so far apart
@@ -123,6 +125,24 @@ def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str,
             parts.append(element("circle", cx=here[0], cy=here[1], r=2.5, class_=f"dot {kind}"))
             last = here
     return _plot(parts, [(down(tick), _tick(tick)) for tick in ticks], edges, name)
+
+
+def spark(shares: Sequence[float | None], top: float) -> Html:
+    """A line as small as a word, from 0 to ``top``, with a dot at its end; the figures stand in the cells beside it."""
+    height = SPARK_HEIGHT - 4
+    parts = [element("line", x1="0", x2="100%", y1=height, y2=height, class_="rule")]
+    spots = [
+        None
+        if share is None
+        else (across(0.98 * i / max(len(shares) - 1, 1)), round(height * (1 - min(share / top, 1)), 2))
+        for i, share in enumerate(shares)
+    ]
+    for one, other in pairwise(spots):
+        if one and other:
+            parts.append(element("line", x1=one[0], y1=one[1], x2=other[0], y2=other[1], class_="trend-line"))
+    if spots and spots[-1]:
+        parts.append(element("circle", cx=spots[-1][0], cy=spots[-1][1], r=3, class_="dot"))
+    return element("svg", *parts, class_="interval", width="100%", height=SPARK_HEIGHT, aria_hidden="true")
 
 
 def _tick(share: float) -> str:

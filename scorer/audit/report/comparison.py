@@ -1,15 +1,15 @@
-"""Tonight against the baseline: rows that came and went, labels that flipped, rates that moved; the history's trend."""
+"""Tonight against the baseline: rows that came and went, labels that flipped, rates that moved."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ..document import RATES, Document, GroupFigures, RateChange, Test
-from . import charts, numbers
+from . import numbers
 from .limits import Limits, clip, clip_plain, first
 from .markup import Child, Html, element, join
 from .tables import Cell, Column, Row, table
-from .words import KINDS, MEASURES, count_cell, difference, group_label, group_plain
+from .words import MEASURES, difference, group_label, group_plain
 
 _TESTS = {"mcnemar": "McNemar", "two_proportions": "two proportions", "kolmogorov_smirnov": "Kolmogorov–Smirnov"}
 
@@ -141,53 +141,4 @@ def _flips(document: Document, limits: Limits) -> Html | None:
         columns,
         rows,
         flips["count"] - len(kept),
-    )
-
-
-def trend(document: Document, limits: Limits) -> Html | None:
-    """Rates over the nights of the history, all rows; ``None`` until it has two of them."""
-    nights = [night for night in document["history"] if not night["group"]]
-    kept = nights[-limits.nights :]
-    if len(kept) < 2:
-        return None
-    measures = [name for name in RATES if any(night["rates"].get(name) is not None for night in kept)]
-    lines = [
-        (KINDS.get(name, "rate"), [night["rates"].get(name) for night in kept])
-        for name in measures
-        if name != "empty_rate"
-    ]
-    days = [night["night"][:10] for night in kept]
-    if len(set(days)) < len(days):  # more than one run in a day
-        days = [night["night"][:16].replace("T", " ") for night in kept]
-    edges = (days[0], days[len(days) // 2], days[-1]) if len(days) % 2 and len(days) > 2 else (days[0], days[-1])
-    name = f"Rates of all rows over {numbers.plural(len(kept), 'night')}, {days[0]} to {days[-1]}"
-    rows: list[Row] = [
-        [
-            Cell(day, night["night"][:40]),
-            count_cell(night["rows"]),
-            *(Cell(numbers.percent(night["rates"].get(measure)), night["rates"].get(measure)) for measure in measures),
-            Cell(numbers.probability(night["mean_confidence"]), night["mean_confidence"]),
-            night["status"][:10],
-        ]
-        for day, night in reversed(list(zip(days, kept, strict=True)))
-    ]
-    columns = [
-        Column("Night"),
-        Column("Rows", number=True),
-        *(Column(MEASURES[measure], number=True) for measure in measures),
-        Column("Mean confidence", number=True),
-        Column("Result"),
-    ]
-    return element(
-        "figure",
-        element("figcaption", name),
-        charts.legend(
-            *((f"trend-line {KINDS.get(one, 'rate')}", MEASURES[one]) for one in measures if one != "empty_rate")
-        ),
-        charts.trend(lines, edges, name),
-        element(
-            "details",
-            element("summary", "The figures of the chart"),
-            table("All rows, night by night.", columns, rows, len(nights) - len(kept)),
-        ),
     )

@@ -7,12 +7,15 @@ import hashlib
 from importlib import resources
 
 from ..document import Document
-from . import comparison, figures
+from . import figures
 from .cases import worst_rows
+from .comparison import changes
 from .first_screen import header, title
 from .gates import gates
 from .limits import Limits, clip, clip_plain
 from .markup import Html, element, join, trusted
+from .predicates import predicates
+from .trend import trend
 
 
 def page(document: Document, limits: Limits, embedded: bool = False) -> Html:
@@ -88,10 +91,10 @@ def _sections(document: Document, limits: Limits) -> list[tuple[str, str, Html]]
     possible = [
         ("gates", "Gates", gates(document, limits)),
         ("verdicts", "Verdicts", figures.verdicts(document, limits)),
-        ("changes", "Changes", comparison.changes(document, limits)),
-        ("trend", "Trend", comparison.trend(document, limits)),
+        ("changes", "Changes", changes(document, limits)),
+        ("trend", "Trend", trend(document, limits)),
         ("confidence", "Confidence", figures.confidences(document, limits)),
-        ("predicates", "Predicates", figures.predicates(document, limits)),
+        ("predicates", "Predicates", predicates(document, limits)),
         ("sizes", "Facts and length", figures.by_size(document, limits)),
         ("errors", "Errors and notes", figures.errors(document, limits)),
         ("worst", "Worst rows", worst_rows(document, limits)),

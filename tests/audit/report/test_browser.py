@@ -150,6 +150,9 @@ def test_paper_gets_every_figure_in_dark_ink(opens: Opens) -> None:
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.locator("table:visible").count() == page.locator("table").count()
     assert page.locator(".controls:visible, nav.contents:visible").count() == 0
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 between margins of a centimetre
+    cut = page.evaluate("[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length")
+    assert cut == 0
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.locator("details[open]").count() == 0
     assert page.pdf(format="A4")[:5] == b"%PDF-"

@@ -71,3 +71,11 @@ def test_a_trend_breaks_at_a_night_without_a_figure() -> None:
     assert drawn == [(2, 26), (74, 98)]
     top = min(at(circle, "cy") for circle in root.find("circle"))
     assert top == 14  # 0.1 is the top of its scale
+
+
+def test_a_spark_is_on_the_scale_of_its_column() -> None:
+    root = parse(charts.spark([0.0, 0.1, None, 0.05, 0.2], 0.2))
+    height = charts.SPARK_HEIGHT - 4
+    drawn = [(at(line, "x1"), at(line, "y1"), at(line, "y2")) for line in lines(root, "trend-line")]
+    assert drawn == [(0, height, height / 2), (73.5, height * 0.75, 0)]
+    assert (at(root.one("circle"), "cx"), at(root.one("circle"), "cy")) == (98, 0)
