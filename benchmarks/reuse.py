@@ -1,9 +1,11 @@
 """A night over yesterday's output: what it costs beside a full run, with the embedded engine as it is.
 
-    python -m benchmarks.reuse [--rows 50000] [--changed 0 1 10] [--shards 5] [--host-rows 1000000] [--out FILE.json]
+    python -m benchmarks.reuse [--rows 50000] [--changed 0 1 10] [--shards 5] [--host-rows 1000000] [--folder DIR]
 
-Rows are made, scored in full once (yesterday), and then, for each share in percent, that share of them gets another
-text, spread evenly, and a night runs with ``--reuse``. Each run is a process of its own, started by the command line.
+Rows are made, scored in full once (yesterday), and then, for each share in percent, that share of the inputs gets
+other texts, spread evenly, and a night runs with ``--reuse``. (An input is answered by 20 systems. Were single rows
+changed, they would share fewer pairs than the rows of a full run do, and cost more than their share of it.)
+Each run is a process of its own, started by the command line.
 A night is meant to cost at most its changed share of a full run and 60 s of host road per million rows. What a night
 costs beyond its share and beyond starting (a run over one row) is that host road, the sample that is scored again
 included; it is scaled up from these rows to a million.
@@ -31,19 +33,20 @@ import pyarrow.parquet as pq
 
 from . import machine
 
+SYSTEMS = 20
 GOAL = 60.0
 """Seconds of host road per million rows."""
 
 
 def change(data: Path, out: Path, percent: float) -> int:
     """Copy a data set with so many of its texts changed; how many that are."""
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     changed = 0
     for path in sorted(data.glob("*.parquet")):
         table = pq.read_table(path)
-        n = round(len(table) * percent / 100)
-        chosen = np.zeros(len(table), bool)
-        chosen[np.linspace(0, len(table) - 1, n).astype(int)] = True
+        inputs = -(-len(table) // SYSTEMS)
+        edited = np.linspace(0, inputs - 1, round(inputs * percent / 100)).astype(int)
+        chosen = np.isin(np.arange(len(table)) // SYSTEMS, edited)
         texts = [
             f"{text} Do visit soon." if other else text
             for text, other in zip(table["text"].to_pylist(), chosen.tolist(), strict=True)
@@ -121,6 +124,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=5)
     parser.add_argument("--changed", type=float, nargs="+", default=[0, 1, 10], metavar="PERCENT")
     parser.add_argument("--host-rows", type=int, default=1_000_000, help="0 leaves that part out")
+    parser.add_argument("--folder", type=Path, help="work here and keep it; a full run that is there is not repeated")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--inner", type=Path, nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -130,13 +134,18 @@ def main() -> None:
     about = machine.describe()
     print(f"{machine.in_words(about)}; load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder:
-        base = Path(folder)
-        making = ["--rows", str(args.rows), "--shards", str(args.shards), str(base / "in")]
-        subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
-        full = night(base / "in", base / "yesterday")
+        base = args.folder or Path(folder)
+        kept = base / "full.json"
+        if kept.exists():
+            full = json.loads(kept.read_text())
+        else:
+            making = ["--rows", str(args.rows), "--shards", str(args.shards), str(base / "in")]
+            subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
+            full = night(base / "in", base / "yesterday")
+            kept.write_text(json.dumps(full))
         print(f"full run of {args.rows:,} rows: {full['wall']:,.1f} s ({full['cpu']:,.1f} s of processor)", flush=True)
         one = base / "one"
-        one.mkdir()
+        one.mkdir(exist_ok=True)
         pq.write_table(pq.read_table(next((base / "in").glob("*.parquet"))).slice(0, 1), one / "one.parquet")
         start = night(one, base / "out-one")
         print(f"starting, and one row: {start['wall']:,.1f} s ({start['cpu']:,.1f} s of processor)", flush=True)
@@ -151,7 +160,8 @@ def main() -> None:
             found["host_cpu_per_million"] = (found["cpu"] - start["cpu"] - share * full["cpu"]) / args.rows * 1e6
             nights.append(found)
             print(
-                f"{share:5.1%} changed: {found['wall']:7.1f} s, {found['of_full']:.1%} of a full run; "
+                f"{share:5.1%} changed: {found['wall']:7.1f} s ({found['cpu']:.1f} s of processor), "
+                f"{found['of_full']:.1%} of a full run, {found['checks'] / full['checks']:.1%} of its pairs; "
                 f"{found['rows']['reused']:,} rows reused, {found['recheck']['rows']} of them scored again, "
                 f"{found['recheck']['disagreed']} disagreed; beyond its share {found['host_per_million']:.0f} s per "
                 f"million rows (goal {GOAL:.0f}), {found['host_cpu_per_million']:.0f} s of processor",

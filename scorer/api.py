@@ -140,7 +140,10 @@ class Scorer:
     def origin(self) -> Origin:
         """Where this scorer computes, and how far its numbers stray there."""
         device = {"kind": self.engine.device.kind, "name": self.engine.device.name, "threads": self.engine.threads}
-        return Origin(device, str(runtime().__version__), self.facts.bound, self.facts.company_bound)
+        exact = getattr(self.engine, "exact_bound", None)
+        bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
+        margin = None if exact is None else exact.margin
+        return Origin(device, str(runtime().__version__), bound, self.facts.company_bound, margin)
 
     @classmethod
     def embedded(cls, **options: Any) -> Scorer:

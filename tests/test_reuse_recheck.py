@@ -28,6 +28,9 @@ def test_only_one_device_with_numbers_of_their_own_must_agree_closely() -> None:
     assert HERE.allowed(HERE) == 1e-4
     assert exact.allowed(exact) == 2e-6
     assert HERE.allowed(elsewhere) == elsewhere.allowed(HERE) == pytest.approx(0.4)
+    other_margin = Origin(HERE.device, "1.20", 0.1, 0.0, 0.3)
+    assert HERE.allowed(other_margin) == pytest.approx(0.2)
+    assert other_margin.allowed(other_margin) == 1e-4
     assert HERE.allowed(newer) == HERE.allowed(in_company) == in_company.allowed(in_company) == pytest.approx(0.2)
 
 

@@ -29,12 +29,15 @@ class Origin:
 
     ``device``: kind, name and threads. ``runtime``: version of ONNX Runtime. ``bound``: largest |Δlogit| against the
     checkpoint's fp32; ``company_bound``: with the company in a batch. See :class:`scorer.inference.verify.DeviceFacts`.
+    ``exact``: the margin below which pairs ran again in fp32, if they did; it is measured on the data of each night, so
+    that a pair may come from another variant than yesterday.
     """
 
     device: dict[str, Any]
     runtime: str
     bound: float
     company_bound: float
+    exact: float | None = None
 
     def allowed(self, other: Origin) -> float:
         """The largest |Δlogit| between here and there that measured bounds explain.
@@ -42,7 +45,7 @@ class Origin:
         Each may stray from fp32 by its bound. On one device, where a pair's numbers are its own, no more than
         :data:`NOISE` is left of that.
         """
-        same = (self.device, self.runtime) == (other.device, other.runtime)
+        same = (self.device, self.runtime, self.exact) == (other.device, other.runtime, other.exact)
         isolated = self.company_bound == 0.0 == other.company_bound
         return min(self.bound + other.bound, NOISE if same and isolated else float("inf"))
 
