@@ -81,6 +81,7 @@ class Scorer:
         optional: facts a text need not say, as ``predicate=object``; added to those of the template file.
         sentences: check every sentence of a text too; needs the extra ``sentences``.
         overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
+        exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
         device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
 
     Raises:
@@ -99,6 +100,7 @@ class Scorer:
         optional: Sequence[str] = (),
         missing_template: str = "backoff",
         sentences: bool = False,
+        exact: bool = False,
         overlong: str = "error",
         threads: int | None = None,
         token_budget: int | None = None,
@@ -122,12 +124,14 @@ class Scorer:
             precision=precision,
             token_budget=token_budget,
             threads=threads,
+            exact=exact,
             truncate=truncate,
             form=SPACED if protocol == "nlgi_eval" else PLAIN,
             warn=log,
         )
         self.facts: DeviceFacts = verify(self.engine, log)
         """What the variant does on this device."""
+        self.engine.least_bound = self.facts.bound
         self.signature = signature(self.engine, self.templates, self.options, truncate=truncate)
         names = replace(columns or ColumnNames(), sentences=sentences)
         self.pipeline = Pipeline(self.engine, self.templates, self.options, names)

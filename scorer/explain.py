@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from .api import Scorer, Verdict
 from .errors import InputError, OutputError, UsageError
+from .inference.exact import ExactBound
 from .metric.inputs import ColumnNames, find_columns, output_schema
 from .storage import OutputFolder
 
@@ -54,6 +55,13 @@ def settings_of(out: Path) -> dict[str, Any]:
     if plan is None or not isinstance(plan.get("settings"), dict):
         raise OutputError(f"{out} is no output folder of `scorer run`: it has no readable _plan.json")
     return dict(plan["settings"])
+
+
+def bound_of_run(out: Path) -> ExactBound | None:
+    """The bound of ``--exact`` that the run which wrote ``out`` measured, if any."""
+    plan = OutputFolder.peek_plan(out) or {}
+    budgets = plan.get("budgets")
+    return ExactBound.read(budgets.get("exact")) if isinstance(budgets, dict) else None
 
 
 def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:

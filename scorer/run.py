@@ -20,13 +20,16 @@ from typing import Any, Protocol
 from . import __version__
 from .api import Scorer
 from .errors import OutputError, ScorerError, ShardError
+from .exactness import measure_bound
 from .first_look import FirstLook
+from .inference.exact import ExactBound
 from .inference.sessions import runtime
 from .interrupts import sigterm_raises
 from .metric.inputs import ColumnNames
 from .pipeline import WINDOW_BYTES, WINDOW_ROWS, Item
 from .reuse import Ledger, Reuse, open_sources
 from .signature import FOOTER_KEY
+from .speed import speed
 from .storage import (
     InputFile,
     OutputFolder,
@@ -117,6 +120,9 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
             with ExitStack() as inner:
                 scorer = make_scorer(earlier)
                 inner.callback(scorer.engine.close)
+                if scorer.engine.exact:
+                    bound = ExactBound.read(earlier.get("exact")) or measure_bound(found, reader, scorer)
+                    scorer.engine.exact_bound = bound
                 reuse = None
                 if earlier_outputs:
                     reuse = Reuse(open_sources(earlier_outputs, scorer.signature, scorer.pipeline.names, scorer.origin))
@@ -163,7 +169,7 @@ class _Run:
         self.receipts = Receipts(options.out)
         self.failures: dict[str, str] = {}
         self.written: set[str] = set()
-        self.writing = 0.0
+        self.writing = self.scoring = 0.0
         self.reuse = reuse
         self.ledger = Ledger(reuse.sources if reuse is not None else None)
         bundle = scorer.engine.bundle
@@ -190,7 +196,9 @@ class _Run:
             self.reuse.sources.say(self.reporter.say)
             self.reuse.load()
             self.scorer.pipeline.reuse = self.reuse
+        began = time.perf_counter()
         self._score(todo)
+        self.scoring = time.perf_counter() - began
         with self.folder.brief():
             self.folder.check()
             return self._conclude(started, done)
@@ -230,6 +238,7 @@ class _Run:
                 "batch_tokens": engine.grid.token_budget,
                 "length_step": engine.grid.step,
                 "threads": engine.threads,
+                **({"exact": asdict(engine.exact_bound)} if engine.exact_bound is not None else {}),
             },
             "provider": engine.device.provider,
             "runtime": str(runtime().__version__),
@@ -332,6 +341,7 @@ class _Run:
             self.survey, self.receipts, self._promise, trusted={s.file.relative for s in done} | self.written
         )
         counts = total([receipt.counts for receipt in totals.receipts])
+        fresh = [receipt.counts for receipt in totals.receipts if receipt.relative in self.written]
         engine = self.scorer.engine
         seconds = dict(self.scorer.pipeline.seconds, write=self.writing, total=time.perf_counter() - started)
         summary = {
@@ -341,6 +351,8 @@ class _Run:
             "shards": {"done": len(totals.receipts), "skipped": len(done), "failed": len(totals.failed)},
             "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
             "computed_now": engine.computed,
+            "speed": speed(total(fresh), self.scoring, engine),
+            "exact": None if engine.exact_bound is None else asdict(engine.exact_bound),
             "device": {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads},
             "bound": self.scorer.facts.bound,
             "company_bound": self.scorer.facts.company_bound,

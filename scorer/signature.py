@@ -21,7 +21,7 @@ def signature(engine: Engine, templates: Templates, options: Options, *, truncat
         "model": f"{engine.bundle.name}@{engine.bundle.sha256[:12]}",
         "prec": engine.precision,
         "ep": engine.device.kind,
-        "exact": "no",
+        "exact": "yes" if engine.exact else "no",
         "templates": templates.sha256[:12],
         "protocol": options.protocol,
         "optional": ",".join(sorted("=".join(pair) for pair in options.optional)) or "none",

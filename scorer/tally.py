@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +57,13 @@ def tally(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts, brought: B
         },
         "labels": {name: fine[code] for code, name in enumerate(FINE)},
         "facts": _facts(rows, checks.backoff) if brought is None else _facts(brought.rows, brought.backoff),
-        "checks": {"all": len(checks), "unique": len(work.pairs), "computed": sum(len(b.pairs) for b in work.batches)},
-        "tokens": {"real": work.real_tokens, "padded": work.padded_tokens},
+        "checks": {
+            "all": len(checks),
+            "unique": len(work.pairs),
+            "computed": sum(len(b.pairs) for b in work.batches),
+            "recomputed": work.recomputed,
+        },
+        "tokens": {"real": work.real_tokens, "padded": work.padded_tokens, "squared": work.squared_lengths},
     }
 
 
@@ -73,14 +78,14 @@ def add(one: Mapping[str, Any], other: Mapping[str, Any]) -> Counts:
     return result
 
 
-def total(tallies: list[Mapping[str, Any]]) -> Counts:
+def total(tallies: Sequence[Mapping[str, Any]]) -> Counts:
     """Sum tallies; every key of the contract is there even when there are none."""
     result: Counts = {
         "rows": {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}},
         "labels": dict.fromkeys(FINE, 0),
         "facts": {"template": 0, "backoff": 0, "by_predicate": {}},
-        "checks": {"all": 0, "unique": 0, "computed": 0},
-        "tokens": {"real": 0, "padded": 0},
+        "checks": {"all": 0, "unique": 0, "computed": 0, "recomputed": 0},
+        "tokens": {"real": 0, "padded": 0, "squared": 0},
     }
     for one in tallies:
         result = add(result, one)

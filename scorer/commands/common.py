@@ -103,6 +103,9 @@ ReuseOption = Annotated[
         "May be given several times.",
     ),
 ]
+ExactOption = Annotated[
+    bool, typer.Option("--exact", help="Run again in fp32 what is too close to call: labels as fp32 gives them.")
+]
 EMBEDDED_NOTE = "the embedded model knows restaurants (E2E) and nothing else; for other data give --bundle a real one"
 
 
@@ -146,6 +149,7 @@ def scorer_settings(
     overlong: Overlong,
     missing_template: Missing = Missing.backoff,
     sentences: bool = False,
+    exact: bool = False,
 ) -> dict[str, Any]:
     """The options that set up a scorer, as a plan records them: absolute paths, plain strings."""
     settings: dict[str, Any] = {
@@ -160,7 +164,7 @@ def scorer_settings(
         "overlong": overlong.value,
     }
     # Named only where asked for, so that plans and what they are compared with stay as they were.
-    return {**settings, "sentences": True} if sentences else settings
+    return settings | {name: True for name, asked in (("sentences", sentences), ("exact", exact)) if asked}
 
 
 def column_names(

@@ -25,7 +25,7 @@ def explain_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
     """A scored row again: facts, C/N/E of each check, the stored label beside the recomputed one."""
-    from ..explain import explain, find_row, settings_of
+    from ..explain import bound_of_run, explain, find_row, settings_of
     from ..metric.inputs import ColumnNames
     from .rendering import print_verdict
 
@@ -35,6 +35,7 @@ def explain_command(
     if precision is not None:
         settings["precision"] = precision.value
     scorer = open_scorer(settings)
+    scorer.engine.exact_bound = bound_of_run(out)
     found = explain(out, scorer, file, number, columns)
     scorer.engine.close()
     if as_json:

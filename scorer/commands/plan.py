@@ -10,6 +10,7 @@ import typer
 
 from .common import (
     DeviceOption,
+    ExactOption,
     KeepOption,
     MrColumnOption,
     OptionalOption,
@@ -48,6 +49,7 @@ def plan_command(
     precision: PrecisionOption = Precision.auto,
     overlong: OverlongOption = Overlong.error,
     sentences: SentencesOption = False,
+    exact: ExactOption = False,
     text_column: TextColumnOption = "text",
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,
@@ -62,7 +64,7 @@ def plan_command(
     from ..forecast import forecast
 
     settings = scorer_settings(
-        bundle, templates, protocol, checks, optional, device, precision, overlong, sentences=sentences
+        bundle, templates, protocol, checks, optional, device, precision, overlong, sentences=sentences, exact=exact
     )
     names = column_names(text_column, triples_column, mr_column, keep, sentences=sentences)
     scorer = open_scorer(settings, columns=names)

@@ -14,6 +14,7 @@ from ..errors import UsageError
 from .common import (
     EMBEDDED_NOTE,
     DeviceOption,
+    ExactOption,
     KeepOption,
     Missing,
     MissingOption,
@@ -57,6 +58,7 @@ def run_command(
     precision: PrecisionOption = Precision.auto,
     overlong: OverlongOption = Overlong.error,
     sentences: SentencesOption = False,
+    exact: ExactOption = False,
     text_column: TextColumnOption = "text",
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,
@@ -89,7 +91,7 @@ def run_command(
         say(f"note: {EMBEDDED_NOTE}")
     columns = column_names(text_column, triples_column, mr_column, keep, prefix, details, sentences)
     settings = scorer_settings(
-        bundle, templates, protocol, checks, optional, device, precision, overlong, missing_template, sentences
+        bundle, templates, protocol, checks, optional, device, precision, overlong, missing_template, sentences, exact
     )
     shape = dataclasses.asdict(columns)
 

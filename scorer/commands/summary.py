@@ -46,14 +46,26 @@ def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False
         )
     shards, seconds = summary["shards"], summary["seconds"]
     total = max(seconds["total"], 1e-9)
-    if summary["computed_now"]:
+    if bound := summary["exact"]:
         console.print(
-            f"speed: {summary['computed_now'] / total:,.0f} pairs/s over {total:.1f} s, on {summary['device']['kind']}"
+            f"exact: {checks['recomputed']:,} pairs were too close to call and ran in fp32 (largest |Δlogit| "
+            f"{bound['largest']:.3g} on {bound['pairs']:,} pairs)"
         )
+    if summary["computed_now"]:
+        print_speed(console, summary["speed"], total, summary["device"]["kind"])
     console.print(f"shards: {shards['done']} done ({shards['skipped']} before), {shards['failed']} failed")
     if shards["failed"]:
         console.print(f"what failed and why: {out}/_failed/", markup=False)
     console.print(f"output: {out}", markup=False)
+
+
+def print_speed(console: Console, speed: dict[str, Any], total: float, device: str) -> None:
+    """Rates of the scoring itself, and how much of the device the model used where that is known."""
+    used = f", {speed['utilisation']:.0%} of its matrix rate" if speed["utilisation"] is not None else ""
+    console.print(
+        f"speed: {speed['rows_per_s']:,.0f} rows/s, {speed['unique_pairs_per_s']:,.0f} distinct pairs/s, "
+        f"{speed['real_tokens_per_s']:,.0f} tokens/s on {device}{used}; {total:.1f} s in all"
+    )
 
 
 def print_source(console: Console, source: dict[str, Any]) -> None:

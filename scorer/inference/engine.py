@@ -13,9 +13,11 @@ Two ways of running, chosen by what keeps a pair's numbers its own (DESIGN: isol
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -25,11 +27,16 @@ from ..errors import BundleError
 from ..status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
 from .batches import Batch, Grid, Pairs, assemble, assemble_one, cut_to_fit, distinct_pairs, pack
 from .bundle import Bundle
+from .exact import PAIRS, RERUN_BATCH, ExactBound, bound_of, doubtful, fixed_shapes
 from .sessions import Device, available_threads, create_session, is_out_of_memory, resolve_device
 from .texts import PLAIN, PairForm, TextTokenizer, Tokens
 
 TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 """Tokens a batch by device, padding included, where the caller does not say."""
+
+
+Feed = dict[str, npt.NDArray[np.int64]]
+"""What a call of the model takes: its inputs by name."""
 
 
 @dataclass
@@ -43,6 +50,8 @@ class Work:
     truncated: npt.NDArray[np.bool_]
     batches: list[Batch]
     lengths: npt.NDArray[np.int64]
+    recomputed: int = 0
+    """Pairs that ran in fp32 beside their variant, known once the window has run."""
 
     @property
     def real_tokens(self) -> int:
@@ -53,6 +62,11 @@ class Work:
     def padded_tokens(self) -> int:
         """Tokens the device computes, padding included."""
         return sum(len(batch.pairs) * batch.sequence_length for batch in self.batches)
+
+    @property
+    def squared_lengths(self) -> int:
+        """Sum of the squared lengths of the pairs to compute, for the work of attention."""
+        return int((self.lengths[self.status == SCORED] ** 2).sum())
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,7 @@ class Engine:
         precision: ``auto`` (fp16 on CUDA, int8 on the CPU, else fp32), ``fp32``, ``fp16`` or ``int8``.
         token_budget: tokens a batch, padding included; by default from the device.
         threads: processors to use on the CPU; by default all this process may run on.
+        exact: run again in fp32 what is too close to call (:mod:`scorer.inference.exact`); nothing to do for fp32.
         truncate: cut pairs that are too long instead of refusing them.
         form: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
         warn: told what a user should know, such as a batch that did not fit the device.
@@ -94,6 +109,7 @@ class Engine:
         token_budget: int | None = None,
         step: int = 8,
         threads: int | None = None,
+        exact: bool = False,
         truncate: bool = False,
         form: PairForm = PLAIN,
         warn: Callable[[str], None] = lambda message: None,
@@ -113,9 +129,20 @@ class Engine:
         model = bundle.variant(self.precision)
         self._session = create_session(model, self.device, 1 if self.single else self.threads)
         self._pool = ThreadPoolExecutor(self.threads, "pair") if self.single else None
+        self._assembling = ThreadPoolExecutor(1, "assemble")
         self._fp32: Any = None
+        self.exact = exact and self.precision != "fp32"
+        self.exact_bound: ExactBound | None = None
+        """Measured on the first pairs to run, unless it is set before."""
+        self.least_bound = 0.0
+        """What the bound is at least, as long as it was measured on few pairs."""
+        if self.exact:
+            bundle.variant("fp32")  # says now, not after an hour, that there is none
+        self._fitting: int | None = None
         self.computed = 0
         """Pairs computed so far, for progress."""
+        self.shapes: Counter[tuple[int, int]] = Counter()
+        """Calls so far by (pairs, sequence length)."""
         self._inputs = [node.name for node in self._session.get_inputs()]
 
     @property
@@ -171,6 +198,8 @@ class Engine:
             CancelledError: ``stop`` was set; looked at between batches, so that an interrupted run ends soon.
         """
         logits = self.run_batches(work, stop)
+        if self.exact:
+            self._run_doubtful(work, logits, stop)
         self._mend_not_finite(work, logits)
         inverse = work.pairs.inverse
         return Answers(self._softmax(logits)[inverse], work.status[inverse], work.truncated[inverse])
@@ -179,18 +208,36 @@ class Engine:
         """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:* (pairs, 3)."""
         logits = np.full((len(work.pairs), 3), np.nan, np.float32)
 
-        def compute(batch: Batch) -> None:
+        def compute(batch: Batch, feed: Feed | None = None) -> None:
             if stop is not None and stop.is_set():
                 raise CancelledError
-            self._run_batch(batch, work, logits)
+            self._run_batch(batch, work, logits, feed=feed)
             self.computed += len(batch.pairs)
 
         if self._pool is not None:
             list(self._pool.map(compute, work.batches))
         else:
-            for batch in work.batches:
-                compute(batch)
+            # The next batch is put together while the device computes, so that it does not wait for the host.
+            ahead: Future[Feed] | None = None
+            for batch, following in zip_longest(work.batches, work.batches[1:]):
+                feed = ahead.result() if ahead is not None else self._feed(batch, work)
+                ahead = self._assembling.submit(self._feed, following, work) if following is not None else None
+                compute(batch, feed)
+        self.shapes.update((len(batch.pairs), batch.sequence_length) for batch in work.batches)
         return logits
+
+    def measure_exact(self, work: Work, limit: int = PAIRS) -> ExactBound:
+        """Take up to ``limit`` pairs of a window, spread evenly over lengths, into the bound of ``exact``."""
+        chosen = np.flatnonzero(work.status == SCORED)
+        if len(chosen) > limit:
+            order = chosen[np.argsort(work.lengths[chosen], kind="stable")]
+            chosen = np.sort(order[np.linspace(0, len(order) - 1, limit).astype(int)])
+        fp32 = np.full((len(work.pairs), 3), np.nan, np.float32)
+        some = replace(work, status=work.status.copy(), batches=self._pack(work.lengths, chosen))
+        fast = self.run_batches(some)
+        self._run_fp32(some, chosen, fp32)
+        self.exact_bound = bound_of(fast[chosen], fp32[chosen], self.least_bound, self.exact_bound)
+        return self.exact_bound
 
     def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> npt.NDArray[np.float32]:
         """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, 3); for verification.
@@ -204,8 +251,9 @@ class Engine:
 
     def close(self) -> None:
         """Stop the worker threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        for threads in (self._pool, self._assembling):
+            if threads is not None:
+                threads.shutdown()
 
     def _pack(self, lengths: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> list[Batch]:
         if not self.single:
@@ -213,43 +261,72 @@ class Engine:
         order = chosen[np.argsort(-lengths[chosen], kind="stable")]
         return [Batch(order[i : i + 1], int(lengths[order[i]])) for i in range(len(order))]
 
-    def _run_batch(self, batch: Batch, work: Work, logits: npt.NDArray[np.float32], session: Any = None) -> None:
+    def _feed(self, batch: Batch, work: Work, *, padded: bool = True) -> Feed:
         tables = (work.pairs, work.first, work.second, self.bundle.layout)
-        if self.single and session is None:
-            ids, mask = assemble_one(int(batch.pairs[0]), *tables)
-        else:
-            ids, mask = assemble(batch, *tables)
+        ids, mask = assemble(batch, *tables) if padded else assemble_one(int(batch.pairs[0]), *tables)
         feed = {"input_ids": ids, "attention_mask": mask}
+        return {name: feed[name] for name in self._inputs}
+
+    def _run_batch(
+        self, batch: Batch, work: Work, logits: npt.NDArray[np.float32], session: Any = None, feed: Feed | None = None
+    ) -> None:
+        size = len(batch.pairs) * batch.sequence_length
+        if self._fitting is not None and size > self._fitting and len(batch.pairs) > 1:
+            self._halve(batch, work, logits, session)
+            return
+        if feed is None:
+            feed = self._feed(batch, work, padded=not self.single or session is not None)
         try:
-            logits[batch.pairs] = (session or self._session).run(
-                ["logits"], {name: feed[name] for name in self._inputs}
-            )[0]
+            logits[batch.pairs] = (session or self._session).run(["logits"], feed)[0]
         except Exception as e:  # the runtime raises its own classes, which share only Exception
             if not is_out_of_memory(e):
                 raise
+            if len(batch.pairs) == 1:
+                work.status[batch.pairs] = OUT_OF_MEMORY
+                self._warn(f"a pair of {batch.sequence_length} tokens does not fit the memory of {self.device}")
+                return
+            # What did not fit once is not tried again: later batches are cut to half of it from the start.
+            self._fitting = size // 2
+            self._warn(
+                f"a batch of {len(batch.pairs)} × {batch.sequence_length} tokens does not fit {self.device}; from here "
+                f"on batches have at most {self._fitting} tokens"
+            )
             self._halve(batch, work, logits, session)
 
     def _halve(self, batch: Batch, work: Work, logits: npt.NDArray[np.float32], session: Any) -> None:
         n = len(batch.pairs)
-        if n == 1:
-            work.status[batch.pairs] = OUT_OF_MEMORY
-            self._warn(f"a pair of {batch.sequence_length} tokens does not fit the memory of {self.device}")
-            return
-        self._warn(f"a batch of {n} × {batch.sequence_length} tokens does not fit {self.device}; halving it")
         for half in (batch.pairs[: n // 2], batch.pairs[n // 2 :]):
             self._run_batch(Batch(half, batch.sequence_length), work, logits, session)
+
+    def _run_doubtful(self, work: Work, logits: npt.NDArray[np.float32], stop: threading.Event | None) -> None:
+        """Give pairs that are too close to call the logits of fp32."""
+        bound = self.exact_bound or self.measure_exact(work)
+        chosen = np.flatnonzero((work.status == SCORED) & doubtful(logits, bound.margin))
+        self._run_fp32(work, chosen, logits, stop)
+
+    def _run_fp32(
+        self,
+        work: Work,
+        chosen: npt.NDArray[np.int64],
+        logits: npt.NDArray[np.float32],
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Overwrite the logits of the chosen pairs with those of fp32, in calls of one shape a length."""
+        if self._fp32 is None:
+            self._fp32 = create_session(self.bundle.variant("fp32"), self.device, self.threads)
+        for pairs, length in fixed_shapes(chosen, self.grid.padded(work.lengths), RERUN_BATCH[self.device.kind]):
+            if stop is not None and stop.is_set():
+                raise CancelledError
+            self._run_batch(Batch(pairs, length), work, logits, self._fp32)
+        work.recomputed += len(chosen)
 
     def _mend_not_finite(self, work: Work, logits: npt.NDArray[np.float32]) -> None:
         """Run pairs with a non-finite logit once more in fp32, alone; what stays non-finite gets no answer."""
         broken = np.flatnonzero((work.status == SCORED) & ~np.isfinite(logits).all(axis=1))
         if not len(broken):
             return
-        if self.precision != "fp32" and "fp32" in self.bundle.variants:
-            if self._fp32 is None:
-                self._fp32 = create_session(self.bundle.variant("fp32"), self.device, self.threads)
-            padded = self.grid.padded(work.lengths)
-            for p in broken.tolist():
-                self._run_batch(Batch(np.array([p]), int(padded[p])), work, logits, self._fp32)
+        if self.precision != "fp32" and not self.exact and "fp32" in self.bundle.variants:
+            self._run_fp32(work, broken, logits)
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
         work.status[still[work.status[still] == SCORED]] = NOT_FINITE
 

@@ -99,9 +99,11 @@ class Cramped:
 
     def __init__(self, session: Any, room: int) -> None:
         self._session, self._room = session, room
+        self.refused: list[tuple[int, ...]] = []
 
     def run(self, names: list[str], feed: dict[str, np.ndarray]) -> Any:
         if feed["input_ids"].size > self._room:
+            self.refused.append(feed["input_ids"].shape)
             raise RuntimeError("BFCArena: Failed to allocate memory for requested buffer")
         return self._session.run(names, feed)
 
@@ -116,7 +118,11 @@ def test_a_batch_that_does_not_fit_is_halved_down_to_one_pair(tiny: Path) -> Non
     fits = answers.status == SCORED
     assert set(answers.status.tolist()) == {SCORED, OUT_OF_MEMORY}
     assert answers.probabilities[fits] == pytest.approx(whole.probabilities[fits], abs=1e-6)
-    assert any("halving" in message for message in said)
+    assert any("from here on batches have at most" in message for message in said)
+    # What did not fit is not tried again: in a second window only single pairs are too large.
+    refused = engine._session.refused = []
+    assert (ask(engine, pairs).status == answers.status).all()
+    assert refused and all(pairs_of_call == 1 for pairs_of_call, _ in refused)
 
 
 def test_other_failures_of_the_runtime_are_not_hidden(tiny: Path) -> None:

@@ -1,0 +1,60 @@
+"""How much of a device the model uses: its arithmetic on real tokens over what the device does in plain products.
+
+Model FLOPs utilisation (Chowdhery et al., *PaLM*, 2022, appendix B), for an encoder in inference.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .sessions import Device, create_session, runtime
+
+_GRAPHS = Path(__file__).parent / "matrix"
+_SIZE = {"cpu": 1024, "cuda": 8192}
+_CALLS = 4
+_TYPES = {"fp32": (np.float32, np.float32, np.float32), "fp16": (np.float16, np.float16, np.float16),
+          "int8": (np.uint8, np.int8, np.int32)}  # fmt: skip
+
+
+def pair_flops(architecture: Mapping[str, Any], tokens: int, squared: int) -> float | None:
+    """Floating point operations of an encoder over pairs, two for a multiplication and addition.
+
+    ``tokens``: of all pairs, padding not counted; ``squared``: sum of their squared lengths. Only the matrix products
+    count: 8 h² + 4 h f a token and layer, and 4 h for each token that it attends to. What is saved by computing the
+    last layer for one token still counts as done. ``None`` where the bundle does not say how large the model is.
+    """
+    sizes = [architecture.get(name) for name in ("layers", "hidden_size", "intermediate_size")]
+    if not all(isinstance(size, int) for size in sizes):
+        return None
+    layers, hidden, inner = (float(size) for size in sizes if size is not None)
+    return layers * ((8 * hidden * hidden + 4 * hidden * inner) * tokens + 4 * hidden * squared)
+
+
+def matrix_rate(device: Device, precision: str, threads: int) -> float | None:
+    """Operations a second of a plain product of square matrices, the best of a few; ``None`` where it does not run."""
+    size = _SIZE[device.kind]
+    left, right, product = _TYPES[precision]
+    rng = np.random.default_rng(0)
+    matrices = [rng.integers(0, 3, (size, size)).astype(kind) for kind in (left, right)]
+    try:
+        session = create_session(_GRAPHS / f"{precision}.onnx", device, threads)
+        value, place = runtime().OrtValue, (device.kind, device.index)
+        binding = session.io_binding()
+        # Bound to the device's own memory, so that no copy is timed.
+        for name, matrix in zip("ab", matrices, strict=True):
+            binding.bind_ortvalue_input(name, value.ortvalue_from_numpy(matrix, *place))
+        binding.bind_ortvalue_output("c", value.ortvalue_from_shape_and_type((size, size), product, *place))
+        best = float("inf")
+        for _ in range(_CALLS):
+            began = time.perf_counter()
+            session.run_with_iobinding(binding)
+            binding.synchronize_outputs()
+            best = min(best, time.perf_counter() - began)
+    except Exception:  # the runtime's exceptions share no base class; the figure is a nicety, the scores are not
+        return None
+    return 2.0 * size**3 / best

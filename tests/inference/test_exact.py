@@ -1,0 +1,120 @@
+"""Labels of fp32 from a variant that strays: what is too close to call runs again."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scorer.errors import BundleError
+from scorer.inference.bundle import Bundle
+from scorer.inference.engine import Engine
+from scorer.inference.exact import FACTOR, PAIRS, ExactBound, bound_of, doubtful, fixed_shapes
+from scorer.status import SCORED
+from tests.bundles import make_bundle
+
+WORDS = [
+    "pub",
+    "The Mill",
+    "Blue Spice",
+    "cheap",
+    "French food",
+    "Crowne Plaza",
+    "near",
+    "riverside",
+    "x",
+    "high price",
+]
+TEXTS = [f"{one} {other} {one}" for one in WORDS for other in WORDS]
+
+
+class Straying:
+    """A session whose logits are off by up to ``most``, each pair's by an amount of its own."""
+
+    def __init__(self, session: Any, most: float) -> None:
+        self._session, self._most = session, most
+
+    def run(self, names: list[str], feed: dict[str, np.ndarray]) -> Any:
+        logits = self._session.run(names, feed)[0]
+        for row, ids in zip(logits, feed["input_ids"], strict=True):
+            real = ids[ids != 1].tobytes()  # without padding, so that the amount is the pair's alone
+            row += np.random.default_rng(zlib.crc32(real)).uniform(-self._most, self._most, 3).astype(np.float32)
+        return [logits]
+
+
+def pairs_of_texts() -> tuple[np.ndarray, np.ndarray]:
+    every = np.arange(len(TEXTS), dtype=np.int32)
+    premise, hypothesis = np.meshgrid(every, every[::5])
+    return premise.ravel(), hypothesis.ravel()
+
+
+def labels(engine: Engine) -> tuple[np.ndarray, int]:
+    work = engine.prepare(TEXTS, *pairs_of_texts())
+    answers = engine.run(work)
+    assert (answers.status == SCORED).all()
+    return answers.probabilities.argmax(axis=1), work.recomputed
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_labels_are_those_of_fp32_where_the_variant_s_are_not(tiny: Path, known: bool) -> None:
+    expected, _ = labels(Engine(Bundle.load(tiny), device="cpu", precision="fp32"))
+    plain = Engine(Bundle.load(tiny), device="cpu", precision="int8")
+    exact = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
+    for engine in (plain, exact):
+        engine._session = Straying(engine._session, 0.4)
+    without, none = labels(plain)
+    assert (without != expected).sum() > 20 and none == 0
+    if known:
+        exact.exact_bound = ExactBound(PAIRS, 0.4)
+    found, again = labels(exact)
+    assert (found == expected).all()
+    assert 0 < again < len(expected)
+    assert exact.exact_bound is not None and 0.35 < exact.exact_bound.largest <= 0.4
+    assert exact.exact_bound.pairs == (PAIRS if known else len(expected))
+
+
+def test_nothing_runs_again_where_nothing_strays(tiny: Path) -> None:
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
+    _, again = labels(engine)
+    assert again == 0 and engine.exact_bound == ExactBound(len(pairs_of_texts()[0]), pytest.approx(0, abs=1e-6))
+
+
+def test_fp32_is_exact_by_itself_and_others_need_it(tiny: Path, tmp_path: Path) -> None:
+    assert not Engine(Bundle.load(tiny), device="cpu", precision="fp32", exact=True).exact
+    alone = make_bundle(tmp_path / "b", precisions=("int8",))
+    with pytest.raises(BundleError, match="no fp32 variant"):
+        Engine(Bundle.load(alone), device="cpu", exact=True)
+
+
+def test_the_bound_is_the_largest_seen_and_at_least_the_probes_until_enough_were() -> None:
+    zero = np.zeros((3, 3), np.float32)
+    off = zero + np.array([[0.1], [-0.25], [np.nan]], np.float32)
+    one = bound_of(off, zero, at_least=0.5)
+    assert one == ExactBound(2, 0.5)
+    assert one.margin == 2 * FACTOR * 0.5
+    assert bound_of(off, zero, at_least=0.0).largest == 0.25
+    many = np.zeros((PAIRS, 3), np.float32)
+    assert bound_of(many, many, 0.5, ExactBound(2, 0.25)) == ExactBound(PAIRS + 2, 0.25)
+
+
+def test_what_is_doubtful() -> None:
+    rows = [[0.0, 1.0, 3.0], [0.0, 2.51, 3.0], [3.0, 2.49, 0.0], [3.0, 0.0, np.nan], [np.inf, 0.0, 0.0]]
+    assert doubtful(np.array(rows, np.float32), 0.5).tolist() == [False, True, False, True, True]
+
+
+def test_calls_in_fp32_have_one_shape_a_length() -> None:
+    padded = np.array([16, 8, 16, 8, 24, 16])
+    calls = fixed_shapes(np.array([0, 1, 2, 4, 5]), padded, 2)
+    assert [(pairs.tolist(), length) for pairs, length in calls] == [
+        ([4, 4], 24), ([0, 2], 16), ([5, 5], 16), ([1, 1], 8)
+    ]  # fmt: skip
+    assert fixed_shapes(np.array([], np.int64), padded, 2) == []
+
+
+@pytest.mark.parametrize("content", [None, {}, {"pairs": "many", "largest": 1}, [1, 2]])
+def test_a_plan_without_a_bound_has_none(content: Any) -> None:
+    assert ExactBound.read(content) is None
+    assert ExactBound.read({"pairs": 5, "largest": 0.5}) == ExactBound(5, 0.5)

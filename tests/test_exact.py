@@ -1,0 +1,84 @@
+"""``scorer run --exact``: the bound is measured on the data, kept in the plan, and the labels are those of fp32."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.inference import exact
+from scorer.inference.bundle import EMBEDDED
+
+SAMPLE = EMBEDDED.parent / "sample.parquet"
+
+
+def scorer(*arguments: Any) -> Any:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output + str(result.exception)
+    return result
+
+
+def run(data: Path, out: Path, *more: Any) -> tuple[pa.Table, dict[str, Any]]:
+    scorer("run", data, "--out", out, "--bundle", "embedded", "--device", "cpu", *more)
+    return pa.concat_tables(map(pq.read_table, sorted(out.glob("*.parquet")))), json.loads(
+        (out / "_run.json").read_text()
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The sample in two shards."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    whole = pq.read_table(SAMPLE)
+    for i in range(2):
+        pq.write_table(whole.slice(15 * i, 15), folder / f"{i}.parquet")
+    return folder
+
+
+def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exact, "FACTOR", 6)  # the sample has nothing that is too close to call
+    out = tmp_path / "out"
+    table, summary = run(data, out, "--exact")
+    assert "exact:yes" in summary["signature"]
+    plan = json.loads((out / "_plan.json").read_text())
+    bound = plan["budgets"]["exact"]
+    assert bound == summary["exact"] and bound["pairs"] == summary["checks"]["unique"] and bound["largest"] > 0
+    assert 0 < summary["checks"]["recomputed"] < summary["checks"]["unique"]
+    # A shard that comes later is scored under the same bound, though its pairs were not among the measured ones.
+    pq.write_table(pq.read_table(SAMPLE).slice(0, 5), data / "2.parquet")
+    _, again = run(data, out, "--exact")
+    assert again["shards"] == {"done": 3, "skipped": 2, "failed": 0} and again["exact"] == bound
+    expected, plain = run(data, tmp_path / "fp32", "--precision", "fp32")
+    assert plain["exact"] is None and plain["checks"]["recomputed"] == 0 and "exact:no" in plain["signature"]
+    assert table["fine"].to_pylist() == expected["fine"].to_pylist()[: len(table)]
+    found = json.loads(scorer("explain", out, "--row", "0.parquet:3", "--json").stdout)
+    assert found["same_labels"] and found["within_bound"] and found["stored_signature"] == found["signature"]
+
+
+def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(data, out, "--exact")
+    for option, skipped in ((("--exact",), 2), ((), 0)):
+        plan = scorer("plan", data, "--bundle", "embedded", "--device", "cpu", "--out", out, "--json", *option)
+        assert json.loads(plan.stdout)["shards"]["skipped"] == skipped
+
+
+@pytest.mark.slow
+def test_labels_equal_those_of_fp32_on_all_of_e2e(shared_data: Path, tmp_path: Path) -> None:
+    """20,776 rows: no label differs. (A statement about these rows, not about all.)"""
+    source = shared_data / "e2e_all.parquet"
+    table, summary = run(source, tmp_path / "exact", "--precision", "int8", "--exact")
+    expected, _ = run(source, tmp_path / "fp32", "--precision", "fp32")
+    assert summary["exact"]["pairs"] >= 4096
+    for column in ("fine", "rough", "omitted"):
+        assert table[column].to_pylist() == expected[column].to_pylist()
+    assert summary["checks"]["recomputed"] < 0.5 * summary["checks"]["unique"]
