@@ -27,9 +27,11 @@ def worst_rows(document: Document, limits: Limits) -> Html | None:
     """The section's content, or ``None`` where no row is worth showing."""
     chosen: list[WorstRow] = []
     kinds: dict[str, int] = {}
+    left_out: set[str] = set()
     for row in document["worst"]:
         kind = row["kind"]
         if kind not in kinds and len(kinds) == limits.kinds:
+            left_out.add(kind)
             continue
         kinds[kind] = kinds.get(kind, 0) + 1
         if kinds[kind] <= limits.cases:
@@ -41,7 +43,9 @@ def worst_rows(document: Document, limits: Limits) -> Html | None:
     return join(
         element(
             "p",
-            "A sample: the rows of each kind that the model is surest about. A row again, with every probability: ",
+            f"A sample: of each kind up to {limits.cases} rows, those of the least confidence first. ",
+            f"{numbers.plural(len(left_out), 'further kind')} left out. " if left_out else None,
+            "A row again, with every probability: ",
             element("code", f"scorer explain {out} --row FILE:N"),
             class_="say",
         ),

@@ -253,4 +253,5 @@ def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
     root = parse(markup)
     assert len(markup.encode()) < MAX_BYTES
     assert len(root.find("li", class_="case")) == 20 * 6
+    assert "of each kind up to 20 rows" in words(root.one("section", id="worst"))
     assert len(cells(table_of(root, "Verdict rates by system"))) == 201
