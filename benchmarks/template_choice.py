@@ -28,6 +28,7 @@ from scorer import Scorer
 from scorer.evaluation.bootstrap import RESAMPLES, SEED, percentiles
 from scorer.evaluation.columns import fine_codes, group_codes, rough_of
 from scorer.evaluation.figures import confusion, measure
+from scorer.inference.bundle import Bundle
 from scorer.metric.inputs import ColumnNames
 from scorer.metric.triples import Triple
 from scorer.templating.making import make_templates
@@ -167,6 +168,10 @@ def main() -> None:
             counts[name] = counts_by_input(table, folder / f"{name}.json", arguments.bundle)
             print(f"scored with {name}", flush=True)
         engine.close()
+        own = Bundle.load(arguments.bundle).templates_file
+        if own is not None:
+            counts["bundle"] = counts_by_input(table, own, arguments.bundle)
+            print("scored with the bundle's own templates, written by hand")
         result = compare(counts, arguments.seeds)
         (folder / "figures.json").write_text(json.dumps(result, indent=1) + "\n")
         print(json.dumps(result, indent=1))
