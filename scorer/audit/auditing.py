@@ -147,6 +147,8 @@ class _Audit:
     def _groupings(self) -> list[Grouping]:
         names = self.output.names
         for grouping in self.options.by:
+            if not grouping:
+                raise UsageError(f"--by names no column; the columns are {', '.join(names)}")
             missing = [column for column in grouping if column not in names]
             if missing:
                 raise ColumnError(f"--by: no column {missing[0]!r}; the columns are {', '.join(names)}")
@@ -219,6 +221,8 @@ class _Audit:
             self.notes.append("figures by predicate and template are missing: the run did not keep the facts (--keep)")
         if not night.has_text:
             self.notes.append("figures by length of text are missing: the run did not keep the texts (--keep)")
+        if not night.omissions_checked:
+            self.notes.append("omissions were not looked for (--checks hallucination): their rates are null")
         if self.templates is None:
             self.notes.append(
                 "figures by template are missing: the template file is not where the run found it, as it was"

@@ -26,13 +26,17 @@ Bools = npt.NDArray[np.bool_]
 
 
 def rate_masks(night: Night, errors: Policy) -> dict[str, tuple[Bools, Bools]]:
-    """Which rows count for each of :data:`RATES`, and which of them are hits. bool, *Shape:* (rows,) each."""
+    """Which rows count for each of :data:`RATES`, and which of them are hits. bool, *Shape:* (rows,) each.
+
+    No row counts for omissions where the run did not look for them.
+    """
     labelled = night.fine >= 0
     every = np.ones(len(night), bool)
     counted = every if errors == "not-ok" else labelled
+    looked = night.omissions_checked
     return {
         "not_ok_rate": (counted, (night.fine != 0) & counted),
-        "omission_rate": (counted, labelled & ((night.fine & 1) == 1)),
+        "omission_rate": (counted & looked, labelled & ((night.fine & 1) == 1) & looked),
         "hallucination_rate": (counted, labelled & ((night.fine & 2) == 2)),
         "error_rate": (every, ~labelled),
         "empty_rate": (every, night.empty),
@@ -176,7 +180,8 @@ def _sides(night: Night, rows: Ints) -> tuple[int, Rate, Rate]:
     labels = night.fine[rows]
     labels = labels[labels >= 0]
     n = len(labels)
-    return n, rate(int((labels & 1).sum()), n), rate(int((labels & 2).sum()) // 2, n)
+    omission = rate(int((labels & 1).sum()), n) if night.omissions_checked else rate(0, 0)
+    return n, omission, rate(int((labels & 2).sum()) // 2, n)
 
 
 def _classes(values: npt.NDArray[np.int32], rows: Ints, classes: Any) -> list[tuple[int, int | None, Ints]]:

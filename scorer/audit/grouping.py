@@ -43,10 +43,6 @@ class GroupCodes:
         """By code."""
         return [dict(zip(self.columns, values, strict=True)) for values in self._codes]
 
-    def find(self, group: Group) -> int | None:
-        """The code of a group."""
-        return self._codes.get(tuple(group[column] for column in self.columns))
-
     def codes(self, table: pa.Table) -> npt.NDArray[np.int64]:
         """Codes of a window's rows. int64, *Shape:* (rows,). A column that the window lacks is null.
 

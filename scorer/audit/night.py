@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from ..errors import InputError
 from ..evaluation.columns import fine_codes
 from ..metric.verdict import EMPTY_TEXT
+from ..signature import parse
 from .facts import FactReader, Facts, Names
 from .grouping import GroupCodes, Grouping
 from .output import Output
@@ -86,6 +87,11 @@ class Night:
 
     def __len__(self) -> int:
         return len(self.fine)
+
+    @property
+    def omissions_checked(self) -> bool:
+        """Whether the run looked for omissions at all."""
+        return parse(self.output.signature).get("checks") != "hallucination"
 
     @property
     def empty(self) -> npt.NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,38 +102,39 @@ class Output:
                 return found
         return []
 
-    def field(self, column: str) -> pa.Field | None:
-        """The field of a column, in the first file that has it."""
-        for name in self.files:
-            with self._open(name) as file:
-                if column in file.schema_arrow.names:
-                    return file.schema_arrow.field(column)
-        return None
-
     def _read(self, leaves: Sequence[str]) -> Iterator[Window]:
         for name, start in zip(self.files, self.starts.tolist(), strict=False):
             with self._open(name) as file:
-                tops = set(file.schema_arrow.names)
-                chosen = [leaf for leaf in leaves if leaf in tops or leaf.split(".")[0] in tops]
-                first = start
+                first, chosen = start, _chosen(file, leaves)
                 batches = file.iter_batches(batch_size=WINDOW, columns=chosen)
                 while (batch := self._guarded(next, name, batches, None)) is not None:
                     yield Window(first, pa.Table.from_batches([batch]))
                     first += len(batch)
 
-    def _open(self, relative: str) -> pq.ParquetFile:
+    @contextmanager
+    def _open(self, relative: str) -> Iterator[pq.ParquetFile]:
         # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
         path = self.path / relative
-        try:
-            return pq.ParquetFile(_handle(path))
-        except (OSError, pa.ArrowException) as e:
-            raise InputError(f"{path} cannot be read as Parquet: {e}; run `scorer run` again to mend it") from e
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(pq.ParquetFile(stack.enter_context(_handle(path))))
+            except (OSError, pa.ArrowException) as e:
+                raise InputError(f"{path} cannot be read as Parquet: {e}; run `scorer run` again to mend it") from e
+            yield file
 
     def _guarded(self, read: Any, relative: str, *arguments: Any, **more: Any) -> Any:
         try:
             return read(*arguments, **more)
         except (OSError, pa.ArrowException) as e:
             raise InputError(f"{self.path / relative} cannot be read: {e}; run `scorer run` again to mend it") from e
+
+
+def _chosen(file: pq.ParquetFile, leaves: Sequence[str]) -> list[str]:
+    """What of ``leaves`` a file has; where a nested path is not there, the whole column above it."""
+    tops = set(file.schema_arrow.names)
+    paths = {file.schema.column(i).path for i in range(len(file.schema))}
+    found = [leaf if leaf in tops or leaf in paths else leaf.split(".")[0] for leaf in leaves]
+    return list(dict.fromkeys(leaf for leaf in found if leaf in tops or leaf in paths))
 
 
 def open_output(path: Path) -> Output:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -13,11 +16,13 @@ MOST_GROUPS = 40
 MOST_PREDICATES = 10
 MOST_CALLOUTS = 20
 WIDTH = 120
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "silent": "dim", "info": ""}
 
 
 def print_document(document: Document) -> None:
-    """Print a document on stdout."""
+    """Print a document on stdout. What a terminal would obey in names from data is shown as a replacement mark."""
+    document = _harmless(document)
     console = Console(highlight=False, soft_wrap=True)
     console.width = max(console.width, WIDTH)
     _first_lines(console, document)
@@ -27,6 +32,14 @@ def print_document(document: Document) -> None:
     _predicates(console, document["groups"][0])
     for note in document["notes"]:
         console.print(f"note: {note}", markup=False)
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, str):
+        return _CONTROL.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_harmless(key): _harmless(inner) for key, inner in value.items()}
+    return [_harmless(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _first_lines(console: Console, document: Document) -> None:

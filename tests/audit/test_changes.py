@@ -124,7 +124,7 @@ def test_a_hundred_groups_do_not_cry_wolf(tmp_path: Path) -> None:
     def changed(start: int) -> list[Row]:
         return [one for g in range(100) for one in group(g, start, rates[g], 20)]
 
-    nights = [night(tmp_path / f"n{i}", stayed + changed(1000 * i + 1000)) for i in range(5)]
+    nights = [night(tmp_path / f"n{i}", stayed + changed(1000 * i + 1000)) for i in range(4)]
     alarms, small = [], 0
     for before, after in pairwise(nights):
         document = audit(after, AuditOptions(baseline=before))
@@ -132,7 +132,7 @@ def test_a_hundred_groups_do_not_cry_wolf(tmp_path: Path) -> None:
         changes = [g["change"] for g in document["groups"] if g["change"]]
         small += sum(test["p"] < 0.05 for c in changes for m in c["rates"].values() for test in m["tests"])
     # Uncorrected there would be dozens every week; corrected, hardly one.
-    assert small > 15
+    assert small > 10
     assert len(alarms) <= 2
 
     worse = stayed + changed(9000) + group(42, 20_000, 0.95, 60)

@@ -178,6 +178,7 @@ def test_unknown_columns_and_signatures_that_differ(nights: tuple[Path, Path], t
     other = night(tmp_path / "other", [row()], signature=SIGNATURE.replace("prec:fp32", "prec:int8"))
     assert "prec: int8 → fp32" in scorer(nights[0], "--baseline", other, code=2).stderr
     assert "scored otherwise: prec" in scorer(nights[0], "--baseline", other, "--across-signatures").stdout
+    assert "--by names no column" in scorer(nights[0], "--by", " , ", code=2).stderr
     assert "cannot group rows" in scorer(nights[0], "--by", "triples", code=2).stderr
 
 
@@ -186,3 +187,12 @@ def test_files_are_written_whole_or_the_error_is_said(nights: tuple[Path, Path],
     for option in ("--junit", "--report", "--history"):
         result = scorer(nights[0], option, tmp_path / "file" / "x", code=2)
         assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_terminal_is_not_obeyed_by_data(tmp_path: Path) -> None:
+    hostile = "\x1b[2J\x1b]0;t\x07\u202e[bold]x"
+    out = night(tmp_path / "out", [row(f"t{i}", [(hostile, 0.1)], system=hostile) for i in range(40)])
+    shown = scorer(out).stdout
+    assert not set(shown) & set("\x1b\x07\u202e\x00")
+    assert "[bold]x" in shown
+    assert json.loads(scorer(out, "--json").stdout)["groups"][1]["group"] == {"system": hostile}

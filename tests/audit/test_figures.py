@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.make_scored import finish
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import RATES, Document
 from scorer.metric.verdict import FINE
-from tests.audit.nights import Row, night, row
+from tests.audit.nights import SIGNATURE, Row, night, row, table
 
 PREDICATES = ("food", "area", "near", "price range")
 
@@ -34,7 +37,7 @@ def made(rng: np.random.Generator, n: int) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    return made(np.random.default_rng(5), 700)
+    return made(np.random.default_rng(5), 310)
 
 
 def naive(out: Path, kind: str, errors: str, group: dict[str, Any]) -> dict[str, Any]:
@@ -172,9 +175,6 @@ def test_long_texts_and_many_facts_are_clipped(tmp_path: Path) -> None:
 
 def test_without_texts_and_facts_the_rest_is_there(tmp_path: Path, rows: list[Row]) -> None:
     whole = audit(night(tmp_path / "whole", rows))
-    from benchmarks.make_scored import finish
-    from tests.audit.nights import table
-
     bare = audit(finish(tmp_path / "bare", {"a.parquet": table(rows).drop_columns(["text", "triples"])}))
     assert [note.partition(":")[0] for note in bare["notes"]] == [
         "figures by predicate and template are missing",
@@ -188,9 +188,6 @@ def test_without_texts_and_facts_the_rest_is_there(tmp_path: Path, rows: list[Ro
 
 
 def test_an_output_without_rows(tmp_path: Path) -> None:
-    from benchmarks.make_scored import finish
-    from tests.audit.nights import table
-
     empty = table([row(system="s")]).slice(0, 0)
     document: Document = audit(finish(tmp_path / "out", {"a.parquet": empty}))
     assert document["rows"]["in"] == 0
@@ -214,3 +211,29 @@ def test_a_prefix_and_rows_taken_from_yesterday(tmp_path: Path, rows: list[Row])
     assert [g["rates"] for g in plain["groups"]] == [g["rates"] for g in prefixed["groups"]]
     assert prefixed["rows"] == plain["rows"]
     assert len(prefixed["worst"]) == len(plain["worst"])
+
+
+def test_omissions_that_nobody_looked_for_have_no_rate(tmp_path: Path) -> None:
+    signature = SIGNATURE.replace("checks:both", "checks:hallucination")
+    out = night(tmp_path / "out", [row("t", [], 0.2), row("", [("food", 0.9)])], signature=signature)
+    document = audit(out)
+    figures = document["groups"][0]
+    assert figures["rates"]["omission_rate"] == {"count": 0, "n": 0, "value": None, "low": None, "high": None}
+    assert figures["rates"]["not_ok_rate"]["count"] == 2
+    assert {one["omission"]["value"] for one in figures["by_length"]} == {None}
+    assert "omissions were not looked for (--checks hallucination): their rates are null" in document["notes"]
+
+
+def test_shards_that_spell_their_facts_differently_and_lack_columns(tmp_path: Path) -> None:
+    first, second = (table([row(f"{kind} {i}", system=kind) for i in range(4)], kind) for kind in ("struct", "strings"))
+    out = finish(tmp_path / "out", {"a.parquet": first, "b.parquet": second.drop_columns(["system"])})
+    document = audit(out)
+    assert document["groups"][0]["predicates"][0]["omission"]["n"] == 8
+    assert {str(g["group"].get("system")): g["rows"] for g in document["groups"][1:]} == {"struct": 4, "None": 4}
+
+
+def test_names_of_files_that_are_not_utf_8(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9: x%20.parquet")
+    document = audit(finish(tmp_path / "out", {name: table([row(said=0.1)])}))
+    assert document["worst"][0]["file"] == "caf?: x%20.parquet"
+    json.dumps(document, ensure_ascii=False).encode()
