@@ -79,8 +79,7 @@ def naive(out: Path, kind: str, errors: str, group: dict[str, Any]) -> dict[str,
     }
 
 
-@pytest.mark.parametrize("kind", ["struct", "strings", "mr"])
-@pytest.mark.parametrize("errors", ["not-ok", "excluded"])
+@pytest.mark.parametrize(("kind", "errors"), [("struct", "not-ok"), ("strings", "excluded"), ("mr", "not-ok")])
 def test_every_figure_of_every_group(tmp_path: Path, rows: list[Row], kind: str, errors: Any) -> None:
     out = night(tmp_path / "out", rows, shards=3, triples=kind)
     by = (("system",), ("k", "seen"))
