@@ -230,7 +230,7 @@ def test_addresses_in_data_are_shown_and_not_linked() -> None:
     "text",
     [
         pytest.param("\u202e", id="control"),
-        pytest.param("\U0001f30d", id="emoji"),
+        pytest.param("\U0001f30d", id="emoji", marks=pytest.mark.slow),
         pytest.param("x", id="plain", marks=pytest.mark.slow),
         pytest.param("'", id="quote", marks=pytest.mark.slow),
         pytest.param("漢字", id="kanji", marks=pytest.mark.slow),
