@@ -1,6 +1,6 @@
 """One pass over an output: a few bytes a row are kept, and the facts are counted by group and predicate.
 
-About 40 bytes a row stay in memory (and 8 for each grouping), so that rates, distributions, matches and samples of
+Some 42 bytes a row stay in memory (and 8 more for each grouping), so that rates, distributions, matches and samples of
 any group can be taken afterwards without reading again. Texts and facts are looked at a window at a time.
 """
 
