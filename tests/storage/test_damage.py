@@ -48,7 +48,7 @@ class Counting(ShardReader):
 
 
 def account(reader: Counting, path: Path) -> str:
-    """What becomes of a file: an error's kind, or its rows. It may cost two child processes for each of two requests."""
+    """What becomes of a file: an error's kind, or its rows. It may cost two child processes a request, and no more."""
     before = reader.dropped
     try:
         return outcome(reader, path)
@@ -117,6 +117,17 @@ def sweep(reader: ShardReader, folder: Path, count: int, seed: int) -> None:
 
 def test_flipped_and_cut_files(reader: ShardReader, tmp_path: Path) -> None:
     sweep(reader, tmp_path, 16, 1)
+
+
+def test_a_file_cut_at_any_byte_is_refused(reader: ShardReader, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, rows_table(10), write_page_checksum=True, row_group_size=5)
+    content = path.read_bytes()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        with pytest.raises(ShardError) as caught:
+            reader.probe(str(path))
+        assert caught.value.kind == "unreadable"
 
 
 @pytest.mark.slow
