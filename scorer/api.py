@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from .errors import UsageError
 from .inference.bundle import Bundle
+from .inference.calibrate import calibrate
 from .inference.engine import Engine
 from .inference.sessions import runtime
 from .inference.texts import PLAIN, SPACED
@@ -129,6 +130,8 @@ class Scorer:
             form=SPACED if protocol == "nlgi_eval" else PLAIN,
             warn=log,
         )
+        if token_budget is None:
+            self.engine.grid = replace(self.engine.grid, token_budget=calibrate(self.engine, log))
         self.facts: DeviceFacts = verify(self.engine, log)
         """What the variant does on this device."""
         self.engine.least_bound = self.facts.bound

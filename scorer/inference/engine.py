@@ -31,8 +31,8 @@ from .exact import PAIRS, RERUN_BATCH, ExactBound, bound_of, doubtful, fixed_sha
 from .sessions import Device, available_threads, create_session, is_out_of_memory, resolve_device
 from .texts import PLAIN, PairForm, TextTokenizer, Tokens
 
-TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
-"""Tokens a batch by device, padding included, where the caller does not say."""
+TOKEN_BUDGETS = {"cpu": (1024, 512, 2048, 4096), "cuda": (65536, 16384, 32768, 131072)}
+"""Tokens a batch by device, padding included: the usual number, then others that :mod:`.calibrate` tries."""
 
 
 Feed = dict[str, npt.NDArray[np.int64]]
@@ -119,7 +119,7 @@ class Engine:
         self.device = resolve_device(device, bundle.variant(next(iter(bundle.variants))))
         self.precision = _choose_precision(bundle, precision, self.device)
         self.single = self.precision == "int8" and self.device.kind == "cpu"
-        self.grid = Grid(step, token_budget or TOKEN_BUDGET[self.device.kind], bundle.max_length)
+        self.grid = Grid(step, token_budget or TOKEN_BUDGETS[self.device.kind][0], bundle.max_length)
         self._truncate = truncate
         self._form = form
         self._warn = warn
@@ -248,6 +248,12 @@ class Engine:
         positions = np.arange(2 * n, dtype=np.int32)
         work = self.prepare([*premises, *hypotheses], positions[:n], positions[n:], PLAIN)
         return self.run_batches(work)[work.pairs.inverse]
+
+    def call(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """One call of the model. int64, *Shape:* (batch, sequence) each → logits, float32, *Shape:* (batch, 3)."""
+        feed = {"input_ids": ids, "attention_mask": mask}
+        logits: npt.NDArray[np.float32] = self._session.run(["logits"], {name: feed[name] for name in self._inputs})[0]
+        return logits
 
     def close(self) -> None:
         """Stop the worker threads."""

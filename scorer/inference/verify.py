@@ -8,9 +8,6 @@ by bundle, variant, device and runtime version.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError
+from . import cache
 from .bundle import Probes
 from .engine import Engine
-from .sessions import runtime
 
 MINIMUM_AGREEMENT = 0.99
 _LARGE = 50_000_000
@@ -52,12 +49,12 @@ def verify(engine: Engine, log: Callable[[str], None] = lambda message: None) ->
     Raises:
         BundleError: under 99 % of the probes keep their label; the variant must not be used on this device.
     """
-    path = _cache_file(engine)
+    path = cache.entry(engine, "facts", engine.grid)
     facts = _read(path)
     if facts is None:
         log(f"first use of {engine.bundle.name} {engine.precision} on {engine.device.name or engine.device}: verifying")
         facts = measure(engine)
-        _write(path, facts)
+        cache.write(path, asdict(facts))
     if facts.label_agreement < MINIMUM_AGREEMENT:
         raise BundleError(
             f"bundle {engine.bundle.name}: the {engine.precision} variant on {engine.device} gives the checkpoint's "
@@ -108,25 +105,8 @@ def _logits(engine: Engine, probes: Probes, chosen: npt.NDArray[np.int64]) -> np
     return engine.logits([probes.premises[i] for i in chosen], [probes.hypotheses[i] for i in chosen])
 
 
-def _cache_file(engine: Engine) -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "d2t-scorer"
-    what = f"{engine.device} {engine.device.name} {runtime().__version__} {engine.threads} {engine.grid}"
-    digest = hashlib.sha256(what.encode()).hexdigest()[:12]
-    return base / f"{engine.bundle.sha256[:12]}-{engine.precision}-{digest}.json"
-
-
 def _read(path: Path) -> DeviceFacts | None:
     try:
-        return DeviceFacts(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
+        return DeviceFacts(**cache.read(path))
+    except TypeError:
         return None  # not there, or not ours: measure again
-
-
-def _write(path: Path, facts: DeviceFacts) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(asdict(facts)))
-        temporary.replace(path)
-    except OSError:
-        pass  # without a writable cache every start measures, which is slower and as right

@@ -1,0 +1,63 @@
+"""The token budget of a batch that is fastest on this device.
+
+More tokens a batch keep a GPU busy; on a CPU they outgrow its caches. Which it is depends on the model and the machine,
+so a few budgets are timed once and the choice is kept in the user's cache. A run records it in its plan and never
+calibrates again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from . import cache
+from .engine import TOKEN_BUDGETS, Engine
+from .sessions import is_out_of_memory
+
+WORTH = 1.03
+"""Another budget than the usual one must be so much faster, or timing noise would choose."""
+_CALLS = 3
+
+
+def calibrate(engine: Engine, log: Callable[[str], None] = lambda message: None) -> int:
+    """The budget to use for this engine, from the cache or measured now.
+
+    Nothing is timed where each pair is a call of its own, which no budget changes.
+    """
+    usual, *others = TOKEN_BUDGETS[engine.device.kind]
+    if engine.single:
+        return usual
+    path = cache.entry(engine, "budget", TOKEN_BUDGETS[engine.device.kind])
+    kept = cache.read(path).get("token_budget")
+    if kept in (usual, *others):
+        return int(kept)
+    log(f"first use of {engine.bundle.name} {engine.precision} on {engine.device.name or engine.device}: calibrating")
+    rates = {budget: _rate(engine, budget) for budget in (usual, *others)}
+    best = max(rates, key=lambda budget: rates[budget])
+    chosen = best if rates[best] > WORTH * rates[usual] else usual
+    cache.write(path, {"token_budget": chosen, "tokens_per_s": {str(b): round(r, 1) for b, r in rates.items()}})
+    return chosen
+
+
+def _rate(engine: Engine, budget: int) -> float:
+    """Tokens a second of the best of a few batches, full of probes of middling length; 0 for what does not fit."""
+    probes = engine.bundle.probes()
+    middle = len(probes.premises) // 2  # they are sorted by length
+    ids = engine.tokenizer.join(probes.premises[middle], probes.hypotheses[middle])
+    length = -(-len(ids) // engine.grid.step) * engine.grid.step
+    row = np.full(length, engine.bundle.layout.pad_id, np.int64)
+    row[: len(ids)] = ids
+    batch = np.tile(row, (max(1, budget // length), 1))
+    mask = np.tile((np.arange(length) < len(ids)).astype(np.int64), (len(batch), 1))
+    best = float("inf")
+    try:
+        for _ in range(_CALLS):
+            began = time.perf_counter()
+            engine.call(batch, mask)
+            best = min(best, time.perf_counter() - began)
+    except Exception as e:  # the runtime raises its own classes, which share only Exception
+        if not is_out_of_memory(e):
+            raise
+    return batch.size / best

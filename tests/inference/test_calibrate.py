@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scorer import Scorer
+from scorer.inference import calibrate as module
+from scorer.inference.bundle import Bundle
+from scorer.inference.calibrate import calibrate
+from scorer.inference.engine import TOKEN_BUDGETS, Engine
+
+USUAL = TOKEN_BUDGETS["cpu"][0]
+
+
+@pytest.fixture
+def engine(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
+    yield made
+    made.close()
+
+
+class Clock:
+    """Time that passes only while the model is called: ``costs`` by tokens of a batch, or an error of the runtime."""
+
+    def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch, costs: dict[int, float | str]) -> None:
+        self.now, self.calls, self.costs = 0.0, 0, costs
+        monkeypatch.setattr(module.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(engine, "call", self.call)
+
+    def call(self, ids: np.ndarray, mask: np.ndarray) -> None:
+        assert ids.shape == mask.shape and mask[0].sum() > 0 and (ids == ids[0]).all()
+        self.calls += 1
+        budget = min(self.costs, key=lambda budget: abs(budget - ids.size))
+        assert 0 <= budget - ids.size < ids.shape[1]  # as full as whole pairs allow
+        cost = self.costs[budget]
+        if isinstance(cost, str):
+            raise RuntimeError(cost)
+        self.now += cost * ids.size
+
+
+@pytest.mark.parametrize(
+    ("costs", "chosen"),
+    [
+        ({512: 1.0, 1024: 2.0, 2048: 2.0, 4096: 2.0}, 512),
+        ({512: 1.0, 1024: 1.0, 2048: 1.0, 4096: 1.0}, USUAL),
+        ({512: 1.0, 1024: 1.02, 2048: 1.02, 4096: 1.02}, USUAL),
+        ({512: 2.0, 1024: 1.5, 2048: 1.0, 4096: "CUDA failure 2: out of memory"}, 2048),
+    ],
+)
+def test_the_fastest_budget_is_chosen_and_kept(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, costs: dict[int, float | str], chosen: int
+) -> None:
+    clock, said = Clock(engine, monkeypatch, costs), []
+    assert calibrate(engine, said.append) == chosen
+    assert len(said) == 1 and "calibrating" in said[0]
+    calls = clock.calls
+    assert calibrate(engine, said.append) == chosen
+    assert clock.calls == calls and len(said) == 1
+
+
+def test_other_errors_come_out(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(engine, monkeypatch, {512: 1.0, 1024: "a bug", 2048: 1.0, 4096: 1.0})
+    with pytest.raises(RuntimeError, match="a bug"):
+        calibrate(engine)
+
+
+def test_pairs_that_run_alone_need_no_budget(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    single = Engine(Bundle.load(tiny), device="cpu", precision="int8")
+    Clock(single, monkeypatch, {})
+    assert calibrate(single) == USUAL
+
+
+def test_a_scorer_calibrates_unless_it_is_told(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scorer.api.calibrate", lambda engine, log: 640)
+    assert Scorer(tiny, device="cpu", precision="fp32").engine.grid.token_budget == 640
+    assert Scorer(tiny, device="cpu", precision="fp32", token_budget=96).engine.grid.token_budget == 96
