@@ -72,6 +72,16 @@ def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path) -> None:
         assert json.loads(plan.stdout)["shards"]["skipped"] == skipped
 
 
+def test_an_exact_night_takes_over_from_an_exact_one_alone(data: Path, tmp_path: Path) -> None:
+    table, _ = run(data, tmp_path / "yesterday", "--exact")
+    run(data, tmp_path / "plain")
+    again, summary = run(data, tmp_path / "tonight", "--exact", "--reuse", tmp_path / "yesterday")
+    assert summary["rows"]["reused"] == len(table) and summary["recheck"]["disagreed"] == 0
+    assert again.drop_columns(["reused"]).equals(table.drop_columns(["reused"]))
+    _, refused = run(data, tmp_path / "refused", "--exact", "--reuse", tmp_path / "plain")
+    assert refused["rows"]["reused"] == 0 and refused["reuse"][0]["differs"] == ["exact: no → yes"]
+
+
 @pytest.mark.slow
 def test_labels_equal_those_of_fp32_on_all_of_e2e(shared_data: Path, tmp_path: Path) -> None:
     """20,776 rows: no label differs. (A statement about these rows, not about all.)"""
