@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,6 @@ from ..errors import TemplateError
 from .rows import Rows
 from .templates import Fact, Templates
 from .triples import Triple
-
-if TYPE_CHECKING:
-    from .sentences import Sentences
 
 Protocol = Literal["paper", "nlgi_eval"]
 Sides = Literal["both", "hallucination"]
@@ -43,6 +40,23 @@ class Options:
     optional: frozenset[tuple[str, str]] = frozenset()
     missing_template: Literal["backoff", "error"] = "backoff"
     sentences: str | None = None
+
+
+@dataclass
+class Sentences:
+    """The sentences of a window, end to end.
+
+    ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``starts[offsets[r]:offsets[r + 1]]``. ``starts``, ``ends``:
+    int32, *Shape:* (sentences,), code points of the row's text. ``decides``: bool, *Shape:* (rows,), rows whose
+    hallucination side is decided by their sentences. ``selected``: bool, *Shape:* (rows,), rows with a sentence that
+    was not shown all facts.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.int32]
+    decides: npt.NDArray[np.bool_]
+    selected: npt.NDArray[np.bool_]
 
 
 @dataclass

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .checks import HALLUCINATION, SENTENCE, Checks, Interner
+from .checks import HALLUCINATION, SENTENCE, Checks, Interner, Sentences
 from .rows import Rows
 from .selection import FactIndex
 from .terms import FactTerms, terms_of, terms_of_fact
@@ -44,23 +44,6 @@ class SentenceSide:
 
     split: Callable[[str], list[Span]]
     room: Room
-
-
-@dataclass
-class Sentences:
-    """The sentences of a window, end to end.
-
-    ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``starts[offsets[r]:offsets[r + 1]]``. ``starts``, ``ends``:
-    int32, *Shape:* (sentences,), code points of the row's text. ``decides``: bool, *Shape:* (rows,), rows whose
-    hallucination side is decided by their sentences. ``selected``: bool, *Shape:* (rows,), rows with a sentence that
-    was not shown all facts.
-    """
-
-    offsets: Ints
-    starts: npt.NDArray[np.int32]
-    ends: npt.NDArray[np.int32]
-    decides: npt.NDArray[np.bool_]
-    selected: npt.NDArray[np.bool_]
 
 
 @dataclass
