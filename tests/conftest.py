@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Tests start hundreds of processes; where this is set each would compile the program anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # An example may take as long as a busy machine lets it; how many there are bounds the time.
 settings.register_profile("d2t-scorer", deadline=None)

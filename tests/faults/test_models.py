@@ -62,7 +62,7 @@ def test_what_int8_cannot_say_fp32_says(tmp_path: Path) -> None:
 def test_a_tie_is_no_entailment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: tuple[str, ...]) -> None:
     scorer = Scorer(make_bundle(tmp_path / "b", labels=labels))
 
-    def equal(batch: Any, work: Any, logits: Any, session: Any = None) -> None:
+    def equal(batch: Any, work: Any, logits: Any, *more: Any, **named: Any) -> None:
         logits[batch.pairs] = 0.25
 
     monkeypatch.setattr(scorer.engine, "_run_batch", equal)
