@@ -7,7 +7,6 @@ written, and only the receipt makes it done.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,14 +18,14 @@ from typing import Any, Protocol
 
 from . import __version__
 from .api import Scorer
-from .errors import OutputError, ScorerError, ShardError
+from .errors import ScorerError, ShardError
 from .exactness import measure_bound
 from .first_look import FirstLook
-from .inference.exact import ExactBound
 from .inference.sessions import runtime
 from .interrupts import sigterm_raises
 from .metric.inputs import ColumnNames
 from .pipeline import WINDOW_BYTES, WINDOW_ROWS, Item
+from .planning import SCHEMA, OtherBudgetsError, earlier_bound, earlier_budgets, plan_of, refuse_another_plan
 from .reuse import Ledger, Reuse, open_sources
 from .signature import FOOTER_KEY
 from .speed import speed
@@ -46,8 +45,6 @@ from .storage import (
 from .survey import Shard, Survey, part_of, survey
 from .tally import Counts, error_rate, total
 from .totals import add_up
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -115,14 +112,14 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
         stack.enter_context(sigterm_raises())
         reader = stack.enter_context(ShardReader())
         found = survey(files, reader, options.columns, options.limit)
-        earlier = _earlier_budgets(options)
+        earlier = earlier_budgets(options.out)
         while True:
             with ExitStack() as inner:
                 scorer = make_scorer(earlier)
                 inner.callback(scorer.engine.close)
                 if scorer.engine.exact:
-                    bound = ExactBound.read(earlier.get("exact")) or measure_bound(found, reader, scorer)
-                    scorer.engine.exact_bound = bound
+                    bound = earlier_bound(options.out, scorer)
+                    scorer.engine.exact_bound = bound or measure_bound(found, reader, scorer)
                 reuse = None
                 if earlier_outputs:
                     reuse = Reuse(open_sources(earlier_outputs, scorer.signature, scorer.pipeline.names, scorer.origin))
@@ -132,16 +129,8 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
                 folder = inner.enter_context(opened)
                 try:
                     return _Run(options, scorer, reporter, reader, folder, found, earlier, reuse).execute(started)
-                except _OtherBudgetsError as other:  # of parts that started a moment before this one
+                except OtherBudgetsError as other:  # of parts that started a moment before this one
                     earlier = other.budgets
-
-
-class _OtherBudgetsError(Exception):
-    """The parts that run compute with other budgets, and this one must do as they do."""
-
-    def __init__(self, budgets: dict[str, Any]) -> None:
-        super().__init__("other budgets")
-        self.budgets = budgets
 
 
 class _Run:
@@ -209,7 +198,7 @@ class _Run:
         others = self.folder.join(self.options.part) if self.options.part is not None else []
         present = self.folder.read_plan()
         if others:
-            _refuse_another_plan(present or {}, plan, others, self.options.out)
+            refuse_another_plan(present or {}, plan, others, self.options.out)
             return
         self.folder.sweep_temporary()
         for relative in self.folder.remove_stale(plan["inputs"].keys()):
@@ -223,32 +212,16 @@ class _Run:
         return part is None or part_of(relative, part[1]) == part[0]
 
     def _plan(self) -> dict[str, Any]:
-        """The content of ``_plan.json``: all that the output's bytes depend on, and how to ask again."""
-        engine, found = self.scorer.engine, self.survey
-        plan = {
-            "schema": SCHEMA,
-            "signature": self.scorer.signature,
-            "inputs": {
-                **{s.file.relative: {"uri": s.file.uri, "identity": s.info.identity} for s in found.usable},
-                **{name: {"uri": file.uri, "identity": {}} for name, (file, _) in found.failed.items()},
-            },
-            "budgets": {
-                "window_rows": self.window_rows,
-                "window_bytes": self.window_bytes,
-                "batch_tokens": engine.grid.token_budget,
-                "length_step": engine.grid.step,
-                "threads": engine.threads,
-                **({"exact": asdict(engine.exact_bound)} if engine.exact_bound is not None else {}),
-            },
-            "provider": engine.device.provider,
-            "runtime": str(runtime().__version__),
-            "limit": self.options.limit,
-            "parts": self.options.part[1] if self.options.part is not None else None,
-            "settings": self.options.settings,
-            "reuse": self.reuse.sources.planned() if self.reuse is not None else [],
-        }
-        read_back: dict[str, Any] = json.loads(json.dumps(plan))  # so that it can be compared with one that was read
-        return read_back
+        return plan_of(
+            self.scorer,
+            self.survey,
+            self.reuse,
+            window_rows=self.window_rows,
+            window_bytes=self.window_bytes,
+            limit=self.options.limit,
+            parts=self.options.part[1] if self.options.part is not None else None,
+            settings=self.options.settings,
+        )
 
     def _least(self, shard: Shard) -> int:
         return shard.least_bytes(keeps_all=self.options.columns.keep is None)
@@ -386,33 +359,7 @@ class _Run:
         return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
 
 
-def _refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: list[str], out: Path) -> None:
-    """Parts that run together must mean the same; where a bundle or a template file lies may differ.
-
-    Raises:
-        OutputError: they differ, in what is said.
-        _OtherBudgetsError: they differ in budgets alone, which this part can take over.
-    """
-    same = {key for key in plan if plan[key] == present.get(key)} | {"settings"}
-    differing = sorted(plan.keys() - same)
-    budgets = present.get("budgets")
-    if differing == ["budgets"] and isinstance(budgets, dict):
-        raise _OtherBudgetsError(budgets)
-    if differing:
-        raise OutputError(
-            f"{out} is being filled by part {' and '.join(others)} under another plan (it differs in "
-            f"{', '.join(differing)}); give this part the same inputs and options, or wait for the others to end"
-        )
-
-
 def versions() -> dict[str, str]:
     """Versions of what a score passes through."""
     found = {"d2t-scorer": __version__, "onnxruntime": str(runtime().__version__)}
     return found | {name: metadata.version(name) for name in ("numpy", "pyarrow", "tokenizers")}
-
-
-def _earlier_budgets(options: RunOptions) -> dict[str, Any]:
-    """The budgets that an unfinished or earlier run recorded here, so that a resume computes as it did."""
-    plan = OutputFolder.peek_plan(options.out) or {}
-    budgets = plan.get("budgets")
-    return budgets if isinstance(budgets, dict) else {}

@@ -64,6 +64,12 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     assert found["same_labels"] and found["within_bound"] and found["stored_signature"] == found["signature"]
 
 
+def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path) -> None:
+    _, both = run(data, tmp_path / "out", "--exact")
+    _, one = run(data, tmp_path / "out", "--exact", "--checks", "hallucination")
+    assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
+
+
 def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(data, out, "--exact")

@@ -169,7 +169,7 @@ class TestBesideAHeldPart:
         plan = json.loads((out / "_plan.json").read_text())
         plan["budgets"]["window_rows"] = 17
         (out / "_plan.json").write_text(json.dumps(plan))
-        monkeypatch.setattr("scorer.run._earlier_budgets", lambda options: {})  # it looked before the other had begun
+        monkeypatch.setattr("scorer.run.earlier_budgets", lambda out: {})  # it looked before the other had begun
         result = CliRunner().invoke(app, harness.command(reference[0], out, bundle, "--part", "2/2")[3:])
         assert result.exit_code == 0, result.output
         assert json.loads((out / "_plan.json").read_text()) == plan

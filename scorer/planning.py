@@ -1,0 +1,98 @@
+"""What a run records in ``_plan.json`` before it scores, and when two runs mean the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .api import Scorer
+from .errors import OutputError
+from .inference.exact import ExactBound
+from .inference.sessions import runtime
+from .reuse import Reuse
+from .storage import OutputFolder
+from .survey import Survey
+
+SCHEMA = 1
+
+
+class OtherBudgetsError(Exception):
+    """The parts that run compute with other budgets, and this one must do as they do."""
+
+    def __init__(self, budgets: dict[str, Any]) -> None:
+        super().__init__("other budgets")
+        self.budgets = budgets
+
+
+def plan_of(
+    scorer: Scorer,
+    found: Survey,
+    reuse: Reuse | None,
+    *,
+    window_rows: int,
+    window_bytes: int,
+    limit: int | None,
+    parts: int | None,
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """The content of ``_plan.json``: all that the output's bytes depend on, and how to ask again."""
+    engine = scorer.engine
+    plan = {
+        "schema": SCHEMA,
+        "signature": scorer.signature,
+        "inputs": {
+            **{s.file.relative: {"uri": s.file.uri, "identity": s.info.identity} for s in found.usable},
+            **{name: {"uri": file.uri, "identity": {}} for name, (file, _) in found.failed.items()},
+        },
+        "budgets": {
+            "window_rows": window_rows,
+            "window_bytes": window_bytes,
+            "batch_tokens": engine.grid.token_budget,
+            "length_step": engine.grid.step,
+            "threads": engine.threads,
+            **({"exact": asdict(engine.exact_bound)} if engine.exact_bound is not None else {}),
+        },
+        "provider": engine.device.provider,
+        "runtime": str(runtime().__version__),
+        "limit": limit,
+        "parts": parts,
+        "settings": settings,
+        "reuse": reuse.sources.planned() if reuse is not None else [],
+    }
+    read_back: dict[str, Any] = json.loads(json.dumps(plan))  # so that it can be compared with one that was read
+    return read_back
+
+
+def refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: list[str], out: Path) -> None:
+    """Parts that run together must mean the same; where a bundle or a template file lies may differ.
+
+    Raises:
+        OutputError: they differ, in what is said.
+        OtherBudgetsError: they differ in budgets alone, which this part can take over.
+    """
+    same = {key for key in plan if plan[key] == present.get(key)} | {"settings"}
+    differing = sorted(plan.keys() - same)
+    budgets = present.get("budgets")
+    if differing == ["budgets"] and isinstance(budgets, dict):
+        raise OtherBudgetsError(budgets)
+    if differing:
+        raise OutputError(
+            f"{out} is being filled by part {' and '.join(others)} under another plan (it differs in "
+            f"{', '.join(differing)}); give this part the same inputs and options, or wait for the others to end"
+        )
+
+
+def earlier_budgets(out: Path) -> dict[str, Any]:
+    """The budgets that an unfinished or earlier run recorded here, so that a resume computes as it did."""
+    budgets = (OutputFolder.peek_plan(out) or {}).get("budgets")
+    return budgets if isinstance(budgets, dict) else {}
+
+
+def earlier_bound(out: Path, scorer: Scorer) -> ExactBound | None:
+    """The bound of ``--exact`` recorded here, if it is of this very model, on a device of this kind."""
+    plan = OutputFolder.peek_plan(out) or {}
+    if (plan.get("signature"), plan.get("provider")) != (scorer.signature, scorer.engine.device.provider):
+        return None
+    return ExactBound.read(earlier_budgets(out).get("exact"))
