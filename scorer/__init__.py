@@ -10,6 +10,7 @@ Names are loaded when they are first used, so that ``import scorer`` costs next 
 
 from __future__ import annotations
 
+import os
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from .errors import ScorerError as ScorerError
     from .metric.inputs import ColumnNames as ColumnNames
     from .metric.triples import Triple as Triple
+
+# ONNX Runtime's wheels from 1.31 on can report usage to their maker: a thread of its own, a session file in the
+# folder for temporary files, a collector's address. It looks at this as it is loaded, and here nothing leaves the
+# machine; whoever sets it otherwise is not overruled.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _HOME = {
     "CheckResult": ".api",

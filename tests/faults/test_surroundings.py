@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,26 @@ def test_a_machine_without_a_network(reference: Reference, tmp_path: Path, bundl
     found = subprocess.run(wrapped, capture_output=True, text=True, timeout=LIMIT_S)
     assert found.returncode == 0, found.stderr
     assert_same(tmp_path / "out", reference[1])
+
+
+def test_the_runtime_reports_to_nobody(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    """ONNX Runtime's reporting leaves a session file among temporary files where it is on; a control shows that."""
+    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+
+    def left_behind(name: str, asked: list[str]) -> list[str]:
+        temporary = tmp_path / name
+        temporary.mkdir()
+        found = subprocess.run(
+            asked, capture_output=True, text=True, timeout=LIMIT_S, env=environment | {"TMPDIR": str(temporary)}
+        )
+        assert found.returncode == 0, found.stderr
+        return sorted(path.name for path in temporary.iterdir())
+
+    model = bundle / "model.fp32.onnx"
+    control = f"import onnxruntime; onnxruntime.InferenceSession({str(model)!r}, providers=['CPUExecutionProvider'])"
+    if left_behind("control", [sys.executable, "-c", control]) == []:
+        pytest.skip("this ONNX Runtime reports nothing by itself")
+    assert left_behind("run", command(reference[0], tmp_path / "out", bundle)) == []
 
 
 ODD = "déjà vu  ☃ 日本 'q\" $HOME %s {x}"
