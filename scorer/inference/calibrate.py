@@ -18,7 +18,8 @@ from .sessions import is_out_of_memory
 
 WORTH = 1.03
 """Another budget than the usual one must be so much faster, or timing noise would choose."""
-_CALLS = 3
+_CALLS, _LONG_S = 3, 1.0
+"""Calls of each budget; one is enough where it takes longer than this, as a large model does on a CPU."""
 
 
 def calibrate(engine: Engine, log: Callable[[str], None] = lambda message: None) -> int:
@@ -57,6 +58,8 @@ def _rate(engine: Engine, budget: int) -> float:
             began = time.perf_counter()
             engine.call(batch, mask)
             best = min(best, time.perf_counter() - began)
+            if best > _LONG_S:
+                break
     except Exception as e:  # the runtime raises its own classes, which share only Exception
         if not is_out_of_memory(e):
             raise
