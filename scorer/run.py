@@ -333,7 +333,8 @@ class _Run:
             "reuse": self.reuse.sources.summary() if self.reuse is not None else [],
             "recheck": self.ledger.figures(counts),
             "versions": versions(),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            # To the microsecond, because a history tells nights apart by it, and small runs follow each other fast.
+            "finished": datetime.now(UTC).isoformat(timespec="microseconds"),
         }
         if totals.missing:
             summary["shards"]["missing"] = len(totals.missing)
