@@ -26,7 +26,7 @@ import numpy as np
 
 from scorer import Scorer
 from scorer.inference.batches import assemble
-from scorer.inference.engine import Answers, Engine, Work
+from scorer.inference.engine import TOKEN_BUDGETS, Answers, Engine, Work
 from scorer.run import RunOptions, run, versions
 
 
@@ -59,8 +59,9 @@ def measure(data: Path, out: Path) -> dict[str, Any]:
     """Run once over made rows; the figures of that run."""
 
     def make(budgets: dict[str, Any]) -> Scorer:
-        # fp32 so that pairs are packed into batches, as for a large model; the session itself is never asked.
-        scorer = Scorer.embedded(device="cpu", precision="fp32")
+        # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
+        # keep up with; the session itself is never asked.
+        scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
         scorer.pipeline.model = FreeModel(scorer.engine)
         return scorer
 

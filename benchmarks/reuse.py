@@ -81,12 +81,13 @@ def night(data: Path, out: Path, *more: str) -> dict[str, Any]:
 def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """A run whose model answers at once, in this process."""
     from scorer import Scorer
+    from scorer.inference.engine import TOKEN_BUDGETS
     from scorer.run import RunOptions, run
 
     from .host_road import FreeModel, Silent
 
     def make(budgets: dict[str, Any]) -> Scorer:
-        scorer = Scorer.embedded(device="cpu", precision="fp32")
+        scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
         scorer.pipeline.model = FreeModel(scorer.engine)
         return scorer
 
