@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pairs", type=int, default=96, help="distinct pairs for it, at least")
     parser.add_argument("--rows", type=int, help="whole rows for the embedded model")
     parser.add_argument("--many", type=int, help="rows for the program against its bare session")
-    parser.add_argument("--rounds", type=int, help="by default 3; 1 in a smoke run, which three would take to 5 minutes")
+    parser.add_argument("--rounds", type=int, help="by default 3, in a smoke run 1")
     parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--minutes", type=float, default=22.0, help="begin no further round after this long")
     parser.add_argument("--only", nargs="+", default=[], help="settings by name; the reference always runs")
