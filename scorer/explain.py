@@ -16,6 +16,7 @@ from .api import Scorer, Verdict
 from .errors import InputError, OutputError, UsageError
 from .inference.exact import ExactBound
 from .metric.inputs import ColumnNames, find_columns, output_schema
+from .planning import earlier_budgets
 from .storage import OutputFolder
 
 ROUNDING = 1e-6
@@ -59,9 +60,7 @@ def settings_of(out: Path) -> dict[str, Any]:
 
 def bound_of_run(out: Path) -> ExactBound | None:
     """The bound of ``--exact`` that the run which wrote ``out`` measured, if any."""
-    plan = OutputFolder.peek_plan(out) or {}
-    budgets = plan.get("budgets")
-    return ExactBound.read(budgets.get("exact")) if isinstance(budgets, dict) else None
+    return ExactBound.read(earlier_budgets(out).get("exact"))
 
 
 def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:

@@ -86,8 +86,7 @@ def refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: l
 
 def earlier_budgets(out: Path) -> dict[str, Any]:
     """The budgets that an unfinished or earlier run recorded here, so that a resume computes as it did."""
-    budgets = (OutputFolder.peek_plan(out) or {}).get("budgets")
-    return budgets if isinstance(budgets, dict) else {}
+    return _budgets(OutputFolder.peek_plan(out) or {})
 
 
 def earlier_bound(out: Path, scorer: Scorer) -> ExactBound | None:
@@ -95,4 +94,9 @@ def earlier_bound(out: Path, scorer: Scorer) -> ExactBound | None:
     plan = OutputFolder.peek_plan(out) or {}
     if (plan.get("signature"), plan.get("provider")) != (scorer.signature, scorer.engine.device.provider):
         return None
-    return ExactBound.read(earlier_budgets(out).get("exact"))
+    return ExactBound.read(_budgets(plan).get("exact"))
+
+
+def _budgets(plan: dict[str, Any]) -> dict[str, Any]:
+    budgets = plan.get("budgets")
+    return budgets if isinstance(budgets, dict) else {}

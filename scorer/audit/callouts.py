@@ -46,8 +46,8 @@ def call_out(
 def _callout(kind: str, severity: str, message: str, evidence: Sequence[str] = (), group: object = None) -> Callout:
     made: Callout = {
         "kind": kind,
-        "severity": severity,  # type: ignore[typeddict-item]
-        "group": group or {},  # type: ignore[typeddict-item]
+        "severity": severity,  # type: ignore[typeddict-item]  # a str, not its literals
+        "group": group or {},  # type: ignore[typeddict-item]  # passed on as the document has it
         "message": message,
         "evidence": list(evidence),
     }
