@@ -1,18 +1,24 @@
-"""The runtime's CPU kernels of a residual and its normalisation: fused into one, and apart.
+"""Two choices of the graphs for a CPU, measured: residuals apart from their normalisation, and pairs in a call.
 
-    python -m benchmarks.kernels
+    python -m benchmarks.kernels [--bundle DIR]
 
-Why exported graphs for the CPU keep the two apart (export/rewrite.py). Minimum of many calls, one thread.
+The runtime's kernels of a residual and its normalisation, fused into one and apart (export/rewrite.py): minimum of many
+calls, one thread. Then pairs a second of a bundle's int8 variant by pairs a call (export/by_pair.py): calls side by
+side, one for each processor, medians of rounds that take turns.
 """
 
 from __future__ import annotations
 
+import argparse
+import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 TOKENS, WIDTHS, CALLS = 47, (256, 1024), 200
+PAIRS_A_CALL, ROUNDS, ROUND_S = (1, 2, 4, 8), 5, 2.0
 
 
 def residual(width: int) -> Any:
@@ -48,14 +54,51 @@ def nanoseconds(model: bytes, width: int, unwanted: list[str]) -> float:
     return best / TOKENS / width * 1e9
 
 
+def pairs_a_second(bundle: str) -> dict[int, list[float]]:
+    """Of each number of pairs a call, in every round."""
+    from scorer.inference.bundle import Bundle
+    from scorer.inference.sessions import Device, available_threads, create_session
+
+    opened = Bundle.load(bundle)
+    session = create_session(opened.variant("int8"), Device("cpu"), 1)
+    threads = available_threads()
+    row = np.full((1, TOKENS), opened.layout.prefix[0], np.int64)
+    found: dict[int, list[float]] = {size: [] for size in PAIRS_A_CALL}
+    with ThreadPoolExecutor(threads) as pool:
+
+        def calls(feed: dict[str, Any], end: float) -> int:
+            done = 0
+            while time.perf_counter() < end:
+                session.run(["logits"], feed)
+                done += len(feed["input_ids"])
+            return done
+
+        for number in range(ROUNDS):
+            for size in PAIRS_A_CALL if number % 2 else PAIRS_A_CALL[::-1]:
+                ids = row.repeat(size, axis=0)
+                feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+                began = time.perf_counter()
+                done = sum(pool.map(calls, [feed] * threads, [began + ROUND_S] * threads))
+                found[size].append(done / (time.perf_counter() - began))
+    return found
+
+
 def main() -> None:
     from scorer.inference.sessions import CPU, unwanted_fusions
 
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", default="embedded", help="with an int8 variant")
+    args = parser.parse_args()
     print(f"ns an element, {TOKENS} tokens: fused | apart | ratio")
     for width in WIDTHS:
         model = residual(width)
         fused, apart = nanoseconds(model, width, []), nanoseconds(model, width, unwanted_fusions(CPU))
         print(f"width {width}: {fused:.2f} | {apart:.2f} | {fused / apart:.1f}")
+    found = pairs_a_second(args.bundle)
+    print(f"{args.bundle} int8, {TOKENS} tokens a pair: pairs a call | pairs/s | times one pair a call")
+    for size, rates in found.items():
+        ratio = statistics.median(rate / one for rate, one in zip(rates, found[1], strict=True))
+        print(f"{size} | {statistics.median(rates):,.1f} | {ratio:.3f}")
 
 
 if __name__ == "__main__":

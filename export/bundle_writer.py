@@ -28,7 +28,8 @@ from .variants import export_fp16, export_fp32, export_int8
 _NOT_IN_NAMES = r"[|@/\\\s]+"
 """What would break the line of a signature."""
 _FUSED = (
-    "Attention", "QAttention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu"
+    "Attention", "QAttention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
+    "Scan",
 )  # fmt: skip
 
 

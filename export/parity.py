@@ -50,10 +50,8 @@ def measure_variant(
 ) -> dict[str, Any] | None:
     """The ``parity`` of a variant for bundle.json, or ``None`` where nothing can be said here.
 
-    fp32 is measured in batches, with padding; int8 one pair a call at its exact length (``single``), because its
-    activation scales are those of a whole call, and neighbours would move them. fp16 is measured on CUDA where that
-    really starts: a CPU has other half-precision kernels, or none and computes in fp32, so its figures would say
-    nothing.
+    Measured in batches, with padding. fp16 is measured on CUDA where that really starts: a CPU has other half-precision
+    kernels, or none and computes in fp32, so its figures would say nothing.
 
     Raises:
         BundleError: the variant does not load or run.
@@ -61,9 +59,8 @@ def measure_variant(
     session = _session(path, CUDA if precision == "fp16" else CPU)
     if session is None:
         return None
-    single = precision == "int8"
-    found = _run(session, path, tokenizer, probes, single)
-    return {"provider": CUDA if precision == "fp16" else CPU, "single": single} | compare(expected, found)
+    found = _run(session, path, tokenizer, probes)
+    return {"provider": CUDA if precision == "fp16" else CPU} | compare(expected, found)
 
 
 def compare(expected: Logits, found: Logits) -> dict[str, Any]:
@@ -102,13 +99,13 @@ def accept(precision: str, parity: Mapping[str, Any] | None) -> str | None:
 
 
 def batches(
-    tokenizer: PairTokenizer, probes: Sequence[Probe], single: bool = False
+    tokenizer: PairTokenizer, probes: Sequence[Probe]
 ) -> Iterator[tuple[slice, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
     """Rows of ``probes`` (sorted by length) with ids and mask, int64, *Shape:* (batch, sequence), right padded."""
     start = 0
     while start < len(probes):
         end = start + 1
-        while not single and end < len(probes) and (end + 1 - start) * probes[end].tokens <= _TOKENS:
+        while end < len(probes) and (end + 1 - start) * probes[end].tokens <= _TOKENS:
             end += 1
         lists = [tokenizer.encode(p.premise, p.hypothesis) for p in probes[start:end]]
         ids = np.full((end - start, max(map(len, lists))), tokenizer.layout.pad_id, np.int64)
@@ -119,9 +116,9 @@ def batches(
         start = end
 
 
-def _run(session: Any, path: Path, tokenizer: PairTokenizer, probes: Sequence[Probe], single: bool) -> Logits:
+def _run(session: Any, path: Path, tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Logits:
     logits = np.zeros((len(probes), 3), np.float32)
-    for rows, ids, mask in batches(tokenizer, probes, single):
+    for rows, ids, mask in batches(tokenizer, probes):
         try:
             (out,) = session.run(["logits"], {"input_ids": ids, "attention_mask": mask})
         except Exception as e:  # the runtime's exceptions share no base class but Exception

@@ -1,6 +1,6 @@
-"""Two rewrites of a fused graph that change its speed and not its numbers.
+"""Rewrites of a fused graph that change its speed and not its numbers.
 
-Both work on a fused graph in memory, as :mod:`export.graph` makes and checks it.
+They work on a fused graph in memory, as :mod:`export.graph` makes and checks it.
 """
 
 from __future__ import annotations
@@ -117,6 +117,24 @@ def split_residuals(model: Any) -> None:
                 "LayerNormalization", [total, scale, shift], [output], name=node.name, axis=-1, epsilon=epsilon
             )
         )
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def split_gelu(model: Any) -> None:
+    """Write each BiasGelu as the addition and the Gelu that it stands for.
+
+    For int8 on the CPU, whose product takes the bias along at no cost that was seen, so that GELU has one pass less.
+    """
+    from onnx import helper
+
+    nodes = []
+    for node in model.graph.node:
+        if node.op_type == "BiasGelu":
+            biased = f"{node.output[0]}_biased"
+            nodes.append(helper.make_node("Add", list(node.input), [biased], f"{node.name}_bias"))
+            node = helper.make_node("Gelu", [biased], list(node.output), node.name, domain=node.domain)
+        nodes.append(node)
     del model.graph.node[:]
     model.graph.node.extend(nodes)
 

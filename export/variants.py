@@ -9,8 +9,9 @@ from pathlib import Path
 
 from scorer.errors import CheckpointError
 
+from .by_pair import by_pair
 from .graph import expect, save
-from .rewrite import head_of, keep_first_token, split_residuals
+from .rewrite import head_of, keep_first_token, split_gelu, split_residuals
 
 
 def cpu_counts(layers: int) -> dict[str, int]:
@@ -100,13 +101,33 @@ def export_fp16(fused: Path, out: Path, layers: int) -> dict[str, int]:
 
 
 def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
-    """Write the int8 variant of the fp32 one: int8 weights, one scale a column. Returns its operator counts.
-
-    Activations are quantised as they come. Only the encoder's matrix products are in int8. Embeddings stay fp32: they
-    are looked up, not multiplied, so that int8 would save disk alone and cost accuracy; so does the small head.
+    """Write the int8 variant of the fp32 one: int8 weights, one scale a column, and each pair of a call by itself
+    (:mod:`export.by_pair`). Returns its operator counts.
 
     Raises:
         CheckpointError: a matrix product was left in fp32, or quantisation failed.
+    """
+    import onnx
+
+    quantise(fp32, out)
+    model = onnx.load(str(out))
+    counts = cpu_counts(layers)
+    counts["QAttention"] = counts.pop("Attention")
+    # The products after each attention and the two of the feed-forward block, and the three before the last attention.
+    expect(model, counts | {"MatMulInteger": 3 * layers + 3}, never=("Attention",))
+    split_gelu(model)
+    by_pair(model)
+    return save(model, out)
+
+
+def quantise(fp32: Path, out: Path) -> None:
+    """Quantise the weights of the encoder's matrix products; activations are quantised as they come.
+
+    Embeddings stay fp32: they are looked up, not multiplied, so that int8 would save disk alone and cost accuracy; so
+    does the small head.
+
+    Raises:
+        CheckpointError: it failed.
     """
     import onnx
     from onnx import TensorProto
@@ -129,9 +150,3 @@ def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
     except Exception as e:  # the tool raises plain ValueError and worse
         reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
         raise CheckpointError(f"int8 quantisation failed ({reason}); export without it (--precision fp32,fp16)") from e
-    model = onnx.load(str(out))
-    counts = cpu_counts(layers)
-    counts["QAttention"] = counts.pop("Attention")
-    # The products after each attention and the two of the feed-forward block, and the three before the last attention.
-    expect(model, counts | {"MatMulInteger": 3 * layers + 3}, never=("Attention",))
-    return save(model, out)

@@ -23,7 +23,7 @@ def speed(counts: Counts, seconds: float, engine: Engine) -> dict[str, Any]:
 
     ``utilisation``: operations of the model on real tokens, over the device's own rate in plain matrix products of the
     same precision, measured now; ``None`` for short runs. ``shapes``: the most frequent calls, as pairs, sequence
-    length and number; ``None`` where each pair is a call at its exact length.
+    length and number; ``None`` where each pair is computed by itself at its exact length.
     """
     checks, tokens = counts["checks"], counts["tokens"]
     flops = pair_flops(engine.bundle.architecture, tokens["real"], tokens["squared"])

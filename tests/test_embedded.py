@@ -45,17 +45,6 @@ def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
         assert all(expected[i] == values for i, values in found_.items())
 
 
-def test_dynamic_int8_in_batches_would_not_be_isolated() -> None:
-    """Why int8 runs one pair a call: in a batch, neighbours share the activation's scale and move the numbers."""
-    texts, premise, hypothesis = pairs(64)
-    engine = Engine(Bundle.load("embedded"), device="cpu", precision="int8")
-    alone = engine.run(engine.prepare(texts, premise, hypothesis)).probabilities
-    engine.single = False
-    engine._pool = None
-    together = engine.run(engine.prepare(texts, premise, hypothesis)).probabilities
-    assert not np.array_equal(alone, together)
-
-
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
     engine = Engine(Bundle.load("embedded"), device="cpu", precision=precision)

@@ -36,7 +36,7 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
 
     What no program around this session can beat; the ratio to it is the program's overhead.
     """
-    from scorer.inference.batches import assemble, assemble_one
+    from scorer.inference.batches import assemble
     from scorer.inference.bundle import Bundle
     from scorer.inference.engine import Engine
 
@@ -46,10 +46,7 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
     texts = [premise for premise, _ in pairs] + [hypothesis for _, hypothesis in pairs]
     work = engine.prepare(texts, np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32))
     tables = (work.pairs, work.first, work.second, engine.bundle.layout)
-    made = [
-        assemble_one(int(batch.pairs[0]), *tables) if engine.single else assemble(batch, *tables)
-        for batch in work.batches
-    ]
+    made = [assemble(batch, *tables) for batch in work.batches]
     session, inputs, pool = engine._session, engine._inputs, engine._pool
     feeds = [dict(zip(("input_ids", "attention_mask"), one, strict=True)) for one in made]
     feeds = [{name: feed[name] for name in inputs} for feed in feeds]
@@ -129,7 +126,7 @@ def _shapes(engine: Any, work: Any) -> dict[str, Any]:
     """Counted things: calls, shapes, padding."""
     shapes = {(len(batch.pairs), batch.sequence_length) for batch in work.batches}
     return {
-        "way": "one pair a call, side by side" if engine.single else "batches",
+        "way": "each pair by itself, side by side" if engine.single else "batches",
         "calls": len(work.batches),
         "shapes": len(shapes),
         "padding": round(1 - work.real_tokens / work.padded_tokens, 4),

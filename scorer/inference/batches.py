@@ -132,21 +132,25 @@ def assemble(
     return ids, mask
 
 
-def assemble_one(
-    pair: int, pairs: Pairs, first: Tokens, second: Tokens, layout: PairLayout
+def assemble_few(
+    batch: Batch, pairs: Pairs, first: Tokens, second: Tokens, layout: PairLayout
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """As :func:`assemble`, for one pair at its exact length; *Shape:* (1, length). Spares a small model the overhead
-    of scattering, which would cost as much as the model."""
-    a, b = int(first.offsets[pairs.first[pair]]), int(second.offsets[pairs.second[pair]])
-    parts = (
-        layout.prefix,
-        first.ids[a : a + int(pairs.first_length[pair])],
-        layout.separator,
-        second.ids[b : b + int(pairs.second_length[pair])],
-        layout.suffix,
-    )
-    ids = np.concatenate(parts, dtype=np.int64)[None]
-    return ids, np.ones_like(ids)
+    """As :func:`assemble`, faster for a handful of pairs, where scattering would cost as much as a small model."""
+    ids = np.full((len(batch.pairs), batch.sequence_length), layout.pad_id, np.int64)
+    mask = np.zeros_like(ids)
+    for row, pair in enumerate(batch.pairs.tolist()):
+        a, b = int(first.offsets[pairs.first[pair]]), int(second.offsets[pairs.second[pair]])
+        parts = (
+            layout.prefix,
+            first.ids[a : a + int(pairs.first_length[pair])],
+            layout.separator,
+            second.ids[b : b + int(pairs.second_length[pair])],
+            layout.suffix,
+        )
+        length = sum(map(len, parts))
+        np.concatenate(parts, out=ids[row, :length], casting="unsafe")
+        mask[row, :length] = 1
+    return ids, mask
 
 
 def _scatter(

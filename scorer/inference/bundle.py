@@ -49,12 +49,17 @@ class PairLayout:
 
 @dataclass(frozen=True)
 class Variant:
-    """One ONNX file of a bundle. ``parity``: its figures against PyTorch, or ``None`` where they were not taken."""
+    """One ONNX file of a bundle.
+
+    ``parity``: its figures against PyTorch, or ``None`` where they were not taken. ``by_pair``: whether the graph
+    computes each pair of a call by itself, so that several may share a call (``export/by_pair.py``).
+    """
 
     file: str
     precision: str
     sha256: str
     parity: Mapping[str, Any] | None
+    by_pair: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,13 @@ class Bundle:
                 ),
                 max_length=_whole(manifest["max_length"]),
                 variants={
-                    name: Variant(_text(v["file"]), _text(v["precision"]), _text(v["sha256"]), v.get("parity"))
+                    name: Variant(
+                        _text(v["file"]),
+                        _text(v["precision"]),
+                        _text(v["sha256"]),
+                        v.get("parity"),
+                        "Scan" in v.get("fused", ()),
+                    )
                     for name, v in manifest["variants"].items()
                 },
                 manifest=manifest,

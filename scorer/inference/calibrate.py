@@ -25,7 +25,7 @@ _CALLS, _LONG_S = 3, 1.0
 def calibrate(engine: Engine, log: Callable[[str], None] = lambda message: None) -> int:
     """The budget to use for this engine, from the cache or measured now.
 
-    Nothing is timed where each pair is a call of its own, which no budget changes.
+    Nothing is timed where each pair is computed by itself, which no budget changes.
     """
     usual, *others = TOKEN_BUDGETS[engine.device.kind]
     if engine.single:

@@ -6,8 +6,9 @@ may run in any one thread; :meth:`Engine.run` belongs to the one thread that own
 Two ways of running, chosen by what keeps a pair's numbers its own (DESIGN: isolation):
 
 - *batched*: padded batches on the grid of shapes (fp32, fp16);
-- *single*: one pair a call at its exact length, on single-threaded calls side by side (int8 on the CPU, whose
-  activation scale covers the whole call, so that neighbours would move each other's results).
+- *single*: each pair by itself at its exact length, on single-threaded calls side by side (int8 on the CPU, whose
+  activation scale covers all that is in a product, so that neighbours would move each other's results). A few pairs
+  share a call where the graph takes them one after the other; else a pair is a call.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError
 from ..status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
-from .batches import Batch, Grid, Pairs, assemble, assemble_one, cut_to_fit, distinct_pairs, pack
+from .batches import Batch, Grid, Pairs, assemble, assemble_few, cut_to_fit, distinct_pairs, pack
 from .bundle import Bundle
 from .exact import PAIRS, RERUN_BATCH, ExactBound, bound_of, doubtful, fixed_shapes
 from .sessions import Device, available_threads, create_session, is_out_of_memory, resolve_device
@@ -34,6 +35,10 @@ from .texts import PLAIN, PairForm, TextTokenizer, Tokens
 TOKEN_BUDGETS = {"cpu": (1024, 512, 2048, 4096), "cuda": (65536, 16384, 32768, 131072)}
 """Tokens a batch by device, padding included: the usual number, then others that :mod:`.calibrate` tries."""
 
+
+PAIRS_A_CALL = 4
+"""Of a graph that takes pairs one after the other. A pair's weights come from memory once for so many; more gave
+nothing, and would make an interrupted run end later."""
 
 Feed = dict[str, npt.NDArray[np.int64]]
 """What a call of the model takes: its inputs by name."""
@@ -50,6 +55,8 @@ class Work:
     truncated: npt.NDArray[np.bool_]
     batches: list[Batch]
     lengths: npt.NDArray[np.int64]
+    pads: bool = True
+    """Whether the device computes padding."""
     recomputed: int = 0
     """Pairs that ran in fp32 beside their variant, known once the window has run."""
 
@@ -61,6 +68,8 @@ class Work:
     @property
     def padded_tokens(self) -> int:
         """Tokens the device computes, padding included."""
+        if not self.pads:
+            return self.real_tokens
         return sum(len(batch.pairs) * batch.sequence_length for batch in self.batches)
 
     @property
@@ -127,6 +136,7 @@ class Engine:
         probes = bundle.probes()
         self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8])
         model = bundle.variant(self.precision)
+        self._pairs_a_call = PAIRS_A_CALL if bundle.variants[self.precision].by_pair else 1
         self._session = create_session(model, self.device, 1 if self.single else self.threads)
         self._pool = ThreadPoolExecutor(self.threads, "pair") if self.single else None
         self._assembling = ThreadPoolExecutor(1, "assemble")
@@ -189,7 +199,7 @@ class Engine:
             status[too_long] = TOO_LONG
         lengths = pairs.first_length + pairs.second_length + self.bundle.layout.overhead
         batches = self._pack(lengths, np.flatnonzero(status == SCORED))
-        return Work(pairs, first, second, status, truncated, batches, lengths)
+        return Work(pairs, first, second, status, truncated, batches, lengths, pads=not self.single)
 
     def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
         """Compute a prepared window. Called by the one thread that owns the device.
@@ -265,11 +275,13 @@ class Engine:
         if not self.single:
             return pack(lengths, chosen, self.grid)
         order = chosen[np.argsort(-lengths[chosen], kind="stable")]
-        return [Batch(order[i : i + 1], int(lengths[order[i]])) for i in range(len(order))]
+        # Few pairs are spread over the threads rather than put together.
+        size = max(1, min(self._pairs_a_call, len(order) // self.threads))
+        return [Batch(order[i : i + size], int(lengths[order[i]])) for i in range(0, len(order), size)]
 
-    def _feed(self, batch: Batch, work: Work, *, padded: bool = True) -> Feed:
-        tables = (work.pairs, work.first, work.second, self.bundle.layout)
-        ids, mask = assemble(batch, *tables) if padded else assemble_one(int(batch.pairs[0]), *tables)
+    def _feed(self, batch: Batch, work: Work) -> Feed:
+        put_together = assemble_few if len(batch.pairs) <= PAIRS_A_CALL else assemble
+        ids, mask = put_together(batch, work.pairs, work.first, work.second, self.bundle.layout)
         feed = {"input_ids": ids, "attention_mask": mask}
         return {name: feed[name] for name in self._inputs}
 
@@ -281,7 +293,7 @@ class Engine:
             self._halve(batch, work, logits, session)
             return
         if feed is None:
-            feed = self._feed(batch, work, padded=not self.single or session is not None)
+            feed = self._feed(batch, work)
         try:
             logits[batch.pairs] = (session or self._session).run(["logits"], feed)[0]
         except Exception as e:  # the runtime raises its own classes, which share only Exception

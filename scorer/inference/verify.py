@@ -81,8 +81,6 @@ def measure(engine: Engine) -> DeviceFacts:
 
 def _company_bound(engine: Engine, probes: Probes) -> float:
     """Largest |Δlogit| between pairs alone and the same pairs in batches of other sizes and orders."""
-    if engine.single:
-        return 0.0  # one pair a call, by construction
     lengths = np.array(
         [len(engine.tokenizer.join(p, h)) for p, h in zip(probes.premises, probes.hypotheses, strict=True)]
     )

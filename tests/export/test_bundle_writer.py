@@ -63,17 +63,16 @@ def test_every_file_is_there_with_its_hash_and_nothing_else(bundle: Path, manife
 
 
 def test_fused_operators_and_parity_are_recorded(manifest: dict[str, Any]) -> None:
-    both = {"MultiHeadAttention": 1, "BiasGelu": LAYERS}
-    apart, together = both | {"LayerNormalization": 2 * LAYERS + 1}, both | {"LayerNormalization": 1}
+    apart = {"MultiHeadAttention": 1, "LayerNormalization": 2 * LAYERS + 1}
+    together = {"MultiHeadAttention": 1, "LayerNormalization": 1, "SkipLayerNormalization": 2 * LAYERS}
     variants = manifest["variants"]
-    assert variants["fp32"]["fused"] == apart | {"Attention": LAYERS - 1}
-    assert variants["int8"]["fused"] == apart | {"QAttention": LAYERS - 1}
-    assert variants["fp16"]["fused"] == together | {"Attention": LAYERS - 1, "SkipLayerNormalization": 2 * LAYERS}
+    assert variants["fp32"]["fused"] == apart | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
+    assert variants["int8"]["fused"] == apart | {"QAttention": LAYERS - 1, "Gelu": LAYERS, "Scan": 1}
+    assert variants["fp16"]["fused"] == together | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
     parity = variants["fp32"]["parity"]
     assert parity["provider"] == "CPUExecutionProvider" and parity["pairs"] == 512
     assert parity["label_agreement"] == 1.0 and 0 < parity["max_abs_logit"] == parity["bound"] < 1e-4
     assert variants["int8"]["parity"]["bound"] > parity["bound"]
-    assert variants["int8"]["parity"]["single"] and not parity["single"]
     assert variants["fp16"]["parity"] is None or variants["fp16"]["parity"]["provider"] == "CUDAExecutionProvider"
 
 

@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from export.graph import operator_counts
-from export.rewrite import keep_first_token, split_residuals
+from export.rewrite import keep_first_token, split_gelu, split_residuals
 from scorer.errors import CheckpointError
 from scorer.inference.sessions import CPU, unwanted_fusions
 
@@ -37,7 +37,10 @@ def logits(model: Any) -> np.ndarray:
     return session.run(["logits"], {"input_ids": ids, "attention_mask": mask})[0]
 
 
-@pytest.mark.parametrize("rewrites", [(keep_first_token,), (split_residuals,), (keep_first_token, split_residuals)])
+@pytest.mark.parametrize(
+    "rewrites",
+    [(keep_first_token,), (split_residuals,), (split_gelu,), (keep_first_token, split_residuals, split_gelu)],
+)
 def test_the_numbers_stay(model: Any, rewrites: tuple[Callable[[Any], None], ...]) -> None:
     before = logits(model)
     for rewrite in rewrites:

@@ -47,12 +47,18 @@ def test_int8_quantises_every_product_of_the_encoder_by_column(bundle: Path) -> 
     model = onnx.load(str(bundle / "model.int8.onnx"))
     found = operator_counts(model)
     assert found["QAttention"] == LAYERS - 1 and found["MatMulInteger"] == 3 * LAYERS + 3 and "Attention" not in found
-    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    bodies = [a.g for node in model.graph.node for a in node.attribute if a.name == "body"]
+    tensors = {tensor.name: tensor for graph in (model.graph, *bodies) for tensor in graph.initializer}
     weights = [tensor for tensor in tensors.values() if tensor.data_type == TensorProto.INT8 and len(tensor.dims) == 2]
     assert len(weights) == 4 * LAYERS + 2
     for weight in weights:
         (scale,) = tensors[weight.name.replace("_quantized", "_scale")].dims
         assert scale == weight.dims[1]
+
+
+def test_int8_takes_the_bias_of_gelu_into_the_product(bundle: Path) -> None:
+    found = operator_counts(onnx.load(str(bundle / "model.int8.onnx")))
+    assert found["Gelu"] == LAYERS and "BiasGelu" not in found
 
 
 def test_equal_tensors_of_head_and_body_are_parted(fused: Path, tmp_path: Path) -> None:
