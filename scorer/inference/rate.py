@@ -16,8 +16,8 @@ from .sessions import Device, create_session, runtime
 
 _GRAPHS = Path(__file__).parent / "matrix"
 _SIZE = {"cpu": 1024, "cuda": 8192}
-_CALLS, _AT_LEAST_S = 4, 0.3
-"""A product takes a few milliseconds, and something else may hold a processor for longer than four of them."""
+_CALLS, _AT_LEAST_S = 4, 0.05
+"""A product takes a few milliseconds, and something else may hold a processor for as long as four of them."""
 _TYPES = {"fp32": (np.float32, np.float32, np.float32), "fp16": (np.float16, np.float16, np.float16),
           "int8": (np.uint8, np.int8, np.int32)}  # fmt: skip
 
