@@ -153,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "pairs" in args.groups and not args.smoke:
         full_size(bench, args.preset, args.pairs)
     rows = args.rows or (200 if args.smoke else 500)
-    embedded(bench, args.groups, smoke=args.smoke, rows=rows, many=args.many or 5000)
+    embedded(bench, args.groups, smoke=args.smoke, rows=rows, many=args.many or (2500 if args.smoke else 5000))
     report(bench, args, started, time.monotonic() - began)
 
 

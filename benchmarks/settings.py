@@ -42,9 +42,9 @@ def cpu_pairs(*, everyone: bool = True) -> list[Setting]:
             "pipeline-best",
             "transformers pipeline, best (bf16, by length)",
             "pipeline:classify",
-            {"dtype": "bfloat16", "sorted": True, "batches": [1, 16]},
+            {"dtype": "bfloat16", "sorted": True, "batches": [1, 4, 16]},
         ),
-        Setting("ce-bf16", "CrossEncoder bf16", "cross_encoder:predict", {"dtype": "bfloat16", "batches": [1, 16]}),
+        Setting("ce-bf16", "CrossEncoder bf16", "cross_encoder:predict", {"dtype": "bfloat16", "batches": [1, 4, 16]}),
         Setting(
             "ce-onnx",
             "CrossEncoder ONNX, optimised (O3)",

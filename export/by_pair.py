@@ -8,7 +8,8 @@ calls, and weights that one pair brought into the processor's caches serve the n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from scorer.errors import CheckpointError
@@ -33,14 +34,17 @@ def by_pair(model: Any) -> None:
     from onnx import helper, numpy_helper
 
     graph = model.graph
-    layers, hidden = _layers(graph)
-    groups = _groups(graph, layers)
+    hidden, masks = _ends(graph)
+    before = _makers(graph, hidden[0])
+    known = {*masks, *(name for node in before for name in node.output)}
+    layers = [_makers(graph, end, {start, *known}) for start, end in pairwise([*hidden, "logits"])]
     scans = []
     at = 0
-    for number, size in enumerate(groups):
-        nodes = [node for layer in layers[at : at + size] for node in layer]
+    for number, size in enumerate(_groups(graph, layers)):
+        start, end = hidden[at], hidden[at + size] if at + size < len(hidden) else None
+        nodes = _makers(graph, end or "logits", {start, *known})
+        scans.append(_scan(number, nodes, start, end))
         at += size
-        scans.append(_scan(number, nodes, hidden[at - size], hidden[at] if at < len(layers) else None))
     counts = [
         helper.make_node("ReduceSum", ["attention_mask", _ROWS], [_REAL], keepdims=1),
         helper.make_node("Shape", ["attention_mask"], ["call_shape"]),
@@ -49,7 +53,6 @@ def by_pair(model: Any) -> None:
         # Pad wants two numbers before and two after: rows and columns of a pair's hidden states.
         helper.make_node("Mul", ["missing", "after_rows"], [_PADS]),
     ]
-    before = list(_ancestors(graph, hidden[0]).values())
     _move_weights(graph, before, scans)
     del graph.node[:]
     graph.node.extend([*before, *counts, *scans])
@@ -126,8 +129,8 @@ def _drop_mask(node: Any) -> None:
         node.input[_MASK_OF[node.op_type]] = ""
 
 
-def _layers(graph: Any) -> tuple[list[list[Any]], list[str]]:
-    """The nodes of each layer, the head among the last one's, and the hidden states that each begins with."""
+def _ends(graph: Any) -> tuple[list[str], set[str]]:
+    """The hidden states that each layer begins with, and the masks of the attentions."""
     attentions = [node for node in graph.node if node.op_type in _MASK_OF]
     norms = [node.output[0] for node in graph.node if node.op_type == "LayerNormalization"]
     if len(norms) != 2 * len(attentions) + 1:
@@ -135,19 +138,12 @@ def _layers(graph: Any) -> tuple[list[list[Any]], list[str]]:
             f"the quantised graph has {len(norms)} LayerNormalization for {len(attentions)} attentions, expected "
             f"{2 * len(attentions) + 1}; the export does not know it"
         )
-    hidden = norms[:-1:2]
-    masks = {node.input[_MASK_OF[node.op_type]] for node in attentions}
-    layers, seen = [], {name for value in (hidden[0], *masks) for name in _ancestors(graph, value)}
-    for target in [*hidden[1:], "logits"]:
-        ancestors = _ancestors(graph, target)
-        layers.append([node for name, node in ancestors.items() if name not in seen])
-        seen |= ancestors.keys()
-    return layers, hidden
+    return norms[:-1:2], {node.input[_MASK_OF[node.op_type]] for node in attentions}
 
 
-def _ancestors(graph: Any, value: str) -> dict[str, Any]:
-    """The nodes that make a value, by their first output, in the order of the graph."""
-    made_by = {output: node for node in graph.node for output in node.output}
+def _makers(graph: Any, value: str, known: Collection[str] = ()) -> list[Any]:
+    """The nodes that make a value from what is known, in the order of the graph."""
+    made_by = {output: node for node in graph.node for output in node.output if output not in known}
     found = set()
     wanted = [value]
     while wanted:
@@ -155,7 +151,7 @@ def _ancestors(graph: Any, value: str) -> dict[str, Any]:
         if node is not None and node.output[0] not in found:
             found.add(node.output[0])
             wanted.extend(node.input)
-    return {node.output[0]: node for node in graph.node if node.output[0] in found}
+    return [node for node in graph.node if node.output[0] in found]
 
 
 def _groups(graph: Any, layers: Iterable[Sequence[Any]]) -> list[int]:

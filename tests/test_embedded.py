@@ -45,6 +45,17 @@ def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
         assert all(expected[i] == values for i, values in found_.items())
 
 
+@pytest.mark.parametrize(("n", "sizes"), [(1, [1]), (3, [1] * 3), (6, [3, 3]), (64, [4] * 16), (65, [4] * 16 + [1])])
+def test_int8_takes_a_few_pairs_a_call_and_computes_no_padding(n: int, sizes: list[int]) -> None:
+    """Few pairs are spread over the threads, many share calls; lengths differ, so that calls hold padding."""
+    engine = Engine(Bundle.load("embedded"), device="cpu", precision="int8", threads=2)
+    work = engine.prepare(*pairs(n))
+    assert [len(batch.pairs) for batch in work.batches] == sizes
+    assert work.padded_tokens == work.real_tokens
+    assert n < 64 or work.real_tokens < sum(len(batch.pairs) * batch.sequence_length for batch in work.batches)
+    engine.close()
+
+
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
     engine = Engine(Bundle.load("embedded"), device="cpu", precision=precision)

@@ -20,10 +20,17 @@ def load_pairs(spec: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
     return [(premise, hypothesis) for premise, hypothesis in content["pairs"]], content["tokens"]
 
 
-def spread(lengths: Sequence[int], count: int) -> list[int]:
-    """Positions of ``count`` pairs spread evenly over the lengths: a small sample like the whole."""
+def neighbours(lengths: Sequence[int], count: int, block: int) -> list[int]:
+    """Positions of about ``count`` pairs: blocks of neighbours by length, spread evenly over the lengths.
+
+    A batch of the whole holds pairs of nearly one length. A sample that is spread pair by pair would fill large batches
+    with padding that they do not have, and speak for small ones.
+    """
     order = np.argsort(lengths, kind="stable")
-    return [int(order[i]) for i in np.unique(np.linspace(0, len(order) - 1, count).astype(int))]
+    block = min(block, len(order))
+    blocks = max(1, min(count, len(order)) // block)
+    starts = ((np.arange(blocks) + 0.5) / blocks * (len(order) - block)).astype(int)
+    return [int(order[start + i]) for start in starts for i in range(block)]
 
 
 def by_length(lengths: Sequence[int], batch: int) -> Iterator[list[int]]:
@@ -38,9 +45,10 @@ def choose(
 ) -> Any:
     """The fastest candidate on a small sample, each tried after a warm-up of its own; a single one is only warmed up.
 
-    ``attempt``: called with a candidate and positions of pairs.
+    ``candidates``: batch sizes, or tuples that end in one. ``attempt``: called with a candidate and positions of pairs.
     """
-    few = spread(lengths, count)
+    sizes = [candidate[-1] if isinstance(candidate, tuple) else candidate for candidate in candidates]
+    few = neighbours(lengths, count, max(sizes))
     timed = []
     for candidate in candidates:
         attempt(candidate, few[:: max(1, len(few) // 4)])

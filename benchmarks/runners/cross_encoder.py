@@ -39,7 +39,7 @@ def predict(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probab
         asked = [pairs[i] for i in positions]
         return np.asarray(model.predict(asked, batch_size=size, apply_softmax=True, show_progress_bar=False))
 
-    size = choose(options.get("batches", [1, 16]), run, lengths, options.get("try", 16))
+    size = choose(options.get("batches", [1, 4, 16]), run, lengths, options.get("try", 16))
     chosen["batch"] = size
     everything = list(range(len(pairs)))
     return lambda: run(size, everything)

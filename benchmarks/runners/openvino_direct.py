@@ -55,7 +55,7 @@ def infer(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probabil
         requests.wait_all()
         return found
 
-    ways = [tuple(way) for way in options.get("ways", [("calls", 16), ("streams", 1), ("streams", 8)])]
+    ways = [tuple(way) for way in options.get("ways", [("calls", 16), ("streams", 1), ("streams", 4)])]
     way = choose(ways, run, lengths, options.get("try", 16))
     queue(way[0])
     chosen.update(way=way[0], batch=way[1])

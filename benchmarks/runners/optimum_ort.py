@@ -28,7 +28,7 @@ def batches(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probab
             found[members] = softmax(model(**tokenizer(*texts, padding=True, return_tensors="np")).logits)
         return found
 
-    size = choose(options.get("batches", [1, 16]), run, lengths, options.get("try", 16))
+    size = choose(options.get("batches", [1, 4, 16]), run, lengths, options.get("try", 16))
     chosen["batch"] = size
     everything = list(range(len(pairs)))
     return lambda: run(size, everything)

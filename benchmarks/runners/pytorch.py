@@ -64,7 +64,7 @@ def batches(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probab
                 found[members] = softmax(logits.float().cpu().numpy())
         return found
 
-    size = choose(spec["options"].get("batches", [1, 16]), run, lengths, spec["options"].get("try", 16))
+    size = choose(spec["options"].get("batches", [1, 4, 16]), run, lengths, spec["options"].get("try", 16))
     chosen["batch"] = size
     everything = list(range(len(pairs)))
     return lambda: run(size, everything)

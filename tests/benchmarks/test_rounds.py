@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks import machine, results
 from benchmarks.gpu import environments, flops
-from benchmarks.rounds import Group, Worker, WorkerError, run_rounds
-from benchmarks.runners.common import by_length, choose, spread
+from benchmarks.rounds import Group, Measured, Worker, WorkerError, in_order, run_rounds
+from benchmarks.runners.common import by_length, choose, neighbours
 from benchmarks.sample import Sample, read_pairs, write_sample
 from benchmarks.settings import Setting
 from scorer.inference.bundle import Bundle
@@ -98,6 +98,14 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: P
     assert "a peer that is not installed" in results.table(results.summarise(group))
 
 
+def test_the_first_round_is_as_given_and_later_ones_begin_with_the_fastest() -> None:
+    measured = [Measured(Setting(name, name, "x:y")) for name in "abcd"]
+    assert [one.setting.name for one in in_order(measured)] == ["a", "b", "c", "d"]
+    for one, seconds in zip(measured, ([3.0, 9.0], [2.0], [], [8.0, 1.0]), strict=True):
+        one.rounds = [{"round": i, "seconds": s} for i, s in enumerate(seconds)]
+    assert [one.setting.name for one in in_order(measured)] == ["d", "b", "a", "c"]
+
+
 def test_a_worker_that_dies_says_so(tmp_path: Path) -> None:
     with pytest.raises(WorkerError, match="exit code"):
         Worker({}, dict(os.environ), tmp_path / "log", "false", 20)
@@ -113,6 +121,10 @@ def test_the_fastest_candidate_is_chosen() -> None:
         sum(range(candidate))
 
     assert choose([3_000_000, 10], attempt, [5, 6, 7, 8], count=2) == 10
+    assert choose([("calls", 3_000_000), ("streams", 10)], lambda way, _: attempt(way[1], []), [5, 6]) == (
+        "streams",
+        10,
+    )
     asked.clear()
     assert choose([7], attempt, [5, 6, 7, 8]) == 7
     assert asked == [7]  # warmed up, not timed
@@ -121,7 +133,14 @@ def test_the_fastest_candidate_is_chosen() -> None:
 def test_batches_by_length_cover_each_once() -> None:
     lengths = [3, 9, 1, 7, 5]
     assert list(by_length(lengths, 2)) == [[1, 3], [4, 0], [2]]
-    assert spread(lengths, 3) == [2, 4, 1]
+
+
+def test_a_batch_size_is_tried_on_pairs_that_a_batch_of_the_whole_would_hold() -> None:
+    lengths = [20, 90, 10, 70, 50, 60, 30, 80, 40, 100]
+    assert [lengths[i] for i in neighbours(lengths, 4, 1)] == [20, 40, 60, 80]
+    assert [lengths[i] for i in neighbours(lengths, 4, 4)] == [40, 50, 60, 70]
+    assert [lengths[i] for i in neighbours(lengths, 4, 2)] == [30, 40, 70, 80]
+    assert sorted(neighbours(lengths, 4, 64)) == list(range(10))
 
 
 def test_the_work_of_roberta_large() -> None:
