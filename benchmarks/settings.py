@@ -34,7 +34,7 @@ def cpu_pairs(*, everyone: bool = True) -> list[Setting]:
         Setting(REFERENCE, "PyTorch fp32, batches by length", "pytorch:batches"),
         Setting("script", "PyTorch fp32, one pair at a time (the original script's way)", "pytorch:one_at_a_time"),
         Setting("pipeline", "transformers pipeline, as documented (batch 1)", "pipeline:classify"),
-        Setting("ce-fp32", "CrossEncoder fp32", "cross_encoder:predict", {"batches": [1, 16, 32]}),
+        Setting("ce-fp32", "CrossEncoder fp32", "cross_encoder:predict", {"batches": [1, 4, 16]}),
     ]
     many = [
         Setting("torch-bf16", "PyTorch bf16, batches by length", "pytorch:batches", {"dtype": "bfloat16"}),
