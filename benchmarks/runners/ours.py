@@ -34,7 +34,7 @@ def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
 def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[Probabilities, float]]:
     """The runtime alone: batches are tokenised, packed and assembled beforehand, then only run.
 
-    What no program around this session can beat; the ratio to it is the program's overhead.
+    What no program around the runtime can beat; the ratio to it is the program's overhead.
     """
     from scorer.inference.batches import assemble
     from scorer.inference.bundle import Bundle
