@@ -1,12 +1,13 @@
 """The same on a CUDA machine: `make bench-gpu`. Written without one: no GPU figure exists until it has run there.
 
-    python -m benchmarks.gpu --kit SITE_DIR [--folder .bench] [--pairs 4096] [--rounds 3]
+    python -m benchmarks.gpu --kit SITE_DIR [--folder .bench] [--groups e2e night choices labels mixed]
     python -m benchmarks.gpu --device cpu --preset roberta-tiny --pairs 64      # does the script work?
 
 Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
 export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
-transformers and sentence-transformers. In order: checkpoint and bundle, the device's matrix rate, the rounds, the
-attention kernels that the runtime really took, and the short table last.
+transformers and sentence-transformers. In order: checkpoint and bundle; the device's matrix rate; everybody on E2E-like
+pairs; the program on many rows, with what the device did meanwhile and which attention kernels it took; our choices
+against others; labels of fp16 against fp32; mixed lengths. The short tables come last.
 
 Utilisation counts real tokens only. Work that our graph or batching saves still counts as useful, padding never does.
 """
@@ -22,12 +23,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import machine, picture, results
+from . import gpu_settings, machine, picture, results
+from .cpu import EMBEDDED_CHECKPOINT
 from .prepare import prepare
 from .rounds import Group, Worker, WorkerError, run_rounds
 from .settings import REFERENCE, Setting
 
 ROOT = Path(__file__).resolve().parents[1]
+GROUPS = ("e2e", "night", "choices", "labels", "mixed")
 _KERNEL_SIGNS = ("sdpakernel", "attention_kernel", "attention kernel", "cudnn_flash", "operator=")
 
 
@@ -40,34 +43,6 @@ def flops(architecture: Mapping[str, Any], tokens: Sequence[int]) -> float:
     layers, h, i = (int(architecture[key]) for key in ("layers", "hidden_size", "intermediate_size"))
     dense, attention = 2 * layers * (4 * h * h + 2 * h * i), 4 * layers * h
     return float(sum(s * (dense + attention * s) for s in tokens))
-
-
-def gpu_settings(precisions: Sequence[str], half: str, budgets: Sequence[int], batches: Sequence[int]) -> list[Setting]:
-    """Peers in their best half precision and as documented; ours at several settings."""
-    best = {"dtype": half, "batches": list(batches), "try": 512}
-    made = [
-        Setting(REFERENCE, "PyTorch fp32, batches by length", "pytorch:batches", {"batches": list(batches[:2])}),
-        Setting("torch-half", f"PyTorch {half}, SDPA, batches by length", "pytorch:batches", best),
-        Setting("pipeline", "transformers pipeline, as documented (batch 1)", "pipeline:classify"),
-        Setting(
-            "pipeline-best", f"transformers pipeline, best ({half}, by length)", "pipeline:classify",
-            {**best, "sorted": True},
-        ),
-        Setting("ce-docs", "CrossEncoder, as documented (fp32, batch 32)", "cross_encoder:predict", {"batches": [32]}),
-        Setting("ce-half", f"CrossEncoder {half}, SDPA, best batch", "cross_encoder:predict", best),
-        Setting(
-            "ce-bf16", "CrossEncoder bfloat16, SDPA, best batch", "cross_encoder:predict", {**best, "dtype": "bfloat16"}
-        ),
-    ]  # fmt: skip
-    for precision in precisions:
-        for budget in budgets:
-            options = {"precision": precision, "token_budget": budget}
-            name, words = f"{precision}-{budget}", f"{precision}, {budget:,} tokens a batch"
-            made += [
-                Setting(f"bare-{name}", f"bare session {words}", "ours:bare_session", options, ("bundle",), bare=True),
-                Setting(f"run-{name}", f"d2t-scorer {words}", "ours:score_run", options, ("bundle",), True),
-            ]
-    return made
 
 
 def environments(kit: Path | None) -> tuple[dict[str, str], dict[str, str]]:
@@ -98,19 +73,25 @@ def matrix_rate(device: str, environment: Mapping[str, str], logs: Path) -> tupl
         worker.close()
 
 
-def kernels(spec: Mapping[str, Any], environment: Mapping[str, str], logs: Path) -> list[str]:
-    """The attention kernels that the runtime says it took, each line once."""
-    log = logs / "kernels.log"
+def watch(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path) -> dict[str, Any]:
+    """What the device did in a pass of ``scorer run``, and the attention kernels that the runtime says it took.
+
+    ``idle``, ``copies``, ``kernels``, ``attention``: see :mod:`benchmarks.device_trace`. ``said``: the runtime's own
+    lines, each once. ``error``: why there is nothing.
+    """
     log.unlink(missing_ok=True)
     try:
         worker = Worker(spec, {**environment, "ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO": "1"}, log, sys.executable, 300)
-        worker.ask("pass")
-        worker.close()
+        try:
+            worker.ask("pass")
+            seen: dict[str, Any] = worker.ask("answers")["answers"]
+        finally:
+            worker.close()
     except WorkerError as e:
-        return [f"not found out: {e}"]
+        return {"error": str(e)}
     lines = log.read_text(errors="replace").splitlines()
     found = [line.strip()[:160] for line in lines if any(sign in line.lower() for sign in _KERNEL_SIGNS)]
-    return list(dict.fromkeys(found))[:20] or ["the runtime said nothing"]
+    return {**seen, "said": list(dict.fromkeys(found))[:20]}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -119,29 +100,178 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--folder", type=Path, default=Path(".bench"))
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--name", help="name of the result files; by default gpu, on a CPU gpu-trial-on-cpu")
     parser.add_argument("--preset", default="roberta-large")
-    parser.add_argument("--pairs", type=int, default=4096)
+    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="what to measure, in this order")
+    parser.add_argument(
+        "--pairs", type=int, default=16384, help="of each sample, at least; the night has 8 times as many"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--budgets", type=int, nargs="+", default=[16384, 65536, 131072])
-    parser.add_argument("--batches", type=int, nargs="+", default=[64, 128, 256])
-    parser.add_argument("--minutes", type=float, default=8.0, help="begin no further round after this long")
+    parser.add_argument("--budget", type=int, help="tokens a batch; by default the program's own choice there")
+    parser.add_argument("--budgets", type=int, nargs="*", default=[16384, 131072], help="others, for the choices")
+    parser.add_argument("--batches", type=int, nargs="+", default=[64, 128, 256], help="tried for the peers")
+    parser.add_argument("--minutes", type=float, default=8.0, help="begin no further group or round after this long")
     args = parser.parse_args(arguments)
-    started, began = machine.now(), time.monotonic()
-    on_gpu = args.device.startswith("cuda")
-    ours, peers = environments(args.kit)
-    base = args.folder / f"{args.preset}-{args.device.split(':')[0]}"
-    logs = base / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
-    ours["XDG_CACHE_HOME"] = str((base / "cache").resolve())
-    with _SourceTree(base) as shim:
-        ours["PYTHONPATH"] += os.pathsep + shim
-        precisions = ("fp32", "fp16") if on_gpu else ("fp32",)
-        prepare(base, args.preset, ("checkpoint", "bundle"), precisions, environment=ours, log=say)
-        rate, device = matrix_rate(args.device, peers, logs)
-        say(f"{device.get('device', args.device)}: {rate / 1e12:.2f} TFLOP/s on {device['dtype']} matrices")
-        groups = _measure(args, base, logs, ours, peers, began)
-        taken = _kernels(args, base, logs, ours) if on_gpu else []
-    _report(args, groups, rate, device, taken, started, time.monotonic() - began)
+    started = machine.now()
+    bench = Bench(args)
+    with _SourceTree(bench.base) as shim:
+        bench.ours["PYTHONPATH"] += os.pathsep + shim
+        bench.prepare()
+        for group in args.groups:
+            if time.monotonic() > bench.deadline:
+                say(f"out of time before the group {group}: --groups {group} measures it")
+                continue
+            getattr(bench, group)()
+    bench.report(started)
+
+
+class Bench:
+    """What all groups of a run share, and the groups."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.began = time.monotonic()
+        self.deadline = self.began + 60 * args.minutes
+        self.on_gpu = args.device.startswith("cuda")
+        self.half, self.precision = ("float16", "fp16") if self.on_gpu else ("float32", "fp32")
+        self.ours, self.peers = environments(args.kit)
+        self.base = args.folder / f"{args.preset}-{args.device.split(':')[0]}"
+        self.logs = self.base / "logs"
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self.ours["XDG_CACHE_HOME"] = str((self.base / "cache").resolve())
+        self.groups: list[tuple[Group, Sequence[int]]] = []
+        self.seen: dict[str, Any] = {}
+
+    def prepare(self) -> None:
+        """Checkpoint, bundle, and the device's matrix rate."""
+        precisions = ("fp32", "fp16") if self.on_gpu else ("fp32",)
+        prepare(self.base, self.args.preset, ("checkpoint", "bundle"), precisions, environment=self.ours, log=say)
+        self.rate, self.device = matrix_rate(self.args.device, self.peers, self.logs)
+        say(f"{self.device.get('device', self.args.device)}: {self._rate_in_words()}; {self._elapsed()}")
+        if self.args.kit is not None:
+            sys.path.insert(0, str(self.args.kit.resolve()))
+
+    def e2e(self) -> None:
+        """Everybody on E2E-like pairs."""
+        peers = gpu_settings.peers(self.half, self.args.batches, self.args.pairs // 32)
+        ours = gpu_settings.ours(self.precision, self.args.budget)
+        self._measure("e2e", "E2E-like", [*ours, *peers], self.args.pairs)
+
+    def night(self) -> None:
+        """The program on many rows, as at night, and what the device does meanwhile."""
+        ours = gpu_settings.ours(self.precision, self.args.budget)
+        spec = self._measure("night", "E2E-like, many", ours, 8 * self.args.pairs, reference=ours[0].name)
+        options = {**ours[1].options, "warm": False, "of": "ours:score_run"}
+        self.seen = watch({**spec, "runner": "watched:watched", "options": options}, self.ours, self.logs / "watch.log")
+
+    def choices(self) -> None:
+        """Our settings against others that could be taken."""
+        asked = gpu_settings.choices(self.precision, self.args.budget, self.args.budgets, self.args.pairs // 4)
+        self._measure("choices", "what could be chosen", asked, self.args.pairs, reference=gpu_settings.AS_IT_IS)
+
+    def labels(self) -> None:
+        """The embedded model, whose weights are real: labels of half precision against those of fp32."""
+        folder = self.base / "embedded"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "checkpoint").exists():
+            (folder / "checkpoint").symlink_to(EMBEDDED_CHECKPOINT)
+        precisions = ("fp32", "fp16") if self.on_gpu else ("fp32",)
+        prepare(folder, "embedded", ("bundle",), precisions, environment=self.ours, log=say)
+        asked = gpu_settings.labels(self.precision)
+        self._measure("labels", "", asked, self.args.pairs, reference="engine-fp32", bundle=folder / "bundle")
+
+    def mixed(self) -> None:
+        """Lengths up to the longest, as in WebNLG: the fast ones."""
+        ours = gpu_settings.ours(self.precision, self.args.budget)
+        asked = [*ours, *gpu_settings.rivals(self.half, self.args.batches)]
+        self._measure("mixed", "mixed lengths", asked, self.args.pairs // 2, mixed=True)
+
+    def _measure(
+        self, name: str, words: str, asked: Sequence[Setting], pairs: int, *, reference: str = REFERENCE,
+        mixed: bool = False, bundle: Path | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Run a group's rounds on a sample of its own. Returns what every setting was told."""
+        from scorer.inference.bundle import EMBEDDED, Bundle
+
+        from .sample import write_sample
+
+        # Real weights want the templates that they were trained with.
+        worded = Bundle.load(EMBEDDED if bundle else self.base / "bundle")
+        sample = write_sample(self.base / name, worded, pairs=pairs, systems=1, seed=5, mixed=mixed)
+        spec = {
+            "checkpoint": str(self.base / "checkpoint"), "bundle": str(bundle or self.base / "bundle"),
+            "pairs": sample.pairs_file, "rows": sample.rows_file, "device": self.args.device,
+        }  # fmt: skip
+        model = "embedded model" if bundle else f"{self.args.preset}, random weights, {words}"
+        title = f"{model}: {sample.pairs:,} pairs, {sample.tokens / sample.pairs:.0f} tokens"
+        say(f"\n{title} ({self._elapsed()})")
+        measured = run_rounds(
+            asked,
+            lambda s: {**spec, "runner": s.runner, "options": s.options},
+            self.args.rounds,
+            logs=self.logs / name,
+            environment_of=lambda s: self.ours if s.ours or s.bare or "bundle" in s.needs else self.peers,
+            memory_floor_mb=8000,
+            deadline=self.deadline,
+            say=say,
+        )
+        counted = {key: value for key, value in vars(sample).items() if not key.endswith("_file")}
+        group = Group(name, title, "pairs", sample.pairs, reference, counted, measured)
+        self.groups.append((group, json.loads(Path(sample.pairs_file).read_text())["tokens"]))
+        return spec
+
+    def report(self, started: str) -> None:
+        """JSON and SVG; then, last, the short tables to stdout."""
+        architecture = json.loads((self.base / "bundle" / "bundle.json").read_text())["architecture"]
+        groups = []
+        for group, tokens in self.groups:
+            summary = results.summarise(group)
+            work = flops(architecture, tokens)
+            for setting, one in zip(summary["settings"], group.measured, strict=True):
+                if "median" in setting and one.part is None and group.name != "labels":
+                    setting["utilisation"] = round(work * setting["median"] / group.items / self.rate, 4)
+            groups.append(summary)
+        name = self.args.name or ("gpu" if self.on_gpu else "gpu-trial-on-cpu")
+        versions = results.all_versions([one for group, _ in self.groups for one in group.measured])
+        content = {
+            "kind": "gpu", "trial": not self.on_gpu, "started": started,
+            "seconds": round(time.monotonic() - self.began), "machine": machine.describe(), "device": self.device,
+            "matrix_flops": self.rate, "watched": self.seen, "versions": versions, "rounds_asked": self.args.rounds,
+            "groups": groups,
+        }  # fmt: skip
+        results.write_json(self.args.results / f"{name}.json", content)
+        where = self.device.get("device", "a trial on the CPU: no GPU figure")
+        caption = f"{where}; {started[:10]}; {results.rounds_done(groups)}"
+        (self.args.results / f"{name}.svg").write_text(picture.draw(groups, caption))
+        for group_summary in groups:
+            print(results.table(group_summary) + "\n")
+        print("\n".join(seen_in_words(self.seen)) + "\n")
+        print("Versions: " + ", ".join(f"{package} {version}" for package, version in versions.items()) + ".")
+        print(f"Device: {where}; {self._rate_in_words()}. {self._elapsed()} in all.")
+
+    def _rate_in_words(self) -> str:
+        return f"{self.rate / 1e12:.2f} TFLOP/s measured on {self.device['dtype']} matrices"
+
+    def _elapsed(self) -> str:
+        seconds = round(time.monotonic() - self.began)
+        return f"{seconds // 60}:{seconds % 60:02d} minutes"
+
+
+def seen_in_words(seen: Mapping[str, Any]) -> list[str]:
+    """What :func:`watch` saw of the device, a line each."""
+    if "error" in seen:
+        return [f"The device was not watched: {seen['error']}"]
+    if not seen.get("kernels"):
+        return ["Nothing ran on a CUDA device, so that none was watched."]
+    lines = [
+        f"`scorer run` from its first kernel to its last, {seen['seconds']:.2f} s: idle {seen['idle']:.2%}, "
+        f"only copying {seen['copies']:.2%}."
+    ]
+    total = sum(seconds for seconds, _ in seen["kernels"].values())
+    for words, kernels in (("attention", seen["attention"]), ("kernel", seen["kernels"])):
+        for name, (seconds, calls) in list(kernels.items())[:6]:
+            lines.append(f"{words}: {seconds / total:6.1%}, {calls:,} calls, {name[:110]}")
+    return [*lines, *(f"the runtime says: {line}" for line in seen.get("said", [])[:6])]
 
 
 class _SourceTree:
@@ -161,95 +291,6 @@ class _SourceTree:
 
     def __exit__(self, *error: object) -> None:
         pass  # it is small and may stay
-
-
-def _measure(
-    args: argparse.Namespace, base: Path, logs: Path, ours: Mapping[str, str], peers: Mapping[str, str], began: float
-) -> list[tuple[Group, Sequence[int]]]:
-    """Both samples: E2E-like, and a mix of lengths up to the longest."""
-    if args.kit is not None:
-        sys.path.insert(0, str(args.kit.resolve()))
-    from scorer.inference.bundle import Bundle
-
-    from .sample import write_sample
-
-    bundle = Bundle.load(base / "bundle")
-    half = "float16" if args.device.startswith("cuda") else "float32"
-    precision = "fp16" if args.device.startswith("cuda") else "fp32"
-    asked = gpu_settings((precision,), half, args.budgets, args.batches)
-    groups = []
-    for name, words, mixed in (("e2e", "E2E-like", False), ("mixed", "mixed lengths", True)):
-        sample = write_sample(base / name, bundle, pairs=args.pairs, systems=1, seed=5, mixed=mixed)
-        spec = {
-            "checkpoint": str(base / "checkpoint"), "bundle": str(base / "bundle"), "pairs": sample.pairs_file,
-            "rows": sample.rows_file, "device": args.device,
-        }  # fmt: skip
-        measured = run_rounds(
-            asked,
-            # mypy cannot tell the type of a parameter whose default binds the loop's variable.
-            lambda s, spec=spec: {**spec, "runner": s.runner, "options": s.options},  # type: ignore[misc]
-            args.rounds,
-            logs=logs / name,
-            environment_of=lambda s: ours if s.ours or s.bare else peers,
-            memory_floor_mb=8000,
-            deadline=began + 60 * args.minutes,
-            say=say,
-        )
-        counted = {key: value for key, value in vars(sample).items() if not key.endswith("_file")}
-        title = (
-            f"{args.preset}, random weights, {words}: {sample.pairs:,} pairs, {sample.tokens / sample.pairs:.0f} tokens"
-        )
-        group = Group(name, title, "pairs", sample.pairs, REFERENCE, counted, measured)
-        groups.append((group, json.loads(Path(sample.pairs_file).read_text())["tokens"]))
-    return groups
-
-
-def _kernels(args: argparse.Namespace, base: Path, logs: Path, ours: Mapping[str, str]) -> list[str]:
-    spec = {
-        "checkpoint": str(base / "checkpoint"), "bundle": str(base / "bundle"), "device": args.device,
-        "pairs": str(base / "mixed" / "pairs.json"), "rows": str(base / "mixed" / "rows" / "rows.parquet"),
-        "runner": "ours:bare_session", "options": {"precision": "fp16", "token_budget": args.budgets[0]},
-    }  # fmt: skip
-    return kernels(spec, ours, logs)
-
-
-def _report(
-    args: argparse.Namespace,
-    measured: Sequence[tuple[Group, Sequence[int]]],
-    rate: float,
-    device: Mapping[str, Any],
-    taken: Sequence[str],
-    started: str,
-    seconds: float,
-) -> None:
-    folder = args.folder / f"{args.preset}-{args.device.split(':')[0]}"
-    architecture = json.loads((folder / "bundle" / "bundle.json").read_text())["architecture"]
-    groups = []
-    for group, tokens in measured:
-        summary = results.summarise(group)
-        work = flops(architecture, tokens)
-        for setting in summary["settings"]:
-            if "median" in setting:
-                setting["utilisation"] = round(work * setting["median"] / group.items / rate, 4)
-        groups.append(summary)
-    name = "gpu" if args.device.startswith("cuda") else "gpu-trial-on-cpu"
-    versions = results.all_versions([one for group, _ in measured for one in group.measured])
-    content = {
-        "kind": "gpu", "trial": not args.device.startswith("cuda"), "started": started, "seconds": round(seconds),
-        "machine": machine.describe(), "device": dict(device), "matrix_flops": rate, "kernels": list(taken),
-        "versions": versions, "rounds_asked": args.rounds, "groups": groups,
-    }  # fmt: skip
-    results.write_json(args.results / f"{name}.json", content)
-    where = device.get("device", "a trial on the CPU: no GPU figure")
-    (args.results / f"{name}.svg").write_text(
-        picture.draw(groups, f"{where}; {started[:10]}; {results.rounds_done(groups)}")
-    )
-    for line in taken:
-        print(f"kernel: {line}")
-    print(f"Device: {where}; {rate / 1e12:.2f} TFLOP/s measured on {device['dtype']} matrices.\n")
-    for group in groups:
-        print(results.table(group) + "\n")
-    print("Versions: " + ", ".join(f"{package} {version}" for package, version in versions.items()) + ".")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def table(group: dict[str, Any]) -> str:
             _number(s["median"]),
             f"{_number(s['lowest'])} to {_number(s['highest'])}",
             f"{s['ratio']:.2f}" if "ratio" in s and not math.isnan(s["ratio"]) else "",
-            f"{s['labels']:.1%}" if "labels" in s else "",
+            _share(s["labels"]) if "labels" in s else "",
         ]
         cells += [f"{s['max_probability']:.1g}" if "max_probability" in s else ""] if with_differences else []
         cells += [f"{s['others']:.1f}" if s["others"] is not None else ""] if busy else []
@@ -139,9 +139,15 @@ def _how(setting: dict[str, Any]) -> str:
     chosen = setting["chosen"]
     parts = [str(chosen["way"])] if "way" in chosen else []
     parts += [f"batch {chosen['batch']}"] if "batch" in chosen else []
+    if "first_pass_seconds" in chosen and "shapes" in chosen:
+        parts.append(f"{chosen['shapes']} shapes, their first pass {chosen['first_pass_seconds']:.2f} s")
     parts += [f"utilisation {setting['utilisation']:.1%}"] if "utilisation" in setting else []
     parts += [f"{setting['of_bare']:.1%} of the bare session"] if "of_bare" in setting else []
     return ", ".join(parts)
+
+
+def _share(value: float) -> str:
+    return f"{value:.2%}" if 0.99 <= value < 1 else f"{value:.1%}"
 
 
 def _number(value: float) -> str:

@@ -106,9 +106,15 @@ class Measured:
     answers: Any = None
     error: str | None = None
 
+    @property
+    def part(self) -> int | None:
+        """How many of the sample's pairs this slow setting is measured on, if not on all."""
+        part: int | None = self.setting.options.get("pairs")
+        return part
+
     def rates(self, items: int) -> list[float]:
         """Items a second, by round."""
-        return [items / one["seconds"] for one in self.rounds]
+        return [min(self.part or items, items) / one["seconds"] for one in self.rounds]
 
 
 @dataclass
@@ -128,8 +134,10 @@ class Group:
 
     def ratio(self, one: Measured, other: Measured) -> float:
         """How many times as fast ``one`` is as ``other``: the median of the rounds' own ratios."""
-        theirs = {r["round"]: r["seconds"] for r in other.rounds}
-        ratios = [theirs[r["round"]] / r["seconds"] for r in one.rounds if r["round"] in theirs]
+        rates, theirs = (
+            {r["round"]: rate for r, rate in zip(m.rounds, m.rates(self.items), strict=True)} for m in (one, other)
+        )
+        ratios = [rate / theirs[number] for number, rate in rates.items() if number in theirs]
         return statistics.median(ratios) if ratios else float("nan")
 
 

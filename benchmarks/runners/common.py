@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +16,19 @@ Probabilities = npt.NDArray[np.float32]
 
 
 def load_pairs(spec: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
-    """The sample's pairs and their lengths in tokens."""
+    """The sample's pairs and their lengths in tokens; with the option ``pairs``, that many, spread over the sample."""
     content = json.loads(Path(spec["pairs"]).read_text())
-    return [(premise, hypothesis) for premise, hypothesis in content["pairs"]], content["tokens"]
+    pairs, lengths = [(premise, hypothesis) for premise, hypothesis in content["pairs"]], content["tokens"]
+    count = min(spec["options"].get("pairs", len(pairs)), len(pairs))
+    positions = np.linspace(0, len(pairs) - 1, count).astype(int).tolist()
+    return [pairs[i] for i in positions], [lengths[i] for i in positions]
+
+
+def load_cuda(spec: dict[str, Any]) -> None:
+    """Have PyTorch, where it is installed, load the CUDA libraries it came with, before the runtime looks for them."""
+    if spec.get("device", "cpu").startswith("cuda"):
+        with contextlib.suppress(ImportError):
+            import torch  # noqa: F401 - for what it loads
 
 
 def neighbours(lengths: Sequence[int], count: int, block: int) -> list[int]:

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import DeviceError, MissingDependencyError
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+CUDA_OPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        # The arena grows by what is asked, since the largest shape comes first.
+        "arena_extend_strategy": "kSameAsRequested",
+        # TF32 would change fp32 labels.
+        "use_tf32": "0",
+    }
+)
+"""Of the CUDA provider. `make bench-gpu` holds others against them."""
 _DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
 
 
@@ -67,7 +78,7 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def create_session(model: Path, device: Device, threads: int) -> Any:
+def create_session(model: Path, device: Device, threads: int, cuda_options: Mapping[str, str] = CUDA_OPTIONS) -> Any:
     """An ``InferenceSession`` of ``model`` that really runs on ``device``.
 
     Raises:
@@ -87,9 +98,7 @@ def create_session(model: Path, device: Device, threads: int) -> Any:
     providers: list[Any] = [device.provider]
     if device.kind == "cuda":
         _preload_cuda(ort)
-        # The arena grows by what is asked, since the largest shape comes first; TF32 would change fp32 labels.
-        cuda = {"device_id": device.index, "arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"}
-        providers = [(CUDA, cuda), CPU]
+        providers = [(CUDA, {"device_id": device.index, **cuda_options}), CPU]
     try:
         session = ort.InferenceSession(
             str(model), options, providers=providers, disabled_optimizers=unwanted_fusions(device.provider)

@@ -1,0 +1,71 @@
+"""What a CUDA device did while it was watched: how long it stood idle, which kernels ran and for how long.
+
+Read from the trace that PyTorch's profiler writes (Chrome's trace format); the profiler sees the kernels of every
+library in the process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+_ATTENTION = ("sdpa", "attention", "fmha", "flash")
+
+
+@dataclass(frozen=True)
+class DeviceTrace:
+    """``seconds``: from the first thing on the device to the last. ``idle``: share of them in which nothing ran.
+    ``copies``: share in which only memory was copied. ``kernels``: seconds and calls by name, longest first.
+    """
+
+    seconds: float
+    idle: float
+    copies: float
+    kernels: dict[str, tuple[float, int]]
+
+    @property
+    def attention(self) -> dict[str, tuple[float, int]]:
+        """The kernels whose names speak of attention."""
+        return {name: at for name, at in self.kernels.items() if any(sign in name.lower() for sign in _ATTENTION)}
+
+
+def read_trace(path: Path) -> DeviceTrace | None:
+    """The trace in a file; ``None`` if nothing ran on a device."""
+    return from_events(json.loads(path.read_text())["traceEvents"])
+
+
+def from_events(events: Iterable[Mapping[str, Any]]) -> DeviceTrace | None:
+    """The trace in a list of events with ``cat``, ``name``, ``ts`` and ``dur``, the last two in microseconds."""
+    on_device = [e for e in events if e.get("cat") in _ON_DEVICE and "dur" in e]
+    if not on_device:
+        return None
+    computing = [(e["ts"], e["ts"] + e["dur"]) for e in on_device if e["cat"] == "kernel"]
+    anything = [(e["ts"], e["ts"] + e["dur"]) for e in on_device]
+    whole = max(end for _, end in anything) - min(start for start, _ in anything)
+    busy, computed = covered(anything), covered(computing)
+    seconds, calls = Counter[str](), Counter[str]()
+    for e in on_device:
+        if e["cat"] == "kernel":
+            seconds[e["name"]] += e["dur"] / 1e6
+            calls[e["name"]] += 1
+    return DeviceTrace(
+        seconds=whole / 1e6,
+        idle=1 - busy / whole if whole else 0.0,
+        copies=(busy - computed) / whole if whole else 0.0,
+        kernels={name: (round(s, 6), calls[name]) for name, s in seconds.most_common()},
+    )
+
+
+def covered(intervals: Sequence[tuple[float, float]]) -> float:
+    """The length of the union of intervals, whose kernels may run side by side."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        if end > reached:
+            total += end - max(start, reached)
+            reached = end
+    return total

@@ -1,0 +1,95 @@
+"""Who is measured on a GPU, and which choices of ours are held against which others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .settings import REFERENCE, Setting
+
+_FLASH, _MEMORY_EFFICIENT, _CUDNN, _UNFUSED = 1, 2, 8, 16
+"""Bits of the provider's option ``sdpa_kernel``."""
+AS_IT_IS = "bare-as-it-is"
+"""The setting that the changed ones are compared with."""
+
+
+def peers(half: str, batches: Sequence[int], slow: int) -> list[Setting]:
+    """Each in its best half precision, and as documented. ``slow``: pairs for what takes one at a time."""
+    best = {"dtype": half, "batches": list(batches), "try": 1024}
+    return [
+        Setting(REFERENCE, "PyTorch fp32, batches by length", "pytorch:batches", {"batches": list(batches[:1])}),
+        Setting("torch-half", f"PyTorch {half}, SDPA, batches by length", "pytorch:batches", best),
+        Setting("pipeline", "transformers pipeline, as documented (batch 1)", "pipeline:classify", {"pairs": slow}),
+        Setting(
+            "pipeline-best", f"transformers pipeline, best ({half}, by length)", "pipeline:classify",
+            {**best, "sorted": True},
+        ),
+        Setting("ce-docs", "CrossEncoder, as documented (fp32, batch 32)", "cross_encoder:predict", {"batches": [32]}),
+        Setting("ce-half", f"CrossEncoder {half}, SDPA, best batch", "cross_encoder:predict", best),
+        Setting(
+            "ce-bf16", "CrossEncoder bfloat16, SDPA, best batch", "cross_encoder:predict", {**best, "dtype": "bfloat16"}
+        ),
+    ]  # fmt: skip
+
+
+def rivals(half: str, batches: Sequence[int]) -> list[Setting]:
+    """The reference and the fast ones of :func:`peers`."""
+    return [one for one in peers(half, batches, 1) if one.name in (REFERENCE, "torch-half", "ce-half")]
+
+
+def ours(precision: str, budget: int | None) -> list[Setting]:
+    """The bare session and the whole program, at one token budget."""
+    options = _options(precision, budget)
+    return [
+        Setting(f"bare-{precision}", f"bare session {precision}", "ours:bare_session", options, ("bundle",), bare=True),
+        Setting(
+            f"run-{precision}",
+            f"d2t-scorer {precision}, `scorer run`",
+            "ours:score_run",
+            options,
+            ("bundle",),
+            ours=True,
+        ),
+    ]
+
+
+def choices(precision: str, budget: int | None, budgets: Sequence[int], few: int) -> list[Setting]:
+    """Bare sessions with one thing changed; ``few``: pairs for fp32 and for small calls."""
+    base = _options(precision, budget)
+    small = {"precision": precision, "token_budget": 512, "pairs": few // 8}
+    fp32 = {**base, "precision": "fp32", "pairs": few}
+    changed: list[tuple[str, str, dict[str, Any]]] = [
+        (AS_IT_IS, f"{precision} as it is", base),
+        *((f"bare-{b}", f"{b:,} tokens a batch", {**base, "token_budget": b}) for b in budgets),
+        ("bare-step-16", "lengths in steps of 16", {**base, "step": 16}),
+        ("bare-two-callers", "two threads call in turn", {**base, "callers": 2}),
+        ("bare-bound", "inputs and results kept on the device (a limit)", {**base, "bound": True}),
+        ("bare-arena", "arena doubles", {**base, "cuda": {"arena_extend_strategy": "kNextPowerOfTwo"}}),
+        *(
+            (f"bare-attention-{bits}", f"attention: {words}", {**base, "cuda": {"sdpa_kernel": str(bits)}})
+            for bits, words in (
+                (_CUDNN, "cuDNN's asked for"),
+                (_FLASH | _MEMORY_EFFICIENT, "flash or memory-efficient, no cuDNN"),
+                (_UNFUSED, "unfused"),
+            )
+        ),
+        ("bare-fp32", "fp32 as it is", fp32),
+        ("bare-fp32-tf32", "fp32 with TF32", {**fp32, "cuda": {"use_tf32": "1"}}),
+        ("bare-small", "small calls as they are (512 tokens)", small),
+        ("bare-small-graph", "small calls as CUDA graphs, kept on the device", {**small, "graph": True}),
+    ]  # fmt: skip
+    return [Setting(n, w, "changed:bare_session", o, ("bundle",), bare=True) for n, w, o in changed]
+
+
+def labels(precision: str) -> list[Setting]:
+    """Precisions of ours against fp32, for the labels; the first is the reference."""
+    asked = [("engine-fp32", "d2t-scorer fp32", {"precision": "fp32"})]
+    if precision != "fp32":
+        asked.append((f"engine-{precision}", f"d2t-scorer {precision}", {"precision": precision}))
+        exact = {"precision": precision, "exact": True}
+        asked.append((f"engine-{precision}-exact", f"d2t-scorer {precision} `--exact`", exact))
+    return [Setting(n, w, "ours:engine_pairs", {"exact": False, **o}, ("bundle",), ours=True) for n, w, o in asked]
+
+
+def _options(precision: str, budget: int | None) -> dict[str, Any]:
+    return {"precision": precision, "warm": True, **({"token_budget": budget} if budget else {})}

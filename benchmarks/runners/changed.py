@@ -1,0 +1,91 @@
+"""A bare session with one thing changed, for the figure that speaks for a choice or against it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scorer.inference.engine import Engine, Feed
+from scorer.inference.sessions import CUDA_OPTIONS, create_session, runtime
+
+from .common import Probabilities
+from .ours import assembled, open_engine, prepare, scattered, shapes_of
+
+Results = Callable[[], Sequence[npt.NDArray[np.float32]]]
+"""Fetches the logits of a pass, a batch each, after the clock has stopped."""
+
+
+def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[Probabilities, float]]:
+    """As the bare session of :mod:`.ours`, changed by the setting's options.
+
+    ``cuda``: options of the CUDA provider beside or instead of ours. ``callers``: threads that call the session, one's
+    call waiting as the other's ends. ``bound``: inputs lie on the device before the clock starts and
+    results stay there until it stops, which no program can do and no double buffering can beat. ``graph``: the same,
+    and each shape's kernels are recorded as a CUDA graph and replayed.
+    """
+    options = spec["options"]
+    engine = open_engine(spec)
+    work = prepare(spec, engine)
+    feeds = assembled(engine, work)
+    cuda = dict(options.get("cuda", {}))
+    if options.get("graph"):
+        cuda["enable_cuda_graph"] = "1"
+    if cuda and engine.device.kind == "cuda":
+        engine._session = None  # its memory first
+        model = engine.bundle.variant(engine.precision)
+        engine._session = create_session(model, engine.device, engine.threads, {**CUDA_OPTIONS, **cuda})
+    if options.get("bound") or options.get("graph"):
+        one_pass = _bound(engine, feeds, graphs=bool(options.get("graph")))
+    else:
+        one_pass = _called(engine, feeds, options.get("callers", 1))
+
+    def run() -> tuple[Probabilities, float]:
+        began = time.perf_counter()
+        finish = one_pass()
+        seconds = time.perf_counter() - began
+        return scattered(work, finish()), seconds
+
+    chosen["first_pass_seconds"] = round(run()[1], 3)
+    chosen.update(shapes_of(engine, work))
+    return run
+
+
+def _called(engine: Engine, feeds: Sequence[Feed], callers: int) -> Callable[[], Results]:
+    session = engine._session
+    pool = ThreadPoolExecutor(callers)
+
+    def one_pass() -> Results:
+        results = list(pool.map(lambda feed: session.run(["logits"], feed)[0], feeds))
+        return lambda: results
+
+    return one_pass
+
+
+def _bound(engine: Engine, feeds: Sequence[Feed], *, graphs: bool) -> Callable[[], Results]:
+    ort, session, device = runtime(), engine._session, engine.device
+    calls = []
+    for feed in feeds:
+        binding = session.io_binding()
+        for name, array in feed.items():
+            value = ort.OrtValue.ortvalue_from_numpy(array, device.kind, device.index)
+            binding.bind_ortvalue_input(name, value)
+        pairs = len(feed["input_ids"])
+        result = ort.OrtValue.ortvalue_from_shape_and_type([pairs, 3], np.float32, device.kind, device.index)
+        binding.bind_ortvalue_output("logits", result)
+        how = ort.RunOptions()
+        if graphs and device.kind == "cuda":
+            # A graph replays what it recorded with the addresses it saw, so that each batch has one of its own.
+            how.add_run_config_entry("gpu_graph_id", str(len(calls)))
+        calls.append((binding, how, result))
+
+    def one_pass() -> Results:
+        for binding, how, _ in calls:
+            session.run_with_iobinding(binding, how)
+        return lambda: [result.numpy() for _, _, result in calls]
+
+    return one_pass

@@ -1,0 +1,50 @@
+"""What a device did, from events that anybody can add up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.device_trace import covered, from_events, read_trace
+
+
+def event(cat: str, name: str, start: float, duration: float) -> dict[str, Any]:
+    return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": duration}
+
+
+EVENTS = [
+    event("cpu_op", "aten::mm", 0, 1_000_000),
+    event("gpu_memcpy", "Memcpy HtoD", 1000, 100),
+    event("kernel", "gemm", 1100, 300),
+    event("kernel", "gemm", 1500, 200),
+    event("kernel", "cudnn_sdpa_sm90_flash_fprop", 1600, 300),
+    event("gpu_memset", "Memset", 1650, 10),
+    {"ph": "i", "cat": "kernel", "name": "a mark without a duration", "ts": 5000},
+]
+
+
+def test_idle_and_copying_are_shares_of_the_time_between_first_and_last() -> None:
+    trace = from_events(EVENTS)
+    assert trace is not None
+    assert trace.seconds == pytest.approx(900e-6)  # 1000 to 1900
+    assert trace.idle == pytest.approx(100 / 900)  # 1400 to 1500
+    assert trace.copies == pytest.approx(100 / 900)  # 1000 to 1100
+    assert trace.kernels == {"gemm": (0.0005, 2), "cudnn_sdpa_sm90_flash_fprop": (0.0003, 1)}
+    assert list(trace.attention) == ["cudnn_sdpa_sm90_flash_fprop"]
+
+
+def test_a_trace_without_a_device_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": EVENTS[:1]}))
+    assert read_trace(path) is None
+
+
+@pytest.mark.parametrize(
+    ("intervals", "length"),
+    [([], 0), ([(0, 2), (1, 3)], 3), ([(4, 5), (0, 1)], 2), ([(0, 10), (2, 3), (4, 12)], 12), ([(1, 1)], 0)],
+)
+def test_covered_counts_no_moment_twice(intervals: list[tuple[float, float]], length: float) -> None:
+    assert covered(intervals) == length

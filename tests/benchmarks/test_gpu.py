@@ -1,0 +1,131 @@
+"""The GPU bench without a GPU: its settings, its runners on the CPU, and what it says of a device."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import gpu, gpu_settings, results
+from benchmarks.rounds import Group, Measured
+from benchmarks.runners import changed, ours, watched
+from benchmarks.sample import write_sample
+from benchmarks.settings import Setting
+from scorer.inference.bundle import EMBEDDED, Bundle
+from tests.bundles import make_bundle
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("gpu-bench")
+    bundle = make_bundle(folder / "tiny", max_length=512)
+    sample = write_sample(folder / "sample", Bundle.load(bundle), pairs=40, systems=1, seed=1)
+    return {"bundle": str(bundle), "pairs": sample.pairs_file, "rows": sample.rows_file, "device": "cpu", "threads": 1}
+
+
+def with_options(spec: dict[str, Any], **options: Any) -> dict[str, Any]:
+    return {**spec, "options": {"precision": "fp32", **options}}
+
+
+ALL = [
+    gpu_settings.peers("float16", [64, 128], 32) + gpu_settings.ours("fp16", None),
+    gpu_settings.choices("fp16", 65536, [16384, 131072], 4096),
+    gpu_settings.labels("fp16"),
+    gpu_settings.rivals("float16", [64]) + gpu_settings.ours("fp16", 16384),
+]
+
+
+@pytest.mark.parametrize("settings", ALL)
+def test_settings_have_names_of_their_own(settings: list[Setting]) -> None:
+    assert len({s.name for s in settings}) == len({s.label for s in settings}) == len(settings)
+    for setting in settings:
+        module, function = setting.runner.split(":")
+        source = (Path(results.__file__).parent / "runners" / f"{module}.py").read_text()
+        assert f"\ndef {function}(" in source
+
+
+def test_a_choice_changes_one_thing() -> None:
+    base, *others = gpu_settings.choices("fp16", 65536, [16384], 4096)
+    assert base.name == gpu_settings.AS_IT_IS
+    small = next(one for one in others if one.name == "bare-small")
+    fp32 = next(one for one in others if one.name == "bare-fp32")
+    for one in others:
+        against = small if one.name.startswith("bare-small") else fp32 if one.name.startswith("bare-fp32") else base
+        if one is not against:
+            differing = {key for key in one.options if one.options[key] != against.options.get(key)}
+            assert len(differing) == 1, one.name
+
+
+@pytest.mark.parametrize("options", [{}, {"callers": 2}, {"bound": True}, {"graph": True}, {"step": 16}, {"cuda": {}}])
+def test_what_is_changed_does_not_change_the_answers(spec: dict[str, Any], options: dict[str, Any]) -> None:
+    chosen: dict[str, Any] = {}
+    expected, _ = ours.bare_session(with_options(spec), {})()
+    found, seconds = changed.bare_session(with_options(spec, **options), chosen)()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 if "step" in options else 0)
+    assert seconds > 0 and chosen["first_pass_seconds"] > 0
+    assert (chosen["padding"] > ours_padding(spec)) == ("step" in options)
+
+
+def ours_padding(spec: dict[str, Any]) -> float:
+    chosen: dict[str, Any] = {}
+    ours.bare_session(with_options(spec), chosen)
+    padding: float = chosen["padding"]
+    return padding
+
+
+def test_a_slow_setting_has_the_rate_of_its_part(spec: dict[str, Any]) -> None:
+    found, _ = ours.bare_session(with_options(spec, pairs=7, warm=True), {})()
+    assert len(found) == 7
+    one = Measured(Setting("slow", "Slow", "nowhere:nothing", {"pairs": 10}), rounds=[{"round": 0, "seconds": 2.0}])
+    whole = Measured(Setting("whole", "Whole", "nowhere:nothing"), rounds=[{"round": 0, "seconds": 4.0}])
+    assert (one.rates(100), one.rates(8), whole.rates(100)) == ([5.0], [4.0], [25.0])
+    group = Group("pairs", "t", "pairs", 100, "slow", {}, [one, whole])
+    assert group.ratio(whole, one) == 5.0
+
+
+def test_exact_answers_are_those_of_fp32(spec: dict[str, Any]) -> None:
+    settings = gpu_settings.labels("int8")
+    real = {**spec, "bundle": str(EMBEDDED)}
+    found = {s.name: ours.engine_pairs(with_options(real, **s.options), {})() for s in settings}
+    assert set(found) == {"engine-fp32", "engine-int8", "engine-int8-exact"}
+    labels = {name: probabilities.argmax(axis=1).tolist() for name, probabilities in found.items()}
+    assert labels["engine-int8-exact"] == labels["engine-fp32"]
+
+
+def test_without_a_device_nothing_is_watched_and_it_is_said(spec: dict[str, Any]) -> None:
+    pytest.importorskip("torch", reason="the profiler is PyTorch's")
+    seen, seconds = watched.watched(with_options(spec, of="ours:score_run"), {})()
+    assert seen == {} and seconds > 0
+    assert gpu.seen_in_words(seen) == ["Nothing ran on a CUDA device, so that none was watched."]
+    assert gpu.seen_in_words({"error": "why"}) == ["The device was not watched: why"]
+
+
+def test_what_was_seen_names_idle_time_and_attention() -> None:
+    kernels = {"gemm": [3.0, 300], "sdpa_flash": [1.0, 24]}
+    seen = {
+        "seconds": 5.0, "idle": 0.0125, "copies": 0.001, "kernels": kernels,
+        "attention": {"sdpa_flash": [1.0, 24]}, "said": ["Operator=Attention SDPAKernel=CUDNN"],
+    }  # fmt: skip
+    lines = gpu.seen_in_words(json.loads(json.dumps(seen)))
+    assert "idle 1.25%" in lines[0]
+    assert lines[1:] == [
+        "attention:  25.0%, 24 calls, sdpa_flash",
+        "kernel:  75.0%, 300 calls, gemm",
+        "kernel:  25.0%, 24 calls, sdpa_flash",
+        "the runtime says: Operator=Attention SDPAKernel=CUDNN",
+    ]
+
+
+def test_a_group_that_the_clock_leaves_no_time_for_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results_folder = tmp_path / "results"
+    gpu.main(
+        ["--device", "cpu", "--preset", "roberta-tiny", "--pairs", "16", "--minutes", "0", "--folder", str(tmp_path),
+         "--results", str(results_folder), "--groups", "mixed"]
+    )  # fmt: skip
+    captured = capsys.readouterr()
+    assert "out of time before the group mixed" in captured.err
+    assert "a trial on the CPU: no GPU figure" in captured.out
+    assert json.loads((results_folder / "gpu-trial-on-cpu.json").read_text())["trial"] is True
