@@ -1,6 +1,6 @@
 """Two choices of the graphs for a CPU, measured: residuals apart from their normalisation, and pairs in a call.
 
-    python -m benchmarks.kernels [--bundle DIR]
+    python -m benchmarks.kernels [--bundle DIR] [--tokens 47]
 
 The runtime's kernels of a residual and its normalisation, fused into one and apart (export/rewrite.py): minimum of many
 calls, one thread. Then pairs a second of a bundle's int8 variant by pairs a call (export/by_pair.py): calls side by
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 TOKENS, WIDTHS, CALLS = 47, (256, 1024), 200
-PAIRS_A_CALL, ROUNDS, ROUND_S = (1, 2, 4, 8), 5, 2.0
+PAIRS_A_CALL, ROUNDS, ROUND_S = (1, 2, 4, 8, 16), 5, 3.0
 
 
 def residual(width: int) -> Any:
@@ -54,7 +54,7 @@ def nanoseconds(model: bytes, width: int, unwanted: list[str]) -> float:
     return best / TOKENS / width * 1e9
 
 
-def pairs_a_second(bundle: str) -> dict[int, list[float]]:
+def pairs_a_second(bundle: str, tokens: int) -> dict[int, list[float]]:
     """Of each number of pairs a call, in every round."""
     from scorer.inference.bundle import Bundle
     from scorer.inference.sessions import Device, available_threads, create_session
@@ -62,7 +62,7 @@ def pairs_a_second(bundle: str) -> dict[int, list[float]]:
     opened = Bundle.load(bundle)
     session = create_session(opened.variant("int8"), Device("cpu"), 1)
     threads = available_threads()
-    row = np.full((1, TOKENS), opened.layout.prefix[0], np.int64)
+    row = np.random.default_rng(0).integers(100, 500, (1, tokens))
     found: dict[int, list[float]] = {size: [] for size in PAIRS_A_CALL}
     with ThreadPoolExecutor(threads) as pool:
 
@@ -88,14 +88,15 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", default="embedded", help="with an int8 variant")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help="of a pair")
     args = parser.parse_args()
     print(f"ns an element, {TOKENS} tokens: fused | apart | ratio")
     for width in WIDTHS:
         model = residual(width)
         fused, apart = nanoseconds(model, width, []), nanoseconds(model, width, unwanted_fusions(CPU))
         print(f"width {width}: {fused:.2f} | {apart:.2f} | {fused / apart:.1f}")
-    found = pairs_a_second(args.bundle)
-    print(f"{args.bundle} int8, {TOKENS} tokens a pair: pairs a call | pairs/s | times one pair a call")
+    found = pairs_a_second(args.bundle, args.tokens)
+    print(f"{args.bundle} int8, {args.tokens} tokens a pair: pairs a call | pairs/s | times one pair a call")
     for size, rates in found.items():
         ratio = statistics.median(rate / one for rate, one in zip(rates, found[1], strict=True))
         print(f"{size} | {statistics.median(rates):,.1f} | {ratio:.3f}")

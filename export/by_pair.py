@@ -1,9 +1,9 @@
 """A quantised graph that computes each pair of a call by itself, at its exact length.
 
 Dynamic quantisation takes one scale for all activations of a product. Were several pairs in it, a pair's numbers would
-depend on its company. So the layers become bodies of Scan, which the runtime calls pair after pair: every product sees
-one pair without its padding, as if the call had been for that pair alone. Beside calls of one pair each that saves
-calls, and weights that one pair brought into the processor's caches serve the next.
+depend on its company. So attention and feed-forward blocks become bodies of Scan, which the runtime calls pair after
+pair: every product sees one pair without its padding, as if the call had been for that pair alone. Beside calls of one
+pair each that saves calls, and weights that one pair brought into the processor's caches serve the next.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 
 from scorer.errors import CheckpointError
 
-CACHED_BYTES = 16 << 20
-"""Weights that one Scan may hold, unless a single layer is larger: they should stay in a cache between two pairs."""
+CACHED_BYTES = 8 << 20
+"""Weights that one Scan may hold, unless a single block is larger: they should stay in a cache between two pairs. The
+cache is one that processors share, on rented machines with other people's."""
 _MASK_OF = {"QAttention": 5, "MultiHeadAttention": 4}
 """Which input of an attention is its mask."""
 _REAL, _PADS, _ROWS = "real_tokens", "missing_tokens", "token_axis"
@@ -37,10 +38,10 @@ def by_pair(model: Any) -> None:
     hidden, masks = _ends(graph)
     before = _makers(graph, hidden[0])
     known = {*masks, *(name for node in before for name in node.output)}
-    layers = [_makers(graph, end, {start, *known}) for start, end in pairwise([*hidden, "logits"])]
+    blocks = [_makers(graph, end, {start, *known}) for start, end in pairwise([*hidden, "logits"])]
     scans = []
     at = 0
-    for number, size in enumerate(_groups(graph, layers)):
+    for number, size in enumerate(_groups(graph, blocks)):
         start, end = hidden[at], hidden[at + size] if at + size < len(hidden) else None
         nodes = _makers(graph, end or "logits", {start, *known})
         scans.append(_scan(number, nodes, start, end))
@@ -130,7 +131,11 @@ def _drop_mask(node: Any) -> None:
 
 
 def _ends(graph: Any) -> tuple[list[str], set[str]]:
-    """The hidden states that each layer begins with, and the masks of the attentions."""
+    """The hidden states that each block begins with, and the masks of the attentions.
+
+    A block is the attention or the feed-forward part of a layer. The last layer is one: in its middle it has the first
+    token alone, and not as many rows as a pair has tokens.
+    """
     attentions = [node for node in graph.node if node.op_type in _MASK_OF]
     norms = [node.output[0] for node in graph.node if node.op_type == "LayerNormalization"]
     if len(norms) != 2 * len(attentions) + 1:
@@ -138,7 +143,7 @@ def _ends(graph: Any) -> tuple[list[str], set[str]]:
             f"the quantised graph has {len(norms)} LayerNormalization for {len(attentions)} attentions, expected "
             f"{2 * len(attentions) + 1}; the export does not know it"
         )
-    return norms[:-1:2], {node.input[_MASK_OF[node.op_type]] for node in attentions}
+    return norms[:-2], {node.input[_MASK_OF[node.op_type]] for node in attentions}
 
 
 def _makers(graph: Any, value: str, known: Collection[str] = ()) -> list[Any]:
@@ -154,13 +159,13 @@ def _makers(graph: Any, value: str, known: Collection[str] = ()) -> list[Any]:
     return [node for node in graph.node if node.output[0] in found]
 
 
-def _groups(graph: Any, layers: Iterable[Sequence[Any]]) -> list[int]:
-    """How many layers each Scan takes."""
+def _groups(graph: Any, blocks: Iterable[Sequence[Any]]) -> list[int]:
+    """How many blocks each Scan takes."""
     bytes_of = {tensor.name: len(tensor.raw_data) for tensor in graph.initializer}
     groups: list[int] = []
     held = 0
-    for layer in layers:
-        size = sum(bytes_of.get(name, 0) for name in {name for node in layer for name in node.input})
+    for block in blocks:
+        size = sum(bytes_of.get(name, 0) for name in {name for node in block for name in node.input})
         if groups and held + size <= CACHED_BYTES:
             groups[-1] += 1
             held += size

@@ -36,9 +36,9 @@ TOKEN_BUDGETS = {"cpu": (1024, 512, 2048, 4096), "cuda": (65536, 16384, 32768, 1
 """Tokens a batch by device, padding included: the usual number, then others that :mod:`.calibrate` tries."""
 
 
-PAIRS_A_CALL = 4
-"""Of a graph that takes pairs one after the other. A pair's weights come from memory once for so many; more gave
-nothing, and would make an interrupted run end later."""
+PAIRS_A_CALL, TOKENS_A_CALL = 8, 1024
+"""At most, of a graph that takes pairs one after the other. Weights come from memory once for so many pairs. Long pairs
+gain little by company, and an interrupted run ends when its calls do."""
 
 Feed = dict[str, npt.NDArray[np.int64]]
 """What a call of the model takes: its inputs by name."""
@@ -276,8 +276,15 @@ class Engine:
             return pack(lengths, chosen, self.grid)
         order = chosen[np.argsort(-lengths[chosen], kind="stable")]
         # Few pairs are spread over the threads rather than put together.
-        size = max(1, min(self._pairs_a_call, len(order) // self.threads))
-        return [Batch(order[i : i + size], int(lengths[order[i]])) for i in range(0, len(order), size)]
+        most = max(1, min(self._pairs_a_call, len(order) // self.threads))
+        batches = []
+        start = 0
+        while start < len(order):
+            longest = int(lengths[order[start]])
+            size = max(1, min(most, TOKENS_A_CALL // longest))
+            batches.append(Batch(order[start : start + size], longest))
+            start += size
+        return batches
 
     def _feed(self, batch: Batch, work: Work) -> Feed:
         put_together = assemble_few if len(batch.pairs) <= PAIRS_A_CALL else assemble
