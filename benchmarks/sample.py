@@ -45,7 +45,8 @@ def write_sample(
     the same input; with 1 the texts are all different. ``mixed``: lengths up to the longest, as in WebNLG. Facts are
     worded by the bundle's templates, else by backoff.
     """
-    make_rows.write(folder, rows or pairs, 1, seed, systems)  # every row gives more than one pair
+    # Every row gives more than one pair, nearly all of them more than three.
+    make_rows.write(folder, rows or max(min(pairs, 4096), pairs // 3), 1, seed, systems)
     table = pq.read_table(folder / "part-0000.parquet")
     (folder / "part-0000.parquet").unlink()
     if mixed:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import gpu, gpu_settings, results
+from benchmarks import gpu, gpu_settings
 from benchmarks.rounds import Group, Measured
 from benchmarks.runners import changed, ours, watched
 from benchmarks.sample import write_sample
@@ -28,23 +28,6 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def with_options(spec: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {**spec, "options": {"precision": "fp32", **options}}
-
-
-ALL = [
-    gpu_settings.peers("float16", [64, 128], 32) + gpu_settings.ours("fp16", None),
-    gpu_settings.choices("fp16", 65536, [16384, 131072], 4096),
-    gpu_settings.labels("fp16"),
-    gpu_settings.rivals("float16", [64]) + gpu_settings.ours("fp16", 16384),
-]
-
-
-@pytest.mark.parametrize("settings", ALL)
-def test_settings_have_names_of_their_own(settings: list[Setting]) -> None:
-    assert len({s.name for s in settings}) == len({s.label for s in settings}) == len(settings)
-    for setting in settings:
-        module, function = setting.runner.split(":")
-        source = (Path(results.__file__).parent / "runners" / f"{module}.py").read_text()
-        assert f"\ndef {function}(" in source
 
 
 def test_a_choice_changes_one_thing() -> None:

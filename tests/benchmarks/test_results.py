@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import picture, results
+from benchmarks import gpu_settings, picture, results
 from benchmarks.rounds import Group, Measured
 from benchmarks.settings import Setting, cpu_overhead, cpu_pairs, cpu_rows
 
@@ -91,7 +91,15 @@ def test_the_picture_is_svg_with_a_bar_for_every_setting(group: Group) -> None:
     assert all(0 <= float(t.get("y", "-1")) <= float(root.get("height", "0")) for t in root.iter(f"{space}text"))
 
 
-@pytest.mark.parametrize("settings", [cpu_pairs(), cpu_rows(), cpu_overhead()])
+GPU = [
+    gpu_settings.peers("float16", [64, 128], 32) + gpu_settings.ours("fp16", None),
+    gpu_settings.rivals("float16", [64]) + gpu_settings.ours("fp16", 16384),
+    gpu_settings.choices("fp16", 65536, [16384, 131072], 4096),
+    gpu_settings.labels("fp16"),
+]
+
+
+@pytest.mark.parametrize("settings", [cpu_pairs(), cpu_rows(), cpu_overhead(), *GPU])
 def test_settings_have_names_of_their_own(settings: list[Setting]) -> None:
     assert len({s.name for s in settings}) == len({s.label for s in settings}) == len(settings)
     for setting in settings:
