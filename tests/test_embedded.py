@@ -45,7 +45,9 @@ def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
         assert all(expected[i] == values for i, values in found_.items())
 
 
-@pytest.mark.parametrize(("n", "sizes"), [(1, [1]), (3, [1] * 3), (6, [3, 3]), (64, [8] * 8), (65, [8] * 8 + [1])])
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(0, []), (1, [1]), (3, [2, 1]), (6, [3, 3]), (64, [8] * 8), (65, [7] * 5 + [6] * 5)]
+)
 def test_int8_takes_a_few_pairs_a_call_and_computes_no_padding(n: int, sizes: list[int]) -> None:
     """Few pairs are spread over the threads, many share calls; lengths differ, so that calls hold padding."""
     engine = Engine(Bundle.load("embedded"), device="cpu", precision="int8", threads=2)

@@ -274,16 +274,16 @@ class Engine:
     def _pack(self, lengths: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> list[Batch]:
         if not self.single:
             return pack(lengths, chosen, self.grid)
+        if not len(chosen):
+            return []
         order = chosen[np.argsort(-lengths[chosen], kind="stable")]
-        # Few pairs are spread over the threads rather than put together.
-        most = max(1, min(self._pairs_a_call, len(order) // self.threads))
+        # As many calls for each thread, so that at the end none is long without work.
+        calls = self.threads * -(-len(order) // (self.threads * self._pairs_a_call))
         batches = []
-        start = 0
-        while start < len(order):
-            longest = int(lengths[order[start]])
-            size = max(1, min(most, TOKENS_A_CALL // longest))
-            batches.append(Batch(order[start : start + size], longest))
-            start += size
+        for together in np.array_split(order, min(calls, len(order))):
+            size = max(1, TOKENS_A_CALL // int(lengths[together[0]]))
+            for start in range(0, len(together), size):
+                batches.append(Batch(together[start : start + size], int(lengths[together[start]])))
         return batches
 
     def _feed(self, batch: Batch, work: Work) -> Feed:
