@@ -188,6 +188,6 @@ def test_a_run_leaves_nothing_behind(tmp_path: Path, bundle: Path, monkeypatch: 
 @pytest.mark.slow
 def test_many_shards_in_one_process(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = passes(harness.make_data(tmp_path / "in", shards=200, n=200), tmp_path, bundle, 8, monkeypatch)
-    # What leaks grows with every pass; an allocator takes steps of megabytes, now and then three in a row, and stays there.
+    # What leaks grows with every pass; an allocator takes steps of megabytes, three in a row now and then, and stays.
     growth = [after - before for before, after in itertools.pairwise(memory)]
     assert min(growth) < 1 << 20 and sum(growth) < 64 << 20, memory
