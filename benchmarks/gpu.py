@@ -210,7 +210,7 @@ class Bench:
             lambda s: {**spec, "runner": s.runner, "options": s.options},
             self.args.rounds,
             logs=self.logs / name,
-            environment_of=lambda s: self.ours if s.ours or s.bare or "bundle" in s.needs else self.peers,
+            environment_of=lambda s: self.ours if "bundle" in s.needs else self.peers,
             memory_floor_mb=8000,
             deadline=self.deadline,
             say=say,

@@ -95,10 +95,17 @@ def versions() -> dict[str, str]:
 
 
 def _open(spec: dict[str, Any]) -> tuple[Callable[[], Any], dict[str, Any]]:
-    module, function = spec["runner"].split(":")
     chosen: dict[str, Any] = {}
-    runner = getattr(importlib.import_module(f"benchmarks.runners.{module}"), function)
-    return runner(spec, chosen), chosen
+    return find_runner(spec["runner"])(spec, chosen), chosen
+
+
+def find_runner(name: str) -> Callable[[dict[str, Any], dict[str, Any]], Any]:
+    """The runner of a name, ``module:function`` below ``benchmarks.runners``."""
+    module, function = name.split(":")
+    runner: Callable[[dict[str, Any], dict[str, Any]], Any] = getattr(
+        importlib.import_module(f"benchmarks.runners.{module}"), function
+    )
+    return runner
 
 
 def _busy_seconds() -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.device_trace import read_trace
+from benchmarks.worker import find_runner
 
 
 def watched(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
@@ -20,8 +20,7 @@ def watched(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[
     """
     from torch.profiler import ProfilerActivity, profile
 
-    module, function = spec["options"]["of"].split(":")
-    one_pass = getattr(importlib.import_module(f"benchmarks.runners.{module}"), function)(spec, chosen)
+    one_pass = find_runner(spec["options"]["of"])(spec, chosen)
     one_pass()
     on_gpu = spec.get("device", "cpu").startswith("cuda")
 
