@@ -31,7 +31,8 @@ import numpy as np
 from scorer import Scorer
 from scorer.inference.batches import assemble
 from scorer.inference.engine import TOKEN_BUDGETS, Answers, Engine, Work
-from scorer.run import RunOptions, run, versions
+from scorer.run import run, versions
+from scorer.run_options import RunOptions
 
 
 class FreeModel:

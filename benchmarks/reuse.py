@@ -82,7 +82,8 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """A run whose model answers at once, in this process."""
     from scorer import Scorer
     from scorer.inference.engine import TOKEN_BUDGETS
-    from scorer.run import RunOptions, run
+    from scorer.run import run
+    from scorer.run_options import RunOptions
 
     from .host_road import FreeModel, Silent
 

@@ -26,7 +26,7 @@ from .metric.triples import Triple
 from .metric.verdict import passes
 from .pipeline import Item, Judged, Pipeline
 from .reuse import Origin
-from .signature import signature
+from .signature import Signature, signature
 from .splitting import open_splitter
 from .status import SCORED, TOO_LONG
 
@@ -135,13 +135,18 @@ class Scorer:
         self.facts: DeviceFacts = verify(self.engine, log)
         """What the variant does on this device."""
         self.engine.least_bound = self.facts.bound
-        self.signature = signature(self.engine, self.templates, self.options, truncate=truncate)
+        self.full_signature: Signature = signature(self.engine, self.templates, self.options, truncate=truncate)
         names = replace(columns or ColumnNames(), sentences=sentences)
         self.pipeline = Pipeline(self.engine, self.templates, self.options, names)
         if splitter is not None:
             lengths = self.engine.lengths
             room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
             self.pipeline.sentences = SentenceSide(splitter.split, room)
+
+    @property
+    def signature(self) -> str:
+        """What the scores depend on, in one line; scores compare only under equal signatures."""
+        return self.full_signature.line
 
     @property
     def origin(self) -> Origin:

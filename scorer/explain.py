@@ -17,6 +17,7 @@ from .errors import InputError, OutputError, UsageError
 from .inference.exact import ExactBound
 from .metric.inputs import ColumnNames, find_columns, output_schema
 from .planning import earlier_budgets
+from .signature import Signature
 from .storage import OutputFolder
 
 ROUNDING = 1e-6
@@ -102,7 +103,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnName
     stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
     columns = find_columns(table.select(_input_names(table, names)).schema, names)
     recomputed = scorer.score_row(columns.rows(table))
-    same = signature == scorer.signature
+    same = signature == scorer.full_signature
     allowed = _allowed(_read_json(out / "_run.json"), scorer, same)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
@@ -118,7 +119,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnName
         allowed,
         None if difference is None or allowed is None else difference <= allowed + ROUNDING,
         (stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
-        signature,
+        signature.line,
         scorer.signature,
     )
 
@@ -144,7 +145,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _read_row(path: Path, number: int) -> tuple[pa.Table, str]:
+def _read_row(path: Path, number: int) -> tuple[pa.Table, Signature]:
     if not path.is_file():
         raise InputError(f"no output file {path}; write --row FILE:N with a path below the output folder")
     with pq.ParquetFile(path) as file:
@@ -154,7 +155,7 @@ def _read_row(path: Path, number: int) -> tuple[pa.Table, str]:
             rows = file.metadata.row_group(group).num_rows
             if number < start + rows:
                 table = file.read_row_group(group).slice(number - start, 1)
-                return table, metadata.get(b"d2t_scorer.signature", b"").decode()
+                return table, Signature.of_footer(metadata)
             start += rows
     raise InputError(f"{path} has {start} rows, counted from 0; there is no row {number}")
 

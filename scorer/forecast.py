@@ -19,10 +19,12 @@ from .inference.engine import Work
 from .metric.inputs import ColumnNames
 from .metric.verdict import decide
 from .pipeline import WINDOW_BYTES, WINDOW_ROWS
+from .preview import Losses, find_losses, scored_again
 from .reuse import Reuse, open_sources
 from .status import SCORED, TOO_LONG
 from .storage import Receipts, ShardReader, check_earlier, resolve_inputs
-from .survey import Shard, survey
+from .storage.receipts import NO_RECEIPT
+from .survey import Shard, Survey, survey
 from .tally import Counts, total
 
 SAMPLE_ROWS = 200_000
@@ -59,12 +61,14 @@ def forecast(
     earlier = check_earlier(reuse, out)
     with ShardReader() as reader, ExitStack() as stack:
         found = survey(resolve_inputs(inputs), reader, names)
-        sources = open_sources(earlier, scorer.signature, scorer.pipeline.names, scorer.origin)
-        done = _done(found.usable, scorer, names, out, sources.digest)
+        sources = open_sources(earlier, scorer.full_signature, scorer.pipeline.names, scorer.origin)
+        reasons = _why_not_done(found.usable, scorer, names, out, sources.digest)
+        again = scored_again(out, reasons) if out is not None else {}
+        losses = _losses(out, found, reader)
         if earlier:
             scorer.pipeline.reuse = stack.enter_context(closing(Reuse(sources)))
             scorer.pipeline.reuse.load()
-        todo = [shard for shard in found.usable if shard.file.relative not in done]
+        todo = [shard for shard in found.usable if shard.file.relative in reasons]
         rows = sum(shard.rows for shard in todo)
         sample = _sample(todo, rows, reader, scorer)
     counts = total(list(sample.counts))
@@ -76,7 +80,10 @@ def forecast(
         "signature": scorer.signature,
         "shards": {
             "usable": len(found.usable),
-            "skipped": len(done),
+            "skipped": len(found.usable) - len(todo),
+            "again": again,
+            "outside": losses.outside,
+            "shorter": {name: list(rows) for name, rows in losses.shorter.items()},
             "failed": {name: str(error) for name, (_, error) in found.failed.items()},
         },
         "rows": {"all": sum(s.rows for s in found.usable), "to_score": rows, "sampled": sample.rows, **reused},
@@ -99,16 +106,28 @@ def forecast(
     }
 
 
-def _done(shards: list[Shard], scorer: Scorer, names: ColumnNames, out: Path | None, reuse: str) -> set[str]:
-    """Shards that a resume into ``out`` would skip."""
+def _why_not_done(
+    shards: list[Shard], scorer: Scorer, names: ColumnNames, out: Path | None, reuse: str
+) -> dict[str, str]:
+    """By relative path, why a run into ``out`` would score a shard; the others it would skip."""
     if out is None or not out.is_dir():
-        return set()
+        return {shard.file.relative: NO_RECEIPT for shard in shards}
     receipts = Receipts(out)
-    return {
-        s.file.relative
+    found = {
+        s.file.relative: receipts.check(
+            s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, names, reuse)
+        )
         for s in shards
-        if receipts.agrees(s.file.relative, s.info.identity, s.promise(scorer.signature, names, reuse))
     }
+    return {relative: reason for relative, reason in found.items() if isinstance(reason, str)}
+
+
+def _losses(out: Path | None, found: Survey, reader: ShardReader) -> Losses:
+    """What a run into ``out`` would refuse to remove or shorten."""
+    if out is None or not out.is_dir():
+        return Losses()
+    planned = {*(shard.file.relative for shard in found.usable), *found.failed}
+    return find_losses(out, planned, found, reader)
 
 
 def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer) -> _Sample:

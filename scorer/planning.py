@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,9 @@ from .errors import OutputError
 from .inference.exact import ExactBound
 from .inference.sessions import runtime
 from .reuse import Reuse
+from .signature import Signature
 from .storage import OutputFolder
+from .storage.canonical import normal
 from .survey import Survey
 
 SCHEMA = 1
@@ -42,6 +43,7 @@ def plan_of(
     plan = {
         "schema": SCHEMA,
         "signature": scorer.signature,
+        "signature_parts": scorer.full_signature.parts,
         "inputs": {
             **{s.file.relative: {"uri": s.file.uri, "identity": s.info.identity} for s in found.usable},
             **{name: {"uri": file.uri, "identity": {}} for name, (file, _) in found.failed.items()},
@@ -61,7 +63,7 @@ def plan_of(
         "settings": settings,
         "reuse": reuse.sources.planned() if reuse is not None else [],
     }
-    read_back: dict[str, Any] = json.loads(json.dumps(plan))  # so that it can be compared with one that was read
+    read_back: dict[str, Any] = normal(plan)  # so that it can be compared with one that was read
     return read_back
 
 
@@ -92,7 +94,8 @@ def earlier_budgets(out: Path) -> dict[str, Any]:
 def earlier_bound(out: Path, scorer: Scorer) -> ExactBound | None:
     """The bound of ``--exact`` recorded here, if it is of this very model, on a device of this kind."""
     plan = OutputFolder.peek_plan(out) or {}
-    if (plan.get("signature"), plan.get("provider")) != (scorer.signature, scorer.engine.device.provider):
+    same = Signature.of_plan(plan) == scorer.full_signature
+    if not same or plan.get("provider") != scorer.engine.device.provider:
         return None
     return ExactBound.read(_budgets(plan).get("exact"))
 

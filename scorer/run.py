@@ -10,24 +10,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from . import __version__
 from .api import Scorer
-from .errors import ScorerError, ShardError
+from .errors import OutputError, ScorerError, ShardError, UsageError
 from .exactness import measure_bound
 from .first_look import FirstLook
 from .inference.sessions import runtime
 from .interrupts import sigterm_raises
-from .metric.inputs import ColumnNames
-from .pipeline import WINDOW_BYTES, WINDOW_ROWS, Item
+from .pipeline import Item
 from .planning import SCHEMA, OtherBudgetsError, earlier_bound, earlier_budgets, plan_of, refuse_another_plan
+from .preview import find_losses, named, scored_again, told
 from .reuse import Ledger, Reuse, open_sources
-from .signature import FOOTER_KEY
+from .run_options import Outcome, Reporter, RunOptions
 from .speed import speed
 from .storage import (
     InputFile,
@@ -42,55 +41,12 @@ from .storage import (
     require_space,
     resolve_inputs,
 )
+from .storage.canonical import digest
+from .storage.durable import crash_point
+from .storage.earlier import stamp_of
 from .survey import Shard, Survey, part_of, survey
 from .tally import Counts, error_rate, total
 from .totals import add_up
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What a run is asked to do beyond what the scorer itself is set to.
-
-    ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n,
-    beside other processes that score the others; a limit is that of all parts together. ``max_error_rate``: share of
-    error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``settings``: how
-    the scorer was set up, kept in the plan so that ``scorer explain`` can ask again in the same way. ``reuse``:
-    earlier output folders whose labels are taken over where rows and signature are the same.
-    """
-
-    inputs: tuple[str, ...]
-    out: Path
-    columns: ColumnNames = field(default_factory=ColumnNames)
-    limit: int | None = None
-    part: tuple[int, int] | None = None
-    max_error_rate: float = 0.001
-    window_rows: int = WINDOW_ROWS
-    window_bytes: int = WINDOW_BYTES
-    settings: dict[str, Any] = field(default_factory=dict)
-    reuse: tuple[Path, ...] = ()
-
-
-class Reporter(Protocol):
-    """Told what happens; shows it or not."""
-
-    def started(self, shards: int, rows: int, skipped: int) -> None: ...
-
-    def progress(self, shard: str, rows: int, pairs: int) -> None: ...
-
-    def shard_done(self, shard: str, rows: int) -> None: ...
-
-    def shard_failed(self, shard: str, reason: str) -> None: ...
-
-    def say(self, message: str) -> None: ...
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended. ``summary``: the content of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
-
-    summary: dict[str, Any]
-    exit_code: int
-    reason: str = ""
 
 
 def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], reporter: Reporter) -> Outcome:
@@ -104,6 +60,11 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
         Terminated, KeyboardInterrupt: interrupted; the same call resumes.
     """
     started = time.perf_counter()
+    if options.prune and (options.limit is not None or options.part is not None):
+        other = "--limit" if options.limit is not None else "--part"
+        raise UsageError(
+            f"--prune with {other} would remove or shorten what this run does not look at; give one of the two"
+        )
     files = resolve_inputs(list(options.inputs))
     check_output_apart(list(options.inputs), options.out)
     inspect_output(options.out)
@@ -122,7 +83,9 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
                     scorer.engine.exact_bound = bound or measure_bound(found, reader, scorer)
                 reuse = None
                 if earlier_outputs:
-                    reuse = Reuse(open_sources(earlier_outputs, scorer.signature, scorer.pipeline.names, scorer.origin))
+                    reuse = Reuse(
+                        open_sources(earlier_outputs, scorer.full_signature, scorer.pipeline.names, scorer.origin)
+                    )
                     inner.callback(reuse.close)
                 shared = options.part is not None
                 opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
@@ -157,9 +120,12 @@ class _Run:
         self.survey = found
         self.receipts = Receipts(options.out)
         self.failures: dict[str, str] = {}
+        self.believed: dict[str, tuple[int, int, int]] = {}
+        """By relative path, the stamp of each output that was hashed or written, from before that was done."""
         self.written: set[str] = set()
         self.writing = self.scoring = 0.0
         self.reuse = reuse
+        self.plan = self._plan()
         self.ledger = Ledger(reuse.sources if reuse is not None else None)
         bundle = scorer.engine.bundle
         own = options.settings.get("templates") is None and bundle.templates_file is not None
@@ -169,8 +135,10 @@ class _Run:
         with self.folder.brief():
             self._enter()
         shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
-        done = [s for s in shards if self.receipts.agrees(s.file.relative, s.info.identity, self._promise(s))]
-        todo = [s for s in shards if s not in done]
+        reasons = self._why_not_done(shards)
+        todo = [s for s in shards if s.file.relative in reasons]
+        for line in told(scored_again(self.options.out, reasons)):
+            self.reporter.say(line)
         failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
         require_space(self.folder.path, sum(map(self._least, todo)), f"the output of {len(todo)} shards")
         with self.folder.brief():
@@ -180,7 +148,7 @@ class _Run:
                 self.receipts.remove(shard.file.relative)  # it is not believed, here or by whoever adds up
             for file, error in failed:
                 self._set_aside(file, error, {})
-        self.reporter.started(len(shards), sum(s.rows for s in todo), len(done))
+        self.reporter.started(len(shards), sum(s.rows for s in todo), len(shards) - len(todo))
         if self.reuse is not None and todo:
             self.reuse.sources.say(self.reporter.say)
             self.reuse.load()
@@ -190,21 +158,59 @@ class _Run:
         self.scoring = time.perf_counter() - began
         with self.folder.brief():
             self.folder.check()
-            return self._conclude(started, done)
+            self._confirm_plan()
+            return self._conclude(started, len(shards) - len(todo))
 
     def _enter(self) -> None:
-        """Make the plan that of the folder, or find that it is."""
-        plan = self._plan()
-        others = self.folder.join(self.options.part) if self.options.part is not None else []
+        """Make the plan that of the folder, or find that it is.
+
+        Raises:
+            OutputError: other parts run under another plan, or outputs would be lost without ``--prune``.
+        """
+        options, inputs = self.options, self.plan["inputs"].keys()
+        others = self.folder.join(options.part) if options.part is not None else []
         present = self.folder.read_plan()
         if others:
-            refuse_another_plan(present or {}, plan, others, self.options.out)
+            refuse_another_plan(present or {}, self.plan, others, options.out)
+            self.plan = present or self.plan
             return
+        if not options.prune:
+            losses = find_losses(options.out, inputs, self.survey, self.reader)
+            losses.refuse(options.out, limited=options.limit is not None, parts=options.part is not None)
         self.folder.sweep_temporary()
-        for relative in self.folder.remove_stale(plan["inputs"].keys()):
+        for relative in self.folder.remove_stale(inputs):
             self.reporter.say(f"removed {relative}: its input is gone")
-        if present != plan:
-            self.folder.write_plan(plan)
+        if present != self.plan:
+            self.folder.write_plan(self.plan)
+
+    def _confirm_plan(self) -> None:
+        """Make sure that the plan is still there; what else was taken away, :meth:`_conclude` finds.
+
+        Raises:
+            OutputError: another plan is there.
+        """
+        present = self.folder.read_plan()
+        if present is None:
+            self.reporter.say("_plan.json was removed or damaged during the run; it is written again")
+            self.folder.write_plan(self.plan)
+        elif present != self.plan:
+            raise OutputError(
+                f"{self.options.out}: _plan.json was replaced during the run, so that the folder is another run's now; "
+                "run again when nothing else writes there"
+            )
+
+    def _why_not_done(self, shards: list[Shard]) -> dict[str, str]:
+        """By relative path, why a shard is to be scored; the others are done, and their outputs as they were."""
+        reasons = {}
+        for shard in shards:
+            relative = shard.file.relative
+            before = stamp_of(self.options.out / relative)
+            found = self.receipts.check(relative, shard.info.identity, self._fingerprint(shard))
+            if isinstance(found, str):
+                reasons[relative] = found
+            elif before is not None:
+                self.believed[relative] = before
+        return reasons
 
     def _mine(self, relative: str) -> bool:
         """Whether a shard is for this process."""
@@ -226,9 +232,9 @@ class _Run:
     def _least(self, shard: Shard) -> int:
         return shard.least_bytes(keeps_all=self.options.columns.keep is None)
 
-    def _promise(self, shard: Shard) -> str:
-        digest = self.reuse.sources.digest if self.reuse is not None else ""
-        return shard.promise(self.scorer.signature, self.options.columns, digest)
+    def _fingerprint(self, shard: Shard) -> dict[str, Any]:
+        reused = self.reuse.sources.digest if self.reuse is not None else ""
+        return shard.fingerprint(self.scorer.full_signature, self.options.columns, reused)
 
     def _score(self, todo: list[Shard]) -> None:
         pipeline = self.scorer.pipeline
@@ -241,8 +247,8 @@ class _Run:
                 if event is None and table is not None:
                     if writer is None:
                         require_space(self.folder.path, self._least(shard), f"the output of {shard.file.relative}")
-                        footer = {FOOTER_KEY: self.scorer.signature}
-                        writer = ShardWriter(self.options.out / shard.file.relative, table.schema, metadata=footer)
+                        path = self.options.out / shard.file.relative
+                        writer = ShardWriter(path, table.schema, metadata=self.scorer.full_signature.footer)
                     writer.write(table)
                     counts.append(tallied)
                     self.ledger.window(len(table), tallied, pipeline.disagreements)
@@ -286,33 +292,38 @@ class _Run:
                 yield Item((shard, error))
 
     def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
+        written = writer.commit(allowed=self.folder.check)
+        crash_point("output.committed")
+        # Once more: whoever was stopped since the rename may find that another run has the folder, and its receipt.
         self.folder.check()
-        written = writer.commit()
+        relative = shard.file.relative
+        if (now := stamp_of(self.options.out / relative)) is not None:
+            self.believed[relative] = now
         self.receipts.write(
             Receipt(
-                relative=shard.file.relative,
+                relative=relative,
                 input={"uri": shard.file.uri, "identity": shard.info.identity},
-                signature=self._promise(shard),
+                fingerprint=self._fingerprint(shard),
                 output={"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows},
                 counts=total(list(counts)),
+                plan=digest(self.plan),
             )
         )
-        self.receipts.clear_failed(shard.file.relative)
-        self.written.add(shard.file.relative)
-        self.reporter.shard_done(shard.file.relative, written.rows)
+        self.receipts.clear_failed(relative)
+        self.written.add(relative)
+        self.reporter.shard_done(relative, written.rows)
 
     def _set_aside(self, file: InputFile, error: ScorerError, identity: dict[str, Any]) -> None:
         self.failures[file.relative] = str(error)
-        # What an earlier run made of it is not what this run promises, and must not lie among its outputs.
-        self.folder.remove_output(file.relative, prune=not self.folder.shared)
+        self.folder.set_aside(file.relative)  # an earlier output stays, and is not believed any more
         kind = error.kind if isinstance(error, ShardError) else "columns"
         self.receipts.write_failed(file.relative, kind, str(error), identity)
         self.reporter.shard_failed(file.relative, str(error))
 
-    def _conclude(self, started: float, done: list[Shard]) -> Outcome:
-        totals = add_up(
-            self.survey, self.receipts, self._promise, trusted={s.file.relative for s in done} | self.written
-        )
+    def _conclude(self, started: float, skipped: int) -> Outcome:
+        # An output that was touched since it was hashed or written is hashed again.
+        trusted = {name for name, before in self.believed.items() if stamp_of(self.options.out / name) == before}
+        totals = add_up(self.survey, self.receipts, self._fingerprint, trusted)
         counts = total([receipt.counts for receipt in totals.receipts])
         fresh = [receipt.counts for receipt in totals.receipts if receipt.relative in self.written]
         engine = self.scorer.engine
@@ -320,8 +331,9 @@ class _Run:
         summary = {
             "schema": SCHEMA,
             "signature": self.scorer.signature,
+            "signature_parts": self.scorer.full_signature.parts,
             **counts,
-            "shards": {"done": len(totals.receipts), "skipped": len(done), "failed": len(totals.failed)},
+            "shards": {"done": len(totals.receipts), "skipped": skipped, "failed": len(totals.failed)},
             "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
             "computed_now": engine.computed,
             "speed": speed(total(fresh), self.scoring, engine),
@@ -336,13 +348,20 @@ class _Run:
             # To the microsecond, because a history tells nights apart by it, and small runs follow each other fast.
             "finished": datetime.now(UTC).isoformat(timespec="microseconds"),
         }
+        missing = [name for name in totals.missing if self._mine(name)]
         if totals.missing:
             summary["shards"]["missing"] = len(totals.missing)
-            self.reporter.say(f"{len(totals.missing)} shards are left to other parts; _SUCCESS comes with the last")
+            if others := len(totals.missing) - len(missing):
+                self.reporter.say(f"{others} shards are left to other parts; _SUCCESS comes with the last")
         self.folder.write_run(summary)
         if not totals.failed and not totals.missing:
             self.folder.write_success()
         reasons = []
+        if missing:
+            reasons.append(
+                f"{len(missing)} shards lost their output or receipt during the run ({named(missing)}): something else "
+                "writes into the folder; the same command scores them again"
+            )
         failed = self.failures if totals.missing else totals.failed
         if failed:
             reasons.append(f"{len(failed)} shards failed, see {self.options.out}/_failed/")

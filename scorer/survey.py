@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 from .errors import ColumnError, InputError, ScorerError, ShardError
 from .metric.inputs import ColumnNames, InputColumns, find_columns
+from .signature import Signature
 from .storage import InputFile, ShardInfo, ShardReader
 
 
@@ -29,15 +31,27 @@ class Shard:
         share = self.rows / self.info.rows if self.info.rows else 0.0
         return 4096 + 20 * self.rows + (int(self.info.identity["size"] * share) // 4 if keeps_all else 0)
 
-    def promise(self, signature: str, names: ColumnNames, reuse: str = "") -> str:
+    def fingerprint(self, signature: Signature, names: ColumnNames, reuse: str = "") -> dict[str, Any]:
         """What the output of this shard depends on: the signature of the score, and what else shapes the file.
 
         ``reuse``: the digest of the earlier outputs that labels may come from; empty when there are none.
         """
         columns = self.columns
-        shape = f"keep={columns.passed}|text={columns.text}|facts={columns.facts}|prefix={names.prefix}"
-        rows = "all" if self.limit is None else self.limit
-        return f"{signature}|file:{shape}|details={names.details}|rows={rows}" + (f"|reuse={reuse}" if reuse else "")
+        return {
+            "signature": signature.line,
+            "signature_parts": signature.parts,
+            "columns": {
+                "text": columns.text,
+                "facts": columns.facts,
+                "facts_are_mr": columns.facts_are_mr,
+                "selected": columns.selected,
+                "keep": list(columns.passed),
+                "prefix": names.prefix,
+                "details": names.details,
+            },
+            "rows": self.limit,
+            "reuse": reuse,
+        }
 
 
 def part_of(relative: str, parts: int) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from .storage import Receipt, Receipts
+from .storage.canonical import normal
 from .survey import Shard, Survey
 
 
@@ -19,11 +20,13 @@ class Totals:
     missing: list[str] = field(default_factory=list)
 
 
-def add_up(found: Survey, receipts: Receipts, promise: Callable[[Shard], str], trusted: Collection[str]) -> Totals:
+def add_up(
+    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Mapping[str, Any]], trusted: Collection[str]
+) -> Totals:
     """Look at every planned shard.
 
     Args:
-        promise: what the receipt of a shard must say.
+        fingerprint: what the receipt of a shard must say.
         trusted: paths whose outputs this process wrote or hashed. The outputs of others are hashed here, but only by
             whoever finds all receipts there: as long as one is missing, nothing is finished by this look.
     """
@@ -32,9 +35,9 @@ def add_up(found: Survey, receipts: Receipts, promise: Callable[[Shard], str], t
     unseen: list[Shard] = []
     for shard in found.usable:
         relative = shard.file.relative
-        identity = json.loads(json.dumps(shard.info.identity))
+        identity = normal(shard.info.identity)
         receipt = receipts.read(relative)
-        if receipt and receipt.signature == promise(shard) and receipt.input.get("identity") == identity:
+        if receipt and receipt.fingerprint == normal(fingerprint(shard)) and receipt.input.get("identity") == identity:
             totals.receipts.append(receipt)
             if relative not in trusted:
                 unseen.append(shard)
@@ -46,7 +49,7 @@ def add_up(found: Survey, receipts: Receipts, promise: Callable[[Shard], str], t
         (totals.failed if relative in notes else totals.missing).append(relative)
     if not totals.missing:
         for shard in unseen:
-            if not receipts.agrees(shard.file.relative, shard.info.identity, promise(shard)):
+            if not receipts.agrees(shard.file.relative, shard.info.identity, fingerprint(shard)):
                 totals.missing.append(shard.file.relative)
         totals.receipts = [r for r in totals.receipts if r.relative not in totals.missing]
     return totals

@@ -78,7 +78,7 @@ def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
     assert parse(base) | {"model": "", "templates": ""} == {
         **dict.fromkeys(("model", "templates"), ""),
         **{"prec": "int8", "ep": "cpu", "exact": "no", "protocol": "paper", "optional": "none", "checks": "both"},
-        **{"maxlen": "128", "overlong": "error", "metric": "1"},
+        **{"maxlen": "128", "overlong": "error", "metric": "2"},
     }
     for options, key in (
         ({"precision": "fp32"}, "prec"),

@@ -136,8 +136,9 @@ def test_changed_input_is_scored_again_and_gone_input_removed(data: Path, tmp_pa
     pq.write_table(rows(9, 100), data / "a.parquet")
     shutil.rmtree(data / "deep" / "er")
     pq.write_table(rows(2), data / "new.parquet")
-    result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1")
+    result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", "--prune")
     assert "removed deep/er/c.parquet" in result.stderr
+    assert "scored again (1 shard): its input changed: footer_sha256, mtime_ns, size: a.parquet" in result.stderr
     summary = json.loads((out / "_run.json").read_text())
     assert summary["shards"] == {"done": 4, "skipped": 2, "failed": 0}
     assert summary["rows"]["in"] == 9 + 25 + 0 + 2

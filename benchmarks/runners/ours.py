@@ -103,7 +103,8 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     import pyarrow.parquet as pq
 
     from scorer import Scorer
-    from scorer.run import RunOptions, run
+    from scorer.run import run
+    from scorer.run_options import RunOptions
 
     load_cuda(spec)
     scorer = Scorer(spec["bundle"], **_engine_options(spec))

@@ -136,7 +136,7 @@ class _Audit:
             return []
         if self.earlier.path.resolve() == self.output.path.resolve():
             raise UsageError(f"--baseline {self.earlier.path} is the output itself; give that of an earlier night")
-        differs = differences(self.earlier.signature, self.output.signature)
+        differs = differences(self.earlier.full_signature, self.output.full_signature)
         if differs and not self.options.across_signatures:
             raise UsageError(
                 f"{self.output.path} was not scored as {self.earlier.path} was ({'; '.join(differs)}); a difference "

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..errors import TemplateError
 from ..metric.templates import Pattern, Templates
-from ..signature import parse
 from .document import TemplateFigures
 from .intervals import rate
 from .night import Night
@@ -24,7 +23,7 @@ def templates_of(output: Output) -> tuple[Templates, Path | None] | None:
     Tried: the file that the plan names, else the bundle's own. What is found counts only when its digest is that in
     the signature.
     """
-    digest = parse(output.signature).get("templates", "")
+    digest = str(output.full_signature.parts.get("templates", ""))
     if digest == "none":
         return Templates(), None
     given, bundle = output.settings.get("templates"), output.settings.get("bundle")
@@ -40,7 +39,7 @@ def templates_of(output: Output) -> tuple[Templates, Path | None] | None:
         found = Templates.load(path)
     except TemplateError:
         return None
-    return (found, path) if found.sha256[:12] == digest else None
+    return (found, path) if found.is_identified_by(digest) else None
 
 
 def by_object(templates: Templates, predicate: str) -> bool:

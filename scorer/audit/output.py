@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError
 from ..metric.inputs import ColumnNames
-from ..signature import FOOTER_KEY, differences
+from ..signature import Signature, what_differs
 from ..storage import OutputFolder, Receipts
 from ..storage.durable import read_json
 from ..storage.plan import RUN, SUCCESS
@@ -35,20 +35,25 @@ class Window:
 @dataclass(frozen=True)
 class Output:
     """A finished output. ``files``: relative paths. ``starts``: int64, *Shape:* (files + 1,), number of each file's
-    first row in the whole, and the number of all rows. ``names``: columns that any of the files has. ``summary``:
+    first row in the whole, and the number of all rows. ``names``: columns that any of the files has.
+    ``full_signature``: of all files; ``signature`` is its line. ``summary``:
     the content of ``_run.json``; ``settings``: how the run was set up. ``columns``: what the run was told to read."""
 
     path: Path
     files: list[str]
     starts: np.ndarray[Any, np.dtype[np.int64]]
     names: list[str]
-    signature: str
+    full_signature: Signature
     summary: dict[str, Any]
     settings: dict[str, Any]
     columns: ColumnNames
 
     def __len__(self) -> int:
         return int(self.starts[-1])
+
+    @property
+    def signature(self) -> str:
+        return self.full_signature.line
 
     def locate(self, row: int) -> tuple[str, int]:
         """File and row in it, of a row of the whole."""
@@ -154,7 +159,7 @@ def open_output(path: Path) -> Output:
             "the same `scorer run` resumes it"
         )
     settings = plan.get("settings") if isinstance(plan.get("settings"), dict) else {}
-    signature = str(summary.get("signature", ""))
+    signature = Signature.of_plan(summary)
     receipts = Receipts(path)
     files, rows, names = [], [], dict[str, None]()
     for relative in receipts.all():
@@ -162,10 +167,10 @@ def open_output(path: Path) -> Output:
         if receipt is None:
             raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
         found = _footer(path / relative, receipt.output)
-        if (written := (found.metadata or {}).get(FOOTER_KEY.encode(), b"").decode(errors="replace")) != signature:
-            parts = "; ".join(differences(written, signature))
+        if (written := Signature.of_footer(found.metadata)) != signature:
             raise OutputError(
-                f"{path}: {relative} was scored otherwise than the rest ({parts}); run `scorer run` again"
+                f"{path}: {relative} was scored otherwise than the rest ({what_differs(written, signature)}); "
+                "run `scorer run` again"
             )
         files.append(relative)
         rows.append(int(receipt.output["rows"]))

@@ -79,6 +79,7 @@ def plan_command(
 def _print(found: dict[str, Any]) -> None:
     from rich.console import Console
 
+    from ..preview import named, told
     from .summary import print_backoff, print_source
 
     console = Console(highlight=False, soft_wrap=True, markup=False)
@@ -93,6 +94,16 @@ def _print(found: dict[str, Any]) -> None:
     )
     for name, reason in shards["failed"].items():
         console.print(f"  {name}: {reason}")
+    for line in told(shards["again"]):
+        console.print(f"  {line}")
+    if shards["outside"]:
+        console.print(
+            f"  removed with --prune, refused without: {named(shards['outside'])} (their input is not among IN)"
+        )
+    for name, (before, after) in shards["shorter"].items():
+        console.print(
+            f"  replaced by fewer rows with --prune, refused without: {name} ({before:,} rows, now {after:,})"
+        )
     console.print(f"rows: {rows['all']:,}, {rows['to_score']:,} of them to score")
     if "reused" in rows:
         console.print(f"  {about}{rows['reused']:,} of these would be reused from earlier outputs")

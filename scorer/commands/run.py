@@ -69,6 +69,10 @@ def run_command(
         int | None, typer.Option("--limit", min=1, metavar="N", help="Score the first N rows only.")
     ] = None,
     reuse: ReuseOption = None,
+    prune: Annotated[
+        bool,
+        typer.Option("--prune", help="Remove outputs whose input is gone; allow outputs to be replaced by fewer rows."),
+    ] = False,
     part: Annotated[
         str | None,
         typer.Option("--part", metavar="K/N", help="Score the K-th of N parts; others may be scored at the same time."),
@@ -83,7 +87,8 @@ def run_command(
     A killed or failed run is resumed by the same command. Exit codes: 0 done, 2 usage or configuration, 3 finished,
     but shards failed or too many rows have errors, 130/143 interrupted.
     """
-    from ..run import RunOptions, run
+    from ..run import run
+    from ..run_options import RunOptions
     from .progress import make_reporter, printable
     from .summary import print_summary
 
@@ -109,6 +114,7 @@ def run_command(
         max_error_rate=max_error_rate,
         settings={**settings, "columns": shape},
         reuse=tuple(reuse or ()),
+        prune=prune,
     )
     with make_reporter() as reporter:
         outcome = run(options, make, reporter)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError, UsageError
 from ..metric.inputs import ColumnNames
-from ..signature import FOOTER_KEY, differences, parse
+from ..signature import Signature, optional_of, parse, what_differs
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class Scored:
     @property
     def optional(self) -> frozenset[str]:
         """The facts that a text need not say, as the signature names them (``eatType=restaurant``)."""
-        given = parse(self.signature).get("optional", "none") if self.signature else "none"
-        return frozenset(given.split(",")) - {"none", ""}
+        return frozenset("=".join(pair) for pair in optional_of(self.signature or ""))
 
     def has(self, name: str) -> bool:
         """Whether there is such a column."""
@@ -113,21 +112,20 @@ def _files(path: Path) -> list[Path]:
 
 
 def _one_signature(files: list[Path]) -> str | None:
-    seen: dict[str, Path] = {}
+    seen: dict[Signature, Path] = {}
     for file in files:
         try:
             metadata = pq.read_schema(file).metadata or {}
         except (pa.ArrowException, OSError) as e:
             raise InputError(f"{file} cannot be read as Parquet: {e}") from e
-        seen.setdefault(metadata.get(FOOTER_KEY.encode(), b"").decode(errors="replace"), file)
+        seen.setdefault(Signature.of_footer(metadata), file)
     if len(seen) > 1:
         (one, first), (other, second) = list(seen.items())[:2]
-        what = "; ".join(differences(one, other)) if one and other else "one of them carries no signature"
         raise UsageError(
-            f"{first.name} and {second.name} were not scored alike ({what}); figures compare only under equal "
-            "signatures: evaluate them apart"
+            f"{first.name} and {second.name} were not scored alike ({what_differs(one, other)}); figures "
+            "compare only under equal signatures: evaluate them apart"
         )
-    return next(iter(seen)) or None
+    return next(iter(seen)).line or None
 
 
 def _summary(path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import ColumnError, InputError, OutputError, TemplateError, UsageError
-from ..signature import differences
+from ..signature import Signature, differences
 from .published import TABLE_1, TABLE_2, Row
 from .report import EvaluateOptions, evaluate
 
@@ -165,8 +165,8 @@ def _line(condition: Condition, report: dict[str, Any]) -> dict[str, Any]:
 
 def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:
     """Eight runs take a while; a bundle that was replaced meanwhile would make a table of two models."""
-    names = [line["signature"] or "" for line in (first, last)]
-    changed = [part for part in differences(*names) if part.startswith(("model:", "prec:", "metric:"))]
+    one, other = (Signature(line["signature"] or "") for line in (first, last))
+    changed = [part for part in differences(one, other) if part.startswith(("model:", "prec:", "metric:"))]
     if changed:
         raise UsageError(
             f"the runs of {first['data']} {first['templates']} and {last['data']} {last['templates']} are of different "

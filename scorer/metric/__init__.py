@@ -8,5 +8,5 @@
 ``keys``      the key by which tomorrow's run finds a row again
 """
 
-REVISION = 1
+REVISION = 2
 """Rises only when a label can change for the same model, templates and options; part of the signature."""

@@ -104,6 +104,10 @@ class Templates:
             raise TemplateError(f"{where}: {half} is half of a surrogate pair and no character; remove it") from e
         return cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
 
+    def is_identified_by(self, digest: str) -> bool:
+        """Whether a digest is that of these templates; outputs of earlier versions kept twelve digits of it."""
+        return digest == self.sha256 or (len(digest) == 12 and self.sha256.startswith(digest))
+
     def canonical(self, predicate: str) -> str:
         """The file's own spelling of a predicate."""
         return self.aliases.get(predicate, predicate)

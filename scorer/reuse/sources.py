@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..metric.inputs import ColumnNames, output_schema
-from ..signature import FOOTER_KEY, differences
+from ..signature import Signature, differences
 from ..storage import EarlierOutput, Wanted, open_earlier
 
 KEY, LABELLED = "row_key", "fine"
@@ -55,7 +55,7 @@ class Sources:
     """Earlier outputs in the order given. ``now``: where this run computes. ``labels``: columns that are taken over."""
 
     outputs: list[EarlierOutput]
-    signature: str
+    signature: Signature
     now: Origin
     labels: pa.Schema
     keys: list[int] | None = field(default=None)
@@ -73,7 +73,7 @@ class Sources:
         return [
             {
                 "out": str(output.out.resolve()),
-                "signature": output.signature,
+                "signature": output.plan.get("signature"),
                 "shards": len(output.shards),
                 "digest": output.digest,
             }
@@ -85,8 +85,8 @@ class Sources:
         return [
             {
                 "out": str(output.out),
-                "signature_equal": output.signature == self.signature,
-                "differs": differences(output.signature, self.signature),
+                "signature_equal": Signature.of_plan(output.plan) == self.signature,
+                "differs": differences(Signature.of_plan(output.plan), self.signature),
                 "keys": None if self.keys is None else self.keys[i],
                 "shards_used": len(output.shards),
                 "shards_refused": output.refused,
@@ -99,8 +99,8 @@ class Sources:
         for output in self.outputs:
             rows = sum(shard.rows for shard in output.shards)
             told = f"--reuse {output.out}: {len(output.shards)} shards with {rows:,} rows"
-            if output.signature != self.signature:
-                told += f"; its signature differs ({', '.join(differences(output.signature, self.signature))})"
+            if differs := differences(Signature.of_plan(output.plan), self.signature):
+                told += f"; its signature differs ({', '.join(differs)})"
             if output.refused:
                 reasons = ", ".join(f"{reason} {count:,}" for reason, count in output.refused.items())
                 told += f"; shards not used: {reasons}"
@@ -127,14 +127,15 @@ class Sources:
         return [asdict(origin) for origin in found]
 
 
-def open_sources(paths: Sequence[Path], signature: str, names: ColumnNames, now: Origin) -> Sources:
+def open_sources(paths: Sequence[Path], signature: Signature, names: ColumnNames, now: Origin) -> Sources:
     """Verify the shards of earlier outputs.
 
     Raises:
         OutputError: a plan or a receipt is there and cannot be read.
     """
     labels = pa.schema([column for column in output_schema(names) if column.name not in _NOT_LABELS])
-    wanted = Wanted(f"{signature}|file:", (FOOTER_KEY, signature), labels, KEY)
+    fingerprint = {"signature": signature.line, "signature_parts": signature.parts}
+    wanted = Wanted(fingerprint, signature.footer, labels, KEY)
     return Sources([open_earlier(path, wanted) for path in paths], signature, now, labels)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,13 @@ DAMAGED_RECEIPT, DAMAGED_FILE, OTHER_SIGNATURE = "damaged receipt", "damaged fil
 class Wanted:
     """What a shard must offer.
 
-    ``promise``: how the signature in its receipt begins. ``footer``: key and value in its Parquet footer.
+    ``fingerprint``: parts of its fingerprint that must be these. ``footer``: keys and values in its Parquet footer.
     ``columns``: the columns to be had, without the prefix they may carry there; ``key``: the one of row keys, the last
     of them in the file but for those that a run adds behind it.
     """
 
-    promise: str
-    footer: tuple[str, str]
+    fingerprint: Mapping[str, Any]
+    footer: Mapping[str, str]
     columns: pa.Schema
     key: str = "row_key"
 
@@ -63,12 +63,12 @@ class EarlierShard:
 class EarlierOutput:
     """An output folder of an earlier run.
 
-    ``signature``: of its plan. ``run``: its ``_run.json``, empty where there is none. ``refused``: shards not
+    ``plan``: its ``_plan.json``. ``run``: its ``_run.json``, empty where there is none. ``refused``: shards not
     believed, by reason.
     """
 
     out: Path
-    signature: str
+    plan: dict[str, Any]
     run: dict[str, Any]
     shards: list[EarlierShard] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ def open_earlier(out: Path, wanted: Wanted) -> EarlierOutput:
     """
     plan = OutputFolder.peek_plan(out) or {}
     run = read_json(out / RUN)
-    found = EarlierOutput(out, str(plan.get("signature")), run if isinstance(run, dict) else {})
+    found = EarlierOutput(out, plan, run if isinstance(run, dict) else {})
     refused: Counter[str] = Counter()
     receipts = Receipts(out)
     for relative in receipts.all():
@@ -129,6 +129,14 @@ def stamp(path: Path) -> tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
+def stamp_of(path: Path) -> tuple[int, int, int] | None:
+    """The :func:`stamp` of a file, ``None`` where there is none that can be looked at."""
+    try:
+        return stamp(path)
+    except OSError:
+        return None
+
+
 def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) -> EarlierShard | str:
     """A shard, or why it is not believed."""
     try:
@@ -137,7 +145,7 @@ def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) ->
         receipt = None  # a name that no output has
     if receipt is None:
         return DAMAGED_RECEIPT
-    if not receipt.signature.startswith(wanted.promise):
+    if any(receipt.fingerprint.get(key) != value for key, value in wanted.fingerprint.items()):
         return OTHER_SIGNATURE
     path = out / relative
     try:
@@ -149,8 +157,8 @@ def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) ->
             rows = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
     except (OSError, pa.ArrowException):
         return DAMAGED_FILE
-    key, value = wanted.footer
-    if (schema.metadata or {}).get(key.encode(), b"").decode("utf-8", "replace") != value:
+    found = schema.metadata or {}
+    if any(found.get(key.encode(), b"") != value.encode() for key, value in wanted.footer.items()):
         return OTHER_SIGNATURE
     prefix = _prefix(schema, wanted)
     lacking = _lacking(schema, prefix, wanted)

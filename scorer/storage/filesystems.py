@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -139,6 +140,7 @@ def _parse(given: str) -> _Input:
 def _refuse_overlap(relatives: Iterable[str]) -> None:
     """No output may need a folder where another output, or its receipt, is a file, or a name too long for a receipt."""
     found = set(relatives)
+    _refuse_look_alikes(found)
     for relative in sorted(found):
         parts = relative.split("/")
         if len(os.fsencode(parts[-1])) > LONGEST_NAME:
@@ -153,6 +155,19 @@ def _refuse_overlap(relatives: Iterable[str]) -> None:
                         f"the outputs {other} and {relative} would need a file and a folder of one name; "
                         "rename one of the inputs"
                     )
+
+
+def _refuse_look_alikes(found: Iterable[str]) -> None:
+    """No two outputs may have names that some file system takes for one: equal after NFC and case folding."""
+    seen: dict[str, str] = {}
+    for relative in sorted(found):
+        folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", relative).casefold())
+        other = seen.setdefault(folded, relative)
+        if other != relative:
+            raise UsageError(
+                f"the outputs {other} and {relative} differ only in case or in the composition of characters, and "
+                "would be one file on some file systems; rename one of the inputs"
+            )
 
 
 def _could_match(pattern: Sequence[str], parts: Sequence[str]) -> bool:

@@ -59,7 +59,10 @@ def inspect_output(out: Path) -> Found:
         raise OutputError(f"{out} cannot be written by this user; choose another --out or change its permissions")
     if ours:
         return "ours"
+    own = {RUN, SUCCESS, "_receipts", "_failed"}
     strange = [name for name in names if not lease.is_lock(name) and not is_temporary(name)]
+    if _told_by_receipts(out, [name for name in strange if name not in own]):
+        return "ours"
     if strange:
         raise OutputError(
             f"{out} is not an output folder of this program: it has no {PLAN}, but holds {strange[0]!r}"
@@ -67,6 +70,36 @@ def inspect_output(out: Path) -> Found:
             + "; choose a new or empty folder for --out"
         )
     return "empty"
+
+
+def _told_by_receipts(out: Path, names: Collection[str]) -> bool:
+    """Whether a folder without a plan is ours all the same: a receipt in it is whole, and all ``names`` in the folder
+    are those of shards with a receipt or a note."""
+    receipts = Receipts(out)
+    known = {*receipts.all(), *receipts.failed()}
+    tops = {relative.partition("/")[0] for relative in known}
+    return tops.issuperset(names) and any(receipts.read(relative) for relative in receipts.all())
+
+
+def _known(out: Path, keep: Collection[str]) -> list[str]:
+    """The outputs that are not to be kept, sorted: known by a receipt, a note in ``_failed/``, or the plan."""
+    receipts = Receipts(out)
+    planned = (OutputFolder.peek_plan(out) or {}).get("inputs")
+    known = {*receipts.all(), *receipts.failed(), *(planned if isinstance(planned, dict) else ())}
+    return sorted(relative for relative in known.difference(keep) if _is_output(relative))
+
+
+def _is_output(relative: str) -> bool:
+    try:
+        check_relative(relative)
+    except OutputError:
+        return False  # a plan or receipt that somebody else wrote; it names nothing of ours
+    return True
+
+
+def _lies_below(out: Path, relative: str) -> bool:
+    """Whether an output really lies in the folder; behind a link to another folder it is not ours to remove."""
+    return (out / relative).parent.resolve().is_relative_to(out.resolve())
 
 
 class OutputFolder:
@@ -204,23 +237,33 @@ class OutputFolder:
         """Whether ``_SUCCESS`` is there."""
         return (self.path / SUCCESS).is_file()
 
+    @staticmethod
+    def outside(out: Path, keep: Collection[str]) -> list[str]:
+        """Relative paths of outputs that are there and not to be kept, sorted. The folder need not be held.
+
+        Raises:
+            OutputError: the plan was written by a newer version, or a file cannot be read.
+        """
+        return [relative for relative in _known(out, keep) if (out / relative).is_file() and _lies_below(out, relative)]
+
     def remove_stale(self, keep: Collection[str]) -> list[str]:
         """Remove the outputs whose input is gone, and tell which, sorted.
 
-        An output is known by its receipt, its note in ``_failed/`` or the plan still there. The receipt goes first,
-        so that a run killed in between leaves no receipt without its file.
+        The receipt goes first, so that a run killed in between leaves no receipt without its file.
 
         Raises:
             OutputError: something cannot be removed.
         """
-        plan = self.read_plan() or {}
-        planned = plan.get("inputs")
-        known = {*self._receipts.all(), *self._receipts.failed(), *(planned if isinstance(planned, dict) else ())}
-        removed = []
-        for relative in sorted(known - set(keep)):
-            if self.remove_output(relative):
-                removed.append(relative)
-        return removed
+        return [relative for relative in _known(self.path, keep) if self.remove_output(relative)]
+
+    def set_aside(self, relative: str) -> None:
+        """Make a shard not done, and the folder not finished; an earlier output stays where it is.
+
+        Raises:
+            OutputError: something cannot be removed.
+        """
+        self.reopen()
+        self._receipts.remove(relative)
 
     def remove_output(self, relative: str, *, prune: bool = True) -> bool:
         """Remove a shard's receipt, then its output, then the note that it failed; tells whether any was there.
@@ -231,14 +274,12 @@ class OutputFolder:
         Raises:
             OutputError: something cannot be removed.
         """
-        try:
-            check_relative(relative)
-        except OutputError:
-            return False  # a plan or receipt that somebody else wrote; it names nothing of ours
+        if not _is_output(relative):
+            return False
         file = self.path / relative
         with output_errors("remove", file):
-            if not file.parent.resolve().is_relative_to(self.path.resolve()):
-                return False  # a linked folder: what lies there is not ours to remove
+            if not _lies_below(self.path, relative):
+                return False
             there = [path for path in self._traces(relative) if path.is_file() or path.is_symlink()]
             if there:
                 self.reopen()

@@ -8,7 +8,6 @@ own content, and the output is hashed in full.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -20,45 +19,59 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
+from .canonical import changes, digest, line_parts, normal
 from .durable import atomic_json, crash_point, is_temporary, output_errors, read_json, sync_folder
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of what is written. Receipts of schema 1, whose fingerprint was a joined string, are read as well."""
 _SUFFIX = ".json"
+_WHOLE, _UNKNOWN = "signature_parts", "schema_1"
+_NAMES = {_WHOLE: "signature"}
+NO_RECEIPT, DAMAGED_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its receipt is damaged", "its output is damaged"
 
 
 @dataclass(frozen=True)
 class Receipt:
     """What was made of a shard.
 
-    ``relative``: the output's path below OUT. ``input``: ``uri`` and ``identity`` of what was read. ``signature``: what
-    the content depends on. ``output``: ``sha256``, ``bytes`` and ``rows`` of the file. ``counts``: the run's tallies.
-    ``created``: when, UTC, ISO 8601.
+    ``relative``: the output's path below OUT. ``input``: ``uri`` and ``identity`` of what was read. ``fingerprint``:
+    what the content depends on, compared as a whole. ``output``: ``sha256``, ``bytes`` and ``rows`` of the file.
+    ``counts``: the run's tallies. ``plan``: digest of the plan it was made under. ``created``: when, UTC, ISO 8601.
     """
 
     relative: str
     input: dict[str, Any]
-    signature: str
+    fingerprint: dict[str, Any]
     output: dict[str, Any]
     counts: dict[str, Any]
+    plan: str = ""
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     def to_json(self) -> dict[str, Any]:
         """The receipt as a JSON object, with a digest of its content."""
-        content = {"schema": SCHEMA, **asdict(self)}
-        # Through JSON once, so that the digest is over what will be read back (tuples are lists by then).
-        content = json.loads(json.dumps(content))
-        return {**content, "digest": _digest(content)}
+        content = normal({"schema": SCHEMA, **asdict(self)})
+        return {**content, "digest": digest(content)}
 
     @classmethod
     def from_json(cls, content: Any) -> Receipt | None:
         """A receipt from its JSON object; ``None`` when it is damaged or of another schema."""
-        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        if not isinstance(content, dict):
             return None
         body = {key: value for key, value in content.items() if key != "digest"}
-        if content.get("digest") != _digest(body) or body.keys() != {"schema", *cls.__dataclass_fields__}:
+        try:
+            intact = content.get("digest") == digest(body)
+        except (ValueError, RecursionError):  # not-a-number, or nested too deeply: no receipt of ours
             return None
-        texts = (body["relative"], body["signature"], body["created"])
-        objects = (body["input"], body["output"], body["counts"])
+        if not intact:
+            return None
+        if body.get("schema") == 1:
+            body = _from_schema_1(body)
+        elif body.get("schema") != SCHEMA:
+            return None
+        if body.keys() != {"schema", *cls.__dataclass_fields__}:
+            return None
+        texts = (body["relative"], body["plan"], body["created"])
+        objects = (body["input"], body["fingerprint"], body["output"], body["counts"])
         if not all(isinstance(t, str) for t in texts) or not all(isinstance(o, dict) for o in objects):
             return None
         del body["schema"]
@@ -90,17 +103,27 @@ class Receipts:
         """Make a shard not done."""
         self._remove(self._path(self._receipts, relative))
 
-    def agrees(self, relative: str, identity: Mapping[str, Any], signature: str) -> Receipt | None:
-        """The receipt of a shard that is done, or ``None``.
+    def check(self, relative: str, identity: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Receipt | str:
+        """The receipt of a shard that is done, or why it is not.
 
-        Everything must agree: identity of the input, signature, and the output's bytes, SHA-256 and row count.
+        Everything must agree: identity of the input, fingerprint, and the output's bytes, SHA-256 and row count.
         """
         receipt = self.read(relative)
-        if receipt is None or receipt.signature != signature:
-            return None
-        if receipt.input.get("identity") != json.loads(json.dumps(dict(identity))):
-            return None
-        return receipt if self.is_intact(receipt) else None
+        if receipt is None:
+            there = self._path(self._receipts, relative).exists()
+            return DAMAGED_RECEIPT if there else NO_RECEIPT
+        if receipt.fingerprint != (wanted := normal(dict(fingerprint))):
+            return "; ".join(_differences(receipt.fingerprint, wanted))
+        found = receipt.input.get("identity")
+        if found != (wanted := normal(dict(identity))):
+            parts = changes(found, wanted) if isinstance(found, dict) else []
+            return f"its input changed: {', '.join(part.partition(' ')[0] for part in parts) or 'identity'}"
+        return receipt if self.is_intact(receipt) else DAMAGED_OUTPUT
+
+    def agrees(self, relative: str, identity: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Receipt | None:
+        """The receipt of a shard that is done, or ``None``; see :meth:`check`."""
+        found = self.check(relative, identity, fingerprint)
+        return found if isinstance(found, Receipt) else None
 
     def is_intact(self, receipt: Receipt) -> bool:
         """Whether a receipt's output is the file that the receipt speaks of: bytes, SHA-256 and row count."""
@@ -113,7 +136,7 @@ class Receipts:
     def write_failed(self, relative: str, kind: str, message: str, identity: Mapping[str, Any]) -> None:
         """Set a shard aside, with the reason."""
         content = {
-            "schema": SCHEMA,
+            "schema": 1,
             "relative": relative,
             "kind": kind,
             "message": message,
@@ -186,6 +209,24 @@ def _listed(folder: Path) -> list[str]:
     return sorted(found)
 
 
-def _digest(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """In which parts two fingerprints differ, as ``signature differs: prec int8 → fp32``."""
+    found = []
+    lines = before.get("signature"), after.get("signature")
+    if lines[0] != lines[1]:
+        parts = [line_parts(line) if isinstance(line, str) else {} for line in lines]
+        found.append(f"signature differs: {', '.join(changes(*parts))}")
+    for key in sorted({*before, *after} - {"signature"}):
+        one, other = before.get(key), after.get(key)
+        if one == other or (found and key in (_WHOLE, _UNKNOWN)):
+            continue
+        nested = (one, other) if isinstance(one, dict) and isinstance(other, dict) else ({key: one}, {key: other})
+        found.append(f"{_NAMES.get(key, key)} differs: {', '.join(changes(*nested))}")
+    return found
+
+
+def _from_schema_1(body: dict[str, Any]) -> dict[str, Any]:
+    """A receipt of schema 1 in today's form. Of its fingerprint, a joined string, only the signature can be told."""
+    joined = body.pop("signature", None)
+    line = joined.partition("|file:")[0] if isinstance(joined, str) else None
+    return {**body, "schema": SCHEMA, "fingerprint": {"signature": line, _UNKNOWN: joined}, "plan": ""}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedWriter
@@ -90,8 +90,11 @@ class ShardWriter:
             raise
         self._rows += table.num_rows
 
-    def commit(self) -> WrittenFile:
+    def commit(self, allowed: Callable[[], None] = lambda: None) -> WrittenFile:
         """Close, sync, read back and check the file, then give it its name.
+
+        Args:
+            allowed: asked immediately before the file gets its name; raises :class:`OutputError` if it must not.
 
         Raises:
             OutputError: any of that failed; the file is thrown away, and not synced a second time.
@@ -106,6 +109,7 @@ class ShardWriter:
                 os.fsync(self._file.fileno())
                 self._file.close()
                 written = self._check()
+                allowed()
                 publish(self._temporary, self._path, "output")
         except pa.ArrowException as error:
             self.abandon()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import UsageError
 from ..metric.inputs import ColumnNames, find_columns
 from ..metric.templates import Templates
-from ..signature import FOOTER_KEY, differences, parse
+from ..signature import Signature, what_differs
 from .check import Coverage, read_rows
 from .evidence import Evidence, has_evidence
 
@@ -25,7 +25,8 @@ SAMPLE = 2000
 class TableScorer(Protocol):
     """What scores a table; :class:`scorer.api.Scorer` with ``keep=()``."""
 
-    signature: str
+    @property
+    def signature(self) -> str: ...
 
     def score_table(self, table: pa.Table) -> pa.Table: ...
 
@@ -52,14 +53,14 @@ def review(
     """
     coverage, evidence = Coverage(), Evidence(templates)
     drawn = _Sample(sample, seed)
-    signatures: dict[str, str] = {}
+    signatures: dict[Signature, str] = {}
     refused: str | None = None
     for uri, rows, table in read_rows(inputs, names):
         coverage.add(rows, templates)
         if scorer is not None:
             drawn.add(table)
             continue
-        found = _signature(table)
+        found = Signature.of_footer(table.schema.metadata)
         signatures.setdefault(found, uri)
         if len(signatures) > 1:
             _refuse(signatures)
@@ -76,7 +77,7 @@ def review(
     failing = report.pop("failing")
     source = {
         "from": "bundle" if scorer is not None else "data",
-        "signature": scorer.signature if scorer is not None else next(iter(signatures), ""),
+        "signature": scorer.signature if scorer is not None else next(iter(signatures), Signature("")).line,
     }
     return {
         "schema": SCHEMA,
@@ -109,25 +110,22 @@ class _Sample:
         self.table, self._lots = table.take(kept), lots[kept]
 
 
-def _signature(table: pa.Table) -> str:
-    return (table.schema.metadata or {}).get(FOOTER_KEY.encode(), b"").decode(errors="replace")
-
-
-def _refuse(signatures: dict[str, str]) -> None:
+def _refuse(signatures: dict[Signature, str]) -> None:
     (one, first), (other, second) = list(signatures.items())[:2]
-    what = "; ".join(differences(one, other)) if one and other else "one of them carries no signature"
-    raise UsageError(f"{first} and {second} were not scored alike ({what}); check against one of them")
+    raise UsageError(
+        f"{first} and {second} were not scored alike ({what_differs(one, other)}); check against one of them"
+    )
 
 
-def _unfit(table: pa.Table, prefix: str, signature: str, templates: Templates) -> str | None:
+def _unfit(table: pa.Table, prefix: str, signature: Signature, templates: Templates) -> str | None:
     """Why a table is no evidence about these templates, or ``None``."""
     if not has_evidence(table.schema.names, prefix):
         return "no evidence of failing templates: the data is not a run's output; give a --bundle to score a sample"
-    scored_with = parse(signature).get("templates") if signature else None
-    if scored_with != templates.sha256[:12]:
+    scored_with = signature.parts.get("templates", "") if signature.line else ""
+    if not templates.is_identified_by(scored_with):
         return (
-            f"no evidence of failing templates: the data was scored with other templates ({scored_with or 'unknown'}, "
-            f"these are {templates.sha256[:12]}); give a --bundle to score a sample"
+            f"no evidence of failing templates: the data was scored with other templates "
+            f"({scored_with[:12] or 'unknown'}, these are {templates.sha256[:12]}); give a --bundle to score a sample"
         )
     return None
 

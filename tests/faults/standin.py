@@ -22,7 +22,8 @@ from scorer.commands.progress import make_reporter
 from scorer.inference.batches import Batch, distinct_pairs
 from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
-from scorer.run import RunOptions, run
+from scorer.run import run
+from scorer.run_options import RunOptions
 
 LOOKED_AT = 3
 

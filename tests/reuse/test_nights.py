@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
-from scorer.run import Outcome, RunOptions
 from scorer.run import run as run_shards
+from scorer.run_options import Outcome, RunOptions
 from tests.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
 from tests.test_run import bytes_of, run, scorer
 

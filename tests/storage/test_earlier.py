@@ -17,8 +17,8 @@ from scorer.storage.earlier import DAMAGED_FILE, DAMAGED_RECEIPT, OTHER_SIGNATUR
 
 LABEL = pa.dictionary(pa.int8(), pa.string())
 WANTED = Wanted(
-    "sig|file:",
-    ("signature", "sig"),
+    {"signature": "sig"},
+    {"signature": "sig"},
     pa.schema([("fine", LABEL), ("omitted", pa.list_(pa.int32())), ("row_key", pa.binary(16))]),
 )
 COLUMNS = ["fine", "omitted", "row_key"]
@@ -37,7 +37,7 @@ def table(n: int, seed: int, prefix: str = "") -> pa.Table:
 
 
 def put(
-    out: Path, relative: str, rows: pa.Table, group: int = 10, *, promise: str = "sig|file:x", footer: str = "sig"
+    out: Path, relative: str, rows: pa.Table, group: int = 10, *, promise: str = "sig", footer: str = "sig"
 ) -> None:
     """An output with its receipt, written as a run does, a row group a window."""
     writer = ShardWriter(out / relative, rows.schema, metadata={"signature": footer})
@@ -45,7 +45,7 @@ def put(
         writer.write(rows.slice(start, group))
     written = writer.commit()
     output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
-    Receipts(out).write(Receipt(relative, {"uri": "u", "identity": {}}, promise, output, {}))
+    Receipts(out).write(Receipt(relative, {"uri": "u", "identity": {}}, {"signature": promise, "rows": None}, output, {}))
 
 
 OPEN: list[EarlierRows] = []
@@ -123,7 +123,7 @@ def test_a_file_that_changed_is_not_read(out: Path) -> None:
 
 
 def test_why_shards_are_not_believed(out: Path) -> None:
-    put(out, "signature.parquet", table(5, 4), promise="sig|more|file:x")
+    put(out, "signature.parquet", table(5, 4), promise="sig|more")
     put(out, "footer.parquet", table(5, 5), footer="other")
     put(out, "column.parquet", table(5, 6).drop_columns("omitted"))
     wrong_type = table(5, 7)
@@ -144,7 +144,7 @@ def test_why_shards_are_not_believed(out: Path) -> None:
         "no column omitted": 2,
         OTHER_SIGNATURE: 2,
     }
-    assert found.signature == "sig"
+    assert found.plan["signature"] == "sig"
 
 
 def test_the_prefix_is_found(out: Path) -> None:

@@ -16,6 +16,7 @@ from scorer.storage import Receipt, Receipts, ShardWriter
 
 IDENTITY = {"size": 10, "mtime_ns": 1_784_000_000_123_456_789, "footer_sha256": "ab"}
 NAME = "2026/a.parquet"
+WANTED = {"signature": "model:x|prec:int8", "columns": {"keep": ["a,b", "c"]}, "rows": None}
 
 
 @pytest.fixture
@@ -26,13 +27,13 @@ def receipt(tmp_path: Path) -> Receipt:
     writer.write(table)
     written = writer.commit()
     output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
-    found = Receipt(NAME, {"uri": "/in/a.parquet", "identity": IDENTITY}, "model:x|1", output, {"rows": {"in": 100}})
+    found = Receipt(NAME, {"uri": "/in/a.parquet", "identity": IDENTITY}, WANTED, output, {"rows": {"in": 100}})
     Receipts(tmp_path).write(found)
     return found
 
 
 def agrees(out: Path, **changes: object) -> Receipt | None:
-    return Receipts(out).agrees(NAME, {**IDENTITY, **changes}, "model:x|1")
+    return Receipts(out).agrees(NAME, {**IDENTITY, **changes}, WANTED)
 
 
 def test_a_receipt_comes_back(tmp_path: Path, receipt: Receipt) -> None:
@@ -41,7 +42,7 @@ def test_a_receipt_comes_back(tmp_path: Path, receipt: Receipt) -> None:
     assert list(receipts.all()) == [NAME]
     assert receipts.read("none.parquet") is None
     content = json.loads((tmp_path / "_receipts" / f"{NAME}.json").read_bytes())
-    assert content["schema"] == 1 and content["created"].endswith("+00:00")
+    assert content["schema"] == 2 and content["created"].endswith("+00:00")
     receipts.remove(NAME)
     receipts.remove(NAME)
     assert receipts.read(NAME) is None and list(receipts.all()) == []
@@ -50,7 +51,7 @@ def test_a_receipt_comes_back(tmp_path: Path, receipt: Receipt) -> None:
 def test_identity_and_signature_must_agree(tmp_path: Path, receipt: Receipt) -> None:
     assert agrees(tmp_path, mtime_ns=1) is None
     assert agrees(tmp_path, etag="new") is None
-    assert Receipts(tmp_path).agrees(NAME, IDENTITY, "model:y|1") is None
+    assert Receipts(tmp_path).agrees(NAME, IDENTITY, {**WANTED, "signature": "model:y"}) is None
 
 
 def test_every_flipped_bit_of_a_receipt_is_noticed(tmp_path: Path, receipt: Receipt) -> None:
@@ -115,7 +116,7 @@ def test_any_json_is_a_receipt_or_none(content: object) -> None:
 
 
 def test_receipts_survive_json_whatever_is_counted(tmp_path: Path) -> None:
-    found = Receipt("ü\udcff.parquet", {"identity": {}}, "s", {}, {"seconds": 0.1, "none": None, "big": 2**60})
+    found = Receipt("ü\udcff.parquet", {"identity": {}}, {"s": 1}, {}, {"seconds": 0.1, "none": None, "big": 2**60})
     Receipts(tmp_path).write(found)
     assert Receipts(tmp_path).read("ü\udcff.parquet") == found
 

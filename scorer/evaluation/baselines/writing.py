@@ -17,7 +17,7 @@ from ...metric.inputs import ColumnNames, InputColumns, find_columns
 from ...metric.rows import Rows
 from ...metric.triples import Triple, decode, iterate
 from ...metric.verdict import EMPTY_TEXT, Verdicts
-from ...signature import FOOTER_KEY
+from ...signature import Signature
 from ...storage import ShardReader, ShardWriter, resolve_inputs
 from . import e2e_slots, keywords, overlap
 
@@ -75,7 +75,7 @@ def write(
                     raise InputError(f"{file.uri} has other columns than the inputs before it; take them one by one")
                 for table in _windows(reader, file.uri, info.schema, names, judge):
                     if writer is None:
-                        writer = ShardWriter(out, table.schema, metadata={FOOTER_KEY: _signature(judge, first)})
+                        writer = ShardWriter(out, table.schema, metadata=_signature(judge, first).footer)
                     writer.write(table)
                     rows += len(table)
                     progress(len(table))
@@ -205,12 +205,12 @@ def _is_scored(schema: pa.Schema) -> bool:
     return set(OUTPUT.names) <= set(schema.names)
 
 
-def _signature(judge: Judge, schema: pa.Schema) -> str:
+def _signature(judge: Judge, schema: pa.Schema) -> Signature:
     """That of the baseline; where a run's labels are kept, the run's own."""
-    earlier = (schema.metadata or {}).get(FOOTER_KEY.encode())
-    if isinstance(judge, OverlapJudge) and _is_scored(schema) and earlier:
-        return str(earlier.decode())
-    return f"baseline:{judge.name}|metric:{REVISION}"
+    earlier = Signature.of_footer(schema.metadata)
+    if isinstance(judge, OverlapJudge) and _is_scored(schema) and earlier.line:
+        return earlier
+    return Signature(f"baseline:{judge.name}|metric:{REVISION}")
 
 
 def _named(triples: list[Triple]) -> list[Triple]:
