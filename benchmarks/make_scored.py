@@ -125,7 +125,7 @@ def finish(
                 writer.write(table.slice(start, WINDOW))
             written = writer.commit()
             output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
-            receipts.write(Receipt(relative, {"uri": relative, "identity": {}}, signature, output, {}))
+            receipts.write(Receipt(relative, {"uri": relative, "identity": {}}, {"signature": signature}, output, {}))
             _count(found, table, prefix)
         counted = by_predicate or {}
         facts = {kind: sum(n.get(kind, 0) for n in counted.values()) for kind in ("template", "backoff")}

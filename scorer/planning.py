@@ -17,6 +17,7 @@ from .storage.canonical import normal
 from .survey import Survey
 
 SCHEMA = 1
+_PART_OF = {"signature_parts": "signature"}
 
 
 class OtherBudgetsError(Exception):
@@ -75,7 +76,7 @@ def refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: l
         OtherBudgetsError: they differ in budgets alone, which this part can take over.
     """
     same = {key for key in plan if plan[key] == present.get(key)} | {"settings"}
-    differing = sorted(plan.keys() - same)
+    differing = sorted({_PART_OF.get(key, key) for key in plan.keys() - same})
     budgets = present.get("budgets")
     if differing == ["budgets"] and isinstance(budgets, dict):
         raise OtherBudgetsError(budgets)

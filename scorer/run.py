@@ -353,6 +353,8 @@ class _Run:
             summary["shards"]["missing"] = len(totals.missing)
             if others := len(totals.missing) - len(missing):
                 self.reporter.say(f"{others} shards are left to other parts; _SUCCESS comes with the last")
+        if totals.failed or totals.missing:
+            self.folder.reopen()  # a marker from before this run says what is no longer so
         self.folder.write_run(summary)
         if not totals.failed and not totals.missing:
             self.folder.write_success()

@@ -111,7 +111,7 @@ def optional_of(line: str) -> frozenset[tuple[str, str]]:
     """The optional facts that a signature's line names, as (predicate, object)."""
     given = parse(line).get("optional", _NONE)
     pairs = [spec.partition("=")[::2] for spec in given.split(",") if "=" in spec]
-    return frozenset((unquote(predicate), unquote(value)) for predicate, value in pairs)
+    return frozenset((_decode(predicate), _decode(value)) for predicate, value in pairs)
 
 
 def encode(value: str) -> str:
@@ -120,6 +120,10 @@ def encode(value: str) -> str:
         quote(char, safe="", errors="surrogatepass") if char in _SEPARATORS or not char.isprintable() else char
         for char in value
     )
+
+
+def _decode(value: str) -> str:
+    return unquote(value, errors="surrogatepass")
 
 
 def differences(one: Signature, other: Signature) -> list[str]:

@@ -70,7 +70,8 @@ def test_truncation_is_noted(bundle: Path) -> None:
 
 
 def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
-    base = Scorer(bundle, device="cpu").signature
+    signed = Scorer(bundle, device="cpu").full_signature
+    base = signed.line
     assert list(parse(base)) == [
         *("model", "prec", "ep", "exact", "templates", "protocol", "optional", "checks", "maxlen", "overlong", "metric")
     ]
@@ -88,9 +89,9 @@ def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
         ({"overlong": "truncate"}, "overlong"),
         ({"templates": {}}, "templates"),
     ):
-        (difference,) = differences(base, Scorer(bundle, device="cpu", **options).signature)  # type: ignore[arg-type]
+        (difference,) = differences(signed, Scorer(bundle, device="cpu", **options).full_signature)  # type: ignore[arg-type]
         assert difference.startswith(f"{key}:")
-    assert differences(base, Scorer(bundle, device="cpu").signature) == []
+    assert differences(signed, Scorer(bundle, device="cpu").full_signature) == []
 
 
 def test_a_bar_in_an_option_cannot_forge_a_part(bundle: Path) -> None:

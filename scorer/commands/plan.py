@@ -97,13 +97,9 @@ def _print(found: dict[str, Any]) -> None:
     for line in told(shards["again"]):
         console.print(f"  {line}")
     if shards["outside"]:
-        console.print(
-            f"  removed with --prune, refused without: {named(shards['outside'])} (their input is not among IN)"
-        )
+        console.print(f"  removed with --prune, refused without: {named(shards['outside'])} (input not among IN)")
     for name, (before, after) in shards["shorter"].items():
-        console.print(
-            f"  replaced by fewer rows with --prune, refused without: {name} ({before:,} rows, now {after:,})"
-        )
+        console.print(f"  shortened with --prune, refused without: {name} ({before:,} rows, now {after:,})")
     console.print(f"rows: {rows['all']:,}, {rows['to_score']:,} of them to score")
     if "reused" in rows:
         console.print(f"  {about}{rows['reused']:,} of these would be reused from earlier outputs")

@@ -216,9 +216,11 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
     if lines[0] != lines[1]:
         parts = [line_parts(line) if isinstance(line, str) else {} for line in lines]
         found.append(f"signature differs: {', '.join(changes(*parts))}")
+    if _UNKNOWN in before:
+        return found or ["an earlier version of this program wrote it"]
     for key in sorted({*before, *after} - {"signature"}):
         one, other = before.get(key), after.get(key)
-        if one == other or (found and key in (_WHOLE, _UNKNOWN)):
+        if one == other or (found and key == _WHOLE):
             continue
         nested = (one, other) if isinstance(one, dict) and isinstance(other, dict) else ({key: one}, {key: other})
         found.append(f"{_NAMES.get(key, key)} differs: {', '.join(changes(*nested))}")

@@ -28,9 +28,9 @@ CHANGED = ["stale.receipt_removed", "plan.success_removed", "failed.synced", "fa
 CRASHED = 97
 
 
-def crash(data: Path, out: Path, bundle: Path, point: str) -> None:
+def crash(data: Path, out: Path, bundle: Path, point: str, *more: str) -> None:
     """Run up to a point, which the exit code proves was reached."""
-    finish(launch(data, out, bundle, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
+    finish(launch(data, out, bundle, *more, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
     assert_nothing_half(out)
 
 
@@ -59,12 +59,15 @@ def test_a_crash_at_each_step_after_inputs_changed(reference: Reference, tmp_pat
     broken = (data / "04.parquet").read_bytes()
     (data / "04.parquet").write_bytes(broken[:-20])
     for point in CHANGED:
-        crash(data, out, bundle, point)
+        crash(data, out, bundle, point, "--prune")
         assert not (out / "_SUCCESS").exists()
+    kept = (out / "04.parquet").read_bytes()
     said = run(data, out, bundle, code=3)
     assert "set aside 04.parquet" in said
     assert_nothing_half(out)
-    assert not (out / "01.parquet").exists() and not (out / "04.parquet").exists()
+    assert not (out / "01.parquet").exists()
+    assert (out / "04.parquet").read_bytes() == kept  # set aside: it stays, and has no receipt
+    assert not (out / "_receipts" / "04.parquet.json").exists()
     assert not (out / "_SUCCESS").exists()
     (data / "04.parquet").write_bytes(broken)
     run(data, tmp_path / "whole", bundle)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.storage import Receipt, Receipts
+from scorer.storage import Receipts
 from scorer.storage.receipts import file_sha256
 from tests.test_run import STRUCT, bytes_of, run
 
@@ -74,7 +75,7 @@ def forge(out: Path, relative: str, change: Callable[[pa.Table], pa.Table]) -> N
         "bytes": (out / relative).stat().st_size,
         "rows": len(table),
     }
-    receipts.write(Receipt(relative, old.input, old.signature, output, old.counts))
+    receipts.write(replace(old, output=output))
 
 
 def replaced(table: pa.Table, name: str, row: int, value: Any) -> pa.Table:

@@ -45,7 +45,8 @@ def put(
         writer.write(rows.slice(start, group))
     written = writer.commit()
     output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
-    Receipts(out).write(Receipt(relative, {"uri": "u", "identity": {}}, {"signature": promise, "rows": None}, output, {}))
+    fingerprint = {"signature": promise, "rows": None}
+    Receipts(out).write(Receipt(relative, {"uri": "u", "identity": {}}, fingerprint, output, {}))
 
 
 OPEN: list[EarlierRows] = []

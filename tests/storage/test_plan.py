@@ -22,7 +22,7 @@ def done(out: Path, name: str) -> None:
     """Make a shard look done."""
     (out / name).parent.mkdir(parents=True, exist_ok=True)
     (out / name).write_bytes(b"x")
-    Receipts(out).write(Receipt(name, {"identity": {}}, "s", {}, {}))
+    Receipts(out).write(Receipt(name, {"identity": {}}, {"signature": "s"}, {}, {}))
 
 
 def tree(out: Path) -> list[str]:
