@@ -33,7 +33,6 @@ from .storage import (
     InputFile,
     OutputFolder,
     Receipt,
-    Receipts,
     ShardReader,
     ShardWriter,
     check_earlier,
@@ -155,7 +154,7 @@ class _Run:
         self.reader = reader
         self.folder = folder
         self.survey = found
-        self.receipts = Receipts(options.out)
+        self.receipts = folder.receipts
         self.failures: dict[str, str] = {}
         self.written: set[str] = set()
         self.writing = self.scoring = 0.0
@@ -170,7 +169,8 @@ class _Run:
             self._enter()
         shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
         done = [s for s in shards if self.receipts.agrees(s.file.relative, s.info.identity, self._promise(s))]
-        todo = [s for s in shards if s not in done]
+        skipped = {s.file.relative for s in done}
+        todo = [s for s in shards if s.file.relative not in skipped]
         failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
         require_space(self.folder.path, sum(map(self._least, todo)), f"the output of {len(todo)} shards")
         with self.folder.brief():
@@ -196,11 +196,13 @@ class _Run:
         """Make the plan that of the folder, or find that it is."""
         plan = self._plan()
         others = self.folder.join(self.options.part) if self.options.part is not None else []
+        self.folder.refuse_links(plan["inputs"])
         present = self.folder.read_plan()
         if others:
             refuse_another_plan(present or {}, plan, others, self.options.out)
-            return
         self.folder.sweep_temporary()
+        if others:
+            return
         for relative in self.folder.remove_stale(plan["inputs"].keys()):
             self.reporter.say(f"removed {relative}: its input is gone")
         if present != plan:
@@ -242,7 +244,8 @@ class _Run:
                     if writer is None:
                         require_space(self.folder.path, self._least(shard), f"the output of {shard.file.relative}")
                         footer = {FOOTER_KEY: self.scorer.signature}
-                        writer = ShardWriter(self.options.out / shard.file.relative, table.schema, metadata=footer)
+                        path = self.options.out / shard.file.relative
+                        writer = ShardWriter(path, table.schema, metadata=footer, holder=self.folder.holder)
                     writer.write(table)
                     counts.append(tallied)
                     self.ledger.window(len(table), tallied, pipeline.disagreements)

@@ -13,14 +13,15 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
-from .durable import atomic_json, crash_point, is_temporary, output_errors, read_json, sync_folder
+from .durable import Holder, atomic_json, crash_point, output_errors, read_json, refuse_links, sync_folder
+from .listing import is_hidden
 
 SCHEMA = 1
 _SUFFIX = ".json"
@@ -66,10 +67,15 @@ class Receipt:
 
 
 class Receipts:
-    """The receipts and the set-aside shards of one output folder."""
+    """The receipts and the set-aside shards of one output folder.
 
-    def __init__(self, out: Path) -> None:
+    Args:
+        holder: who holds the folder; needed by whoever writes or removes, not by whoever only reads.
+    """
+
+    def __init__(self, out: Path, holder: Holder | None = None) -> None:
         self._out = out
+        self._holder = holder
         self._receipts = out / "_receipts"
         self._failed = out / "_failed"
 
@@ -79,7 +85,7 @@ class Receipts:
         Raises:
             OutputError: the receipt cannot be written.
         """
-        atomic_json(self._path(self._receipts, receipt.relative), receipt.to_json(), "receipt")
+        atomic_json(self._path(self._receipts, receipt.relative), receipt.to_json(), "receipt", self._holder)
 
     def read(self, relative: str) -> Receipt | None:
         """The receipt of a shard; ``None`` when there is none or it is damaged."""
@@ -120,7 +126,7 @@ class Receipts:
             "identity": dict(identity),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        atomic_json(self._path(self._failed, relative), content, "failed")
+        atomic_json(self._path(self._failed, relative), content, "failed", self._holder)
 
     def clear_failed(self, relative: str) -> None:
         """Forget that a shard was set aside."""
@@ -136,6 +142,8 @@ class Receipts:
         return folder / (relative + _SUFFIX)
 
     def _remove(self, path: Path) -> None:
+        if self._holder is not None:
+            refuse_links(self._holder.root, path)
         with output_errors("remove", path):
             try:
                 path.unlink()
@@ -176,13 +184,13 @@ def _is_intact(path: Path, output: Mapping[str, Any]) -> bool:
 
 
 def _listed(folder: Path) -> list[str]:
+    """Relative paths of the shards that a folder has a file about; hidden names (``._a.json``) are nobody's."""
     found = []
+    top = len(str(folder)) + 1
     for root, folders, names in os.walk(folder):
-        folders.sort()
-        base = PurePosixPath(Path(root).relative_to(folder))
-        for name in names:
-            if name.endswith(_SUFFIX) and not is_temporary(name):
-                found.append(str(base / name.removesuffix(_SUFFIX)))
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
+        base = f"{root[top:]}/" if len(root) > top else ""
+        found += [base + name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and not is_hidden(name)]
     return sorted(found)
 
 
