@@ -74,7 +74,7 @@ def is_temporary(name: str) -> bool:
 
 
 def token_of(name: str) -> str | None:
-    """The holder's token in the name of a temporary file; ``None`` for other names and for those of earlier versions."""
+    """The holder's token in the name of a temporary file; ``None`` for other names and those of earlier versions."""
     match = _TEMPORARY.fullmatch(name)
     return match[1] if match is not None and match[2] is not None else None
 

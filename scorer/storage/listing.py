@@ -103,16 +103,16 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
             continue
         seen.add((key, visit.part))
         here = _Above(key, visit.above)
-        deeper = []
+        deeper: list[_Visit] = []
         for entry in visit.place.listing.entries(visit.place.path):
             if is_hidden(entry.name):
                 continue
             for part, is_found in _matches(parts, visit.part, entry, tuple(suffixes)):
                 if is_found:
                     yield visit.base + entry.name
-                else:
-                    inner = _Visit(visit.place.below(entry.name), f"{visit.base}{entry.name}/", part, here, entry.is_linked)
-                    (linked if entry.is_linked else deeper).append(inner)
+                    continue
+                place, base = visit.place.below(entry.name), f"{visit.base}{entry.name}/"
+                (linked if entry.is_linked else deeper).append(_Visit(place, base, part, here, entry.is_linked))
         plain += reversed(deeper)
 
 
@@ -147,7 +147,7 @@ def _collapsed(pattern: Sequence[str]) -> list[str]:
 
 
 def _matches(parts: Sequence[str], at: int, entry: Entry, suffixes: tuple[str, ...]) -> Iterator[tuple[int, bool]]:
-    """What an entry of a folder means to the glob from one of its parts on: (part to go on with, or a file is found)."""
+    """What an entry of a folder is to the glob from one of its parts on: (part to go on with, is it a file found)."""
     last = len(parts) - 1
     wanted = parts[at] if at <= last else ANY_DEPTH  # behind the end: everything below a folder that was matched whole
     if wanted != ANY_DEPTH:

@@ -30,7 +30,7 @@ from .durable import (
     token_of,
 )
 from .local_paths import local_path
-from .receipts import Receipts, check_relative
+from .receipts import FAILED, RECEIPTS, Receipts, check_relative
 
 PLAN_SCHEMA = 1
 PLAN, RUN, SUCCESS = "_plan.json", "_run.json", "_SUCCESS"
@@ -79,8 +79,8 @@ def inspect_output(out: Path) -> Found:
 class OutputFolder:
     """An output folder, held by this process until the context ends; made by :meth:`open`.
 
-    ``token``: this holder's, in the lines of its locks and the names of its temporary files. ``holder``: what the writers
-    of this folder's files are given. ``receipts``: the folder's, for this holder to write.
+    ``token``: this holder's, in the lines of its locks and the names of its temporary files. ``holder``: what writers
+    of files in this folder are given. ``receipts``: the folder's, for this holder to write.
     """
 
     def __init__(self, out: Path, held: lease.Lease, shared: bool = False) -> None:
@@ -267,7 +267,7 @@ class OutputFolder:
         return bool(there)
 
     def _traces(self, relative: str) -> list[Path]:
-        return [self.path / relative, *(self.path / top / f"{relative}.json" for top in ("_receipts", "_failed"))]
+        return [self.path / relative, *(self.path / top / f"{relative}.json" for top in (RECEIPTS, FAILED))]
 
     def _prune(self, folder: Path) -> None:
         """Remove folders that became empty, upwards; a folder with anything in it ends that."""

@@ -24,6 +24,7 @@ from .durable import Holder, atomic_json, crash_point, output_errors, read_json,
 from .listing import is_hidden
 
 SCHEMA = 1
+RECEIPTS, FAILED = "_receipts", "_failed"
 _SUFFIX = ".json"
 
 
@@ -76,8 +77,8 @@ class Receipts:
     def __init__(self, out: Path, holder: Holder | None = None) -> None:
         self._out = out
         self._holder = holder
-        self._receipts = out / "_receipts"
-        self._failed = out / "_failed"
+        self._receipts = out / RECEIPTS
+        self._failed = out / FAILED
 
     def write(self, receipt: Receipt) -> None:
         """Make a shard done. Its output must have its name by now.

@@ -11,7 +11,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import OutputFolder, Receipt, Receipts, ShardWriter
-from scorer.storage.durable import atomic_bytes, is_temporary, open_temporary, temporary_name, token_of
+from scorer.storage.durable import atomic_bytes, is_temporary, temporary_name, token_of
 
 from .tables import rows_table
 from .test_plan import done, plan, tree
