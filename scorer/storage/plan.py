@@ -304,12 +304,22 @@ class OutputFolder:
         Raises:
             OutputError: a link stands in the place of one of them, or of a folder on the way there.
         """
-        folders = set()
+        if not self._has_links():  # nearly always so, and it saves a look at each of the paths
+            return
         for relative in relatives:
             for path in self._traces(relative):
-                if path.parent not in folders:
-                    refuse_links(self.path, path.parent)
-                    folders.add(path.parent)
-                refuse_links(path.parent, path)
+                refuse_links(self.path, path)
         for name in (PLAN, RUN, SUCCESS):
             refuse_links(self.path, self.path / name)
+
+    def _has_links(self) -> bool:
+        """Whether there is a symbolic link anywhere below the folder; one listing of each folder tells."""
+        folders = [str(self.path)]
+        while folders:
+            with output_errors("look into", self.path), os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_symlink():
+                        return True
+                    if entry.is_dir():
+                        folders.append(entry.path)
+        return False
