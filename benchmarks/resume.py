@@ -4,8 +4,8 @@
 
 One shard of a few rows is scored by the embedded model. The others are copies of it: the same input, the same output, a
 receipt of its own each. Then the same command runs again, as a process of its own; it looks at every input, every
-receipt and every output's bytes, and finds nothing to do. The first of these runs writes the plan, the second is the one
-that counts. What starting costs is that of a run over one finished shard.
+receipt and every output's bytes, and finds nothing to do. The first of these runs writes the plan, the second is the
+one that counts. What starting costs is that of a run over one finished shard.
 Goal: 100,000 shards in 60 s, and no cost that grows faster than their number.
 """
 
@@ -37,11 +37,10 @@ FIRST = "000/000.parquet"
 def resume(data: Path, out: Path, profile: Path | None = None) -> tuple[float, dict[str, Any]]:
     """Seconds of a run, and its summary."""
     under = ["-m", "cProfile", "-o", str(profile)] if profile is not None else []
-    arguments = ["run", str(data), "--out", str(out), "--bundle", "embedded", "--json"]
+    call = [sys.executable, *under, "-m", "scorer", "run", str(data), "--out", str(out)]
+    call += ["--bundle", "embedded", "--json"]
     began = time.perf_counter()
-    ended = subprocess.run(
-        [sys.executable, *under, "-m", "scorer", *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
-    )
+    ended = subprocess.run(call, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - began, json.loads(ended.stdout)
 
 
@@ -88,9 +87,9 @@ def main() -> None:
         start = measure(Path(folder), 1, None)
         found = measure(Path(folder), options.shards, options.profile)
     each = 1000 * (found["seconds"] - start["seconds"]) / options.shards
-    print(json.dumps({"machine": machine.describe(), "start": start["seconds"], **found}, indent=1))  # noqa: T201
-    print(f"{found['seconds']:.1f} s for {options.shards:,} shards, {each:.3f} ms each")  # noqa: T201
-    print(f"100,000 shards: about {start['seconds'] + 100 * each:.0f} s, the goal is 60 s")  # noqa: T201
+    print(json.dumps({"machine": machine.describe(), "start": start["seconds"], **found}, indent=1))
+    print(f"{found['seconds']:.1f} s for {options.shards:,} shards, {each:.3f} ms each")
+    print(f"100,000 shards: about {start['seconds'] + 100 * each:.0f} s, the goal is 60 s")
 
 
 if __name__ == "__main__":
