@@ -32,7 +32,6 @@ from .storage import (
     InputFile,
     OutputFolder,
     Receipt,
-    Receipts,
     ShardReader,
     ShardWriter,
     check_earlier,
@@ -42,7 +41,6 @@ from .storage import (
     resolve_inputs,
 )
 from .storage.canonical import digest
-from .storage.durable import crash_point
 from .storage.earlier import stamp_of
 from .survey import Shard, Survey, part_of, survey
 from .tally import Counts, error_rate, total
@@ -118,7 +116,7 @@ class _Run:
         self.reader = reader
         self.folder = folder
         self.survey = found
-        self.receipts = Receipts(options.out)
+        self.receipts = folder.receipts
         self.failures: dict[str, str] = {}
         self.believed: dict[str, tuple[int, int, int]] = {}
         """By relative path, the stamp of each output that was hashed or written, from before that was done."""
@@ -169,15 +167,17 @@ class _Run:
         """
         options, inputs = self.options, self.plan["inputs"].keys()
         others = self.folder.join(options.part) if options.part is not None else []
+        self.folder.refuse_links(inputs)
         present = self.folder.read_plan()
         if others:
             refuse_another_plan(present or {}, self.plan, others, options.out)
             self.plan = present or self.plan
-            return
-        if not options.prune:
+        elif not options.prune:
             losses = find_losses(options.out, inputs, self.survey, self.reader)
             losses.refuse(options.out, limited=options.limit is not None, parts=options.part is not None)
         self.folder.sweep_temporary()
+        if others:
+            return
         for relative in self.folder.remove_stale(inputs):
             self.reporter.say(f"removed {relative}: its input is gone")
         if present != self.plan:
@@ -248,7 +248,8 @@ class _Run:
                     if writer is None:
                         require_space(self.folder.path, self._least(shard), f"the output of {shard.file.relative}")
                         path = self.options.out / shard.file.relative
-                        writer = ShardWriter(path, table.schema, metadata=self.scorer.full_signature.footer)
+                        footer = self.scorer.full_signature.footer
+                        writer = ShardWriter(path, table.schema, metadata=footer, holder=self.folder.holder)
                     writer.write(table)
                     counts.append(tallied)
                     self.ledger.window(len(table), tallied, pipeline.disagreements)
@@ -292,10 +293,7 @@ class _Run:
                 yield Item((shard, error))
 
     def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
-        written = writer.commit(allowed=self.folder.check)
-        crash_point("output.committed")
-        # Once more: whoever was stopped since the rename may find that another run has the folder, and its receipt.
-        self.folder.check()
+        written = writer.commit()
         relative = shard.file.relative
         if (now := stamp_of(self.options.out / relative)) is not None:
             self.believed[relative] = now

@@ -51,5 +51,6 @@ def add_up(
         for shard in unseen:
             if not receipts.agrees(shard.file.relative, shard.info.identity, fingerprint(shard)):
                 totals.missing.append(shard.file.relative)
-        totals.receipts = [r for r in totals.receipts if r.relative not in totals.missing]
+        missing = set(totals.missing)
+        totals.receipts = [r for r in totals.receipts if r.relative not in missing]
     return totals

@@ -124,12 +124,12 @@ def test_a_writer_that_was_stopped_does_not_overwrite_a_newer_receipt(
     receipt = out / "_receipts" / "a.parquet.json"
 
     def taken_over(point: str) -> None:
-        if point == "output.committed" and not receipt.exists():
+        if point == "output.published" and not receipt.exists():
             (out / lease.LOCK).write_bytes(b'{"pid": 1, "host": "other", "started": "now", "boot": "x", "token": "y"}')
             receipt.parent.mkdir(parents=True, exist_ok=True)
             receipt.write_bytes(newer)
 
-    monkeypatch.setattr(scorer.run, "crash_point", taken_over)
+    monkeypatch.setattr("scorer.storage.durable.crash_point", taken_over)
     result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=2)
     assert "another run took this output folder over" in result.stderr
     assert receipt.read_bytes() == newer

@@ -345,3 +345,19 @@ def test_two_runs_cannot_hold_one_folder(data: Path, tmp_path: Path, bundle: Pat
 
 def command(data: Path, out: Path, bundle: Path) -> list[Any]:
     return ["run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1"]
+
+
+def test_a_resume_does_not_compare_shards_with_one_another(
+    tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand finished shards would be compared billions of times."""
+    from scorer.survey import Shard
+
+    for i in range(20):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        pq.write_table(rows(1), tmp_path / f"in/{i}.parquet")
+    run(tmp_path / "in", tmp_path / "out", bundle)
+    compared: list[object] = []
+    monkeypatch.setattr(Shard, "__eq__", lambda self, other: (compared.append(other), self is other)[1])
+    assert run(tmp_path / "in", tmp_path / "out", bundle)["shards"]["skipped"] == 20
+    assert compared == []

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
-from ..storage.durable import atomic_bytes, output_errors
+from ..storage.durable import output_errors
+from ..storage.user_files import check_user_file, write_user_file
 from .document import RATES, GroupFigures, Night, Status
 
 SCHEMA = pa.schema(
@@ -57,6 +58,7 @@ def remember(path: Path, tonight: Sequence[Night]) -> list[Night]:
     Raises:
         OutputError: the file is not a history, or cannot be written.
     """
+    check_user_file(path, "--history", is_read=True)
     with output_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
@@ -65,7 +67,7 @@ def remember(path: Path, tonight: Sequence[Night]) -> list[Night]:
         lines = sorted([n for n in earlier if n["night"] not in replaced] + [*tonight], key=lambda n: n["night"])
         buffer = BytesIO()
         pq.write_table(pa.Table.from_pylist([_flat(night) for night in lines], SCHEMA), buffer, compression="zstd")
-        atomic_bytes(path, buffer.getvalue(), "history")
+        write_user_file(path, buffer.getvalue(), "--history")
     return lines
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from .common import guarded, say
+from .common import guarded, local, say
 
 
 class ErrorRows(StrEnum):
@@ -21,13 +21,16 @@ class ErrorRows(StrEnum):
 
 @guarded
 def audit_command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Finished output folder of `scorer run`.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", parser=local, help="Finished output folder of `scorer run`.")],
     baseline: Annotated[
-        Path | None, typer.Option("--baseline", metavar="OUT0", help="Finished output of an earlier night.")
+        Path | None,
+        typer.Option("--baseline", metavar="OUT0", parser=local, help="Finished output of an earlier night."),
     ] = None,
     gates: Annotated[
         list[Path] | None,
-        typer.Option("--gates", metavar="FILE", help="Gates in TOML; a gate that fails is exit 1. Repeatable."),
+        typer.Option(
+            "--gates", metavar="FILE", parser=local, help="Gates in TOML; a gate that fails is exit 1. Repeatable."
+        ),
     ] = None,
     by: Annotated[
         list[str] | None,
@@ -39,15 +42,18 @@ def audit_command(
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write the report, one HTML file.")
+        Path | None, typer.Option("--report", metavar="FILE", parser=local, help="Write the report, one HTML file.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole audit as JSON.")] = False,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Write the gates as JUnit XML, for build servers.")
+        Path | None,
+        typer.Option("--junit", metavar="FILE", parser=local, help="Write the gates as JUnit XML, for build servers."),
     ] = None,
     history: Annotated[
         Path | None,
-        typer.Option("--history", metavar="FILE", help="Parquet file to which this night is added, for the trend."),
+        typer.Option(
+            "--history", metavar="FILE", parser=local, help="Parquet file to which this night is added, for the trend."
+        ),
     ] = None,
     errors: Annotated[
         ErrorRows, typer.Option("--errors", help="Rows with an error count as not_OK, or are left out of these rates.")
@@ -67,7 +73,7 @@ def audit_command(
     from ..audit import AuditOptions, audit
     from ..audit.junit import junit as as_junit
     from ..audit.rendering import print_document
-    from ..storage.durable import atomic_bytes
+    from ..storage.user_files import check_user_file, write_user_file
 
     options = AuditOptions(
         baseline=baseline,
@@ -78,13 +84,16 @@ def audit_command(
         worst=worst,
         history=history,
     )
+    for given, option in ((report, "--report"), (junit, "--junit")):
+        if given is not None:
+            check_user_file(given, option)
     document = audit(out, options)
     if report is not None:
         from ..audit.report import render
 
-        atomic_bytes(report, render(document).encode("utf-8"), "report")
+        write_user_file(report, render(document).encode("utf-8"), "--report")
     if junit is not None:
-        atomic_bytes(junit, as_junit(document).encode("utf-8"), "junit")
+        write_user_file(junit, as_junit(document).encode("utf-8"), "--junit")
     if as_json:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
     else:

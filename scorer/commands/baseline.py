@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import MrColumnOption, TextColumnOption, TriplesColumnOption, guarded, say
+from .common import MrColumnOption, TextColumnOption, TriplesColumnOption, guarded, local, say
 
 
 class Rival(StrEnum):
@@ -24,7 +24,9 @@ class Rival(StrEnum):
 def baseline_command(
     rival: Annotated[Rival, typer.Argument(metavar="e2e-slots|keywords|overlap", help="Which baseline.")],
     inputs: Annotated[list[str], typer.Argument(metavar="IN...", help="Parquet files, folders, globs or URIs.")],
-    out: Annotated[Path, typer.Option("--out", metavar="F.parquet", help="File to write; replaced if it is there.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="F.parquet", parser=local, help="File to write; replaced if it is there.")
+    ],
     text_column: TextColumnOption = "text",
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,

@@ -59,6 +59,19 @@ class Precision(StrEnum):
     int8 = "int8"
 
 
+def local(given: str) -> Path:
+    """The parser of every option and argument that is a path: plain or ``file://``; another URI ends the command.
+
+    It has to look at the text: a ``Path`` made from a URI is a relative path like any other.
+    """
+    from ..storage.local_paths import local_path
+
+    try:
+        return local_path(given)
+    except ScorerError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 TemplatesOption = Annotated[
     str | None,
     typer.Option("--templates", metavar="FILE", help="Template file (JSON). Default: the bundle's, else backoff."),
@@ -99,6 +112,7 @@ ReuseOption = Annotated[
     typer.Option(
         "--reuse",
         metavar="OUT0",
+        parser=local,
         help="Output of an earlier run: rows found there by row_key, under the same signature, keep their labels. "
         "May be given several times.",
     ),
@@ -152,9 +166,11 @@ def scorer_settings(
     exact: bool = False,
 ) -> dict[str, Any]:
     """The options that set up a scorer, as a plan records them: absolute paths, plain strings."""
+    from ..storage.local_paths import local_path
+
     settings: dict[str, Any] = {
-        "bundle": bundle if bundle == "embedded" else str(Path(bundle).resolve()),
-        "templates": str(Path(templates).resolve()) if templates else None,
+        "bundle": bundle if bundle == "embedded" else str(local_path(bundle, "--bundle").resolve()),
+        "templates": str(local_path(templates, "--templates").resolve()) if templates else None,
         "protocol": protocol.value,
         "checks": checks.value,
         "optional": sorted(optional or []),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import guarded, say
+from .common import guarded, local, say
 
 if TYPE_CHECKING:
     from ..convert import Problems, Rows
@@ -21,7 +21,10 @@ app = typer.Typer(
 
 InputsArgument = Annotated[list[str], typer.Argument(metavar="IN", help="Files, each FILE or NAME=FILE.")]
 OutOption = Annotated[
-    Path, typer.Option("--out", metavar="F.parquet", help="The file to write. One that is there is kept, see --force.")
+    Path,
+    typer.Option(
+        "--out", metavar="F.parquet", parser=local, help="The file to write. One that is there is kept, see --force."
+    ),
 ]
 TextsOption = Annotated[
     list[str] | None,

@@ -27,8 +27,11 @@ def doctor_command(
 
     Exits 2 when scoring would not work.
     """
+    from ..storage.local_paths import local_path
+
     findings: dict[str, Any] = {"packages": _packages(), "problems": []}
     try:
+        bundle = str(local_path(bundle, "--bundle"))
         findings["providers"] = _providers(bundle)
         findings["bundle"] = _bundle(bundle)
     except ScorerError as error:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import guarded, say
+from .common import guarded, local, say
 
 
 class Against(StrEnum):
@@ -21,7 +21,9 @@ class Against(StrEnum):
 
 @guarded
 def evaluate_command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder of `scorer run`, or one scored file.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", parser=local, help="Output folder of `scorer run`, or one scored file.")
+    ],
     gold_fine: Annotated[
         str | None, typer.Option("--gold-fine", metavar="NAME", help="Column of FINE gold. Default: gold_fine.")
     ] = None,
@@ -58,6 +60,7 @@ def evaluate_command(
         typer.Option(
             "--annotations",
             metavar="FILE",
+            parser=local,
             help="One row a text and annotator: gives the ceiling. With "
             "--spans, one row a span and annotator: gives their agreement.",
         ),
@@ -67,6 +70,7 @@ def evaluate_command(
         typer.Option(
             "--spans",
             metavar="GOLD",
+            parser=local,
             help="Error spans that people found (Parquet or CSV): what OUT's sentences, or OUT itself as a Parquet or "
             "CSV of flagged spans, find of them. Instead of labels.",
         ),

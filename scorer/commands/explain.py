@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from .common import Precision, guarded, open_scorer, say
+from .common import Precision, guarded, local, open_scorer, say
 
 
 @guarded
 def explain_command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder of `scorer run`.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", parser=local, help="Output folder of `scorer run`.")],
     row: Annotated[
         str | None, typer.Option("--row", metavar="FILE:N", help="Output file below OUT, and row counted from 0.")
     ] = None,

@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from ..errors import MissingDependencyError
-from .common import guarded, say
+from .common import guarded, local, say
 
 
 @guarded
 def export_command(
     checkpoint: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="Hub id or local folder of an NLI model.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT_DIR", help="Folder for the bundle; must not exist yet.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT_DIR", parser=local, help="Folder for the bundle; must not exist yet.")
+    ],
     precision: Annotated[
         str, typer.Option("--precision", metavar="LIST", help="Variants to make, by comma.")
     ] = "fp32,fp16,int8",
@@ -26,11 +28,14 @@ def export_command(
         ),
     ] = None,
     templates: Annotated[
-        Path | None, typer.Option("--templates", metavar="FILE", help="Template file to put into the bundle.")
+        Path | None,
+        typer.Option("--templates", metavar="FILE", parser=local, help="Template file to put into the bundle."),
     ] = None,
     probes: Annotated[
         Path | None,
-        typer.Option("--probes", metavar="FILE", help="Parquet of premise, hypothesis to verify with as well."),
+        typer.Option(
+            "--probes", metavar="FILE", parser=local, help="Parquet of premise, hypothesis to verify with as well."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Name in the signature. Default: the checkpoint's.")

@@ -29,6 +29,7 @@ from .common import (
     TriplesColumnOption,
     column_names,
     guarded,
+    local,
     open_scorer,
     scorer_settings,
 )
@@ -39,7 +40,8 @@ def plan_command(
     inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs.")],
     bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="OUT", help="Say what a run into this folder would skip.")
+        Path | None,
+        typer.Option("--out", metavar="OUT", parser=local, help="Say what a run into this folder would skip."),
     ] = None,
     templates: TemplatesOption = None,
     protocol: ProtocolOption = Protocol.paper,

@@ -10,18 +10,27 @@ from typing import Annotated
 
 import typer
 
-from .common import guarded, say
+from .common import guarded, local, say
 
 
 @guarded
 def reproduce_command(
     bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
-    templates_e2e: Annotated[Path, typer.Option("--templates-e2e", metavar="FILE", help="Templates for E2E.")],
-    templates_webnlg: Annotated[Path, typer.Option("--templates-webnlg", metavar="FILE", help="Templates for WebNLG.")],
-    data: Annotated[
-        Path, typer.Option("--data", metavar="DIR", help="Folder of e2e_primary.parquet and webnlg17_humeval.parquet.")
+    templates_e2e: Annotated[
+        Path, typer.Option("--templates-e2e", metavar="FILE", parser=local, help="Templates for E2E.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="Folder for inputs, runs and figures; resumes.")],
+    templates_webnlg: Annotated[
+        Path, typer.Option("--templates-webnlg", metavar="FILE", parser=local, help="Templates for WebNLG.")
+    ],
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data", metavar="DIR", parser=local, help="Folder of e2e_primary.parquet and webnlg17_humeval.parquet."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="OUT", parser=local, help="Folder for inputs, runs and figures; resumes.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Score E2E and WebNLG17 under both protocols, with templates and by backoff, and print one table.
@@ -33,6 +42,7 @@ def reproduce_command(
     from ..evaluation.published import EMBEDDED_NOTE, STRANGER_NOTE
     from ..evaluation.rendering import wide_console
     from ..evaluation.reproduce import print_lines, reproduce
+    from ..storage.user_files import write_user_file
 
     def score(source: Path, templates: Path, folder: Path, protocol: str) -> None:
         say(f"scoring {folder.name}")
@@ -46,7 +56,7 @@ def reproduce_command(
         say("note: ρ is null: install the extra stats (pip install 'd2t-scorer[stats]')")
     lines = reproduce(data, {"e2e": templates_e2e, "webnlg": templates_webnlg}, out, score)
     text = json.dumps(lines, indent=1, ensure_ascii=False)
-    (out / "figures.json").write_text(text + "\n", encoding="utf-8")
+    write_user_file(out / "figures.json", (text + "\n").encode(), "--out")
     if as_json:
         typer.echo(text)
     else:

@@ -35,6 +35,7 @@ from .common import (
     TriplesColumnOption,
     column_names,
     guarded,
+    local,
     open_scorer,
     say,
     scorer_settings,
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 @guarded
 def run_command(
     inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs.")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="Folder for the scored shards; a rerun resumes.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="OUT", parser=local, help="Folder for the scored shards; a rerun resumes.")
+    ],
     bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
     templates: TemplatesOption = None,
     protocol: ProtocolOption = Protocol.paper,

@@ -17,6 +17,7 @@ from .common import (
     PrecisionOption,
     TriplesColumnOption,
     guarded,
+    local,
     say,
 )
 
@@ -43,7 +44,12 @@ def extract_command(
     inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs.")],
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="F.json", help="Template file to write; all candidates go to F.candidates.json."),
+        typer.Option(
+            "--out",
+            metavar="F.json",
+            parser=local,
+            help="Template file to write; all candidates go to F.candidates.json.",
+        ),
     ],
     where: Annotated[
         list[str] | None,
@@ -88,8 +94,10 @@ def extract_command(
         from ..inference.bundle import Bundle
         from ..inference.engine import Engine
         from ..inference.verify import verify
+        from ..storage.local_paths import local_path
 
-        engine = Engine(Bundle.load(bundle), device=device, precision=precision.value, warn=say)
+        opened = Bundle.load(str(local_path(bundle, "--bundle")))
+        engine = Engine(opened, device=device, precision=precision.value, warn=say)
         verify(engine, say)
     report = make_templates(
         inputs,
@@ -113,7 +121,7 @@ def extract_command(
 @app.command("check")
 @guarded
 def check_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Template file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", parser=local, help="Template file.")],
     data: Annotated[
         list[str], typer.Option("--data", metavar="IN", help="Parquet, or a run's output folder; repeatable.")
     ],

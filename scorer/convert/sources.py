@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError, UsageError
+from ..storage.listing import is_hidden
+from ..storage.local_paths import local_path
 from .lines import display
 
 
@@ -27,14 +29,15 @@ def parse_source(argument: str) -> Source:
     """Read ``FILE`` or ``NAME=FILE``; the whole is a file's name if there is such a file.
 
     Raises:
-        UsageError: it is empty.
+        UsageError: it is empty, or a URI of a store.
     """
     if not argument.strip():
         raise UsageError("a file name is empty; is a variable of the shell not set?")
     name, sign, path = argument.partition("=")
     if sign and name.strip() and path and not _exists(Path(argument)):
-        return Source(display(name.strip()), Path(path), True)
-    return Source(display(Path(argument).stem), Path(argument), False)
+        return Source(display(name.strip()), local_path(path, "the input"), True)
+    place = local_path(argument, "the input")
+    return Source(display(place.stem), place, False)
 
 
 def parse_systems(arguments: Sequence[str]) -> list[Source]:
@@ -58,6 +61,8 @@ def parse_systems(arguments: Sequence[str]) -> list[Source]:
 def expand_folders(sources: Sequence[Source], suffix: str) -> list[Source]:
     """Sources with each folder replaced by the files of this suffix in it, at any depth, in the order of their paths.
 
+    Names that begin with ``_`` or ``.`` are skipped, as they are among Parquet inputs.
+
     Raises:
         InputError: a folder has none, or cannot be read.
     """
@@ -67,7 +72,11 @@ def expand_folders(sources: Sequence[Source], suffix: str) -> list[Source]:
             if not source.path.is_dir():
                 files.append(source)
                 continue
-            found = sorted(path for path in source.path.rglob(f"*{suffix}") if path.is_file())
+            found = sorted(
+                path
+                for path in source.path.rglob(f"*{suffix}")
+                if path.is_file() and not any(map(is_hidden, path.relative_to(source.path).parts))
+            )
         except OSError as error:
             raise InputError(f"cannot read {display(source.path)}: {error.strerror}") from error
         if not found:

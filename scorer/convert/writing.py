@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import InputError, OutputError, UsageError
 from ..storage import ShardWriter
 from ..storage.durable import output_errors
+from ..storage.user_files import check_user_file, staged
 from .rows import Rows
 from .sources import parse_source
 
@@ -25,6 +26,7 @@ def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
         raise UsageError(
             f"--out {out} is not the name of a Parquet file; write F.parquet, since `scorer run` reads those"
         )
+    check_user_file(out, "--out")
     with output_errors("write", out):
         if out.is_dir():
             raise OutputError(f"--out {out} is a folder; name a file in it")
@@ -48,10 +50,11 @@ def write_rows(rows: Rows, out: Path) -> None:
     if not len(rows):
         raise InputError(f"the inputs have no rows, so {out} was not written")
     table = rows.table()
-    writer = ShardWriter(out, table.schema)
-    try:
-        for start in range(0, table.num_rows, ROW_GROUP):
-            writer.write(table.slice(start, ROW_GROUP))
-        writer.commit()
-    finally:
-        writer.abandon()
+    with staged(out, "--out") as place:
+        writer = ShardWriter(place, table.schema)
+        try:
+            for start in range(0, table.num_rows, ROW_GROUP):
+                writer.write(table.slice(start, ROW_GROUP))
+            writer.commit()
+        finally:
+            writer.abandon()

@@ -19,8 +19,10 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from ..errors import ColumnError, InputError, OutputError, TemplateError, UsageError
+from ..errors import ColumnError, InputError, TemplateError, UsageError
 from ..signature import Signature, differences
+from ..storage.durable import output_errors
+from ..storage.user_files import write_user_file
 from .published import TABLE_1, TABLE_2, Row
 from .report import EvaluateOptions, evaluate
 
@@ -223,12 +225,10 @@ def _read(path: Path) -> pa.Table:
 
 def _put(path: Path, content: bytes) -> None:
     """Write, unless it is there already: a run whose input has a new date starts over."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.is_file() or path.read_bytes() != content:
-            path.write_bytes(content)
-    except OSError as e:
-        raise OutputError(f"{path} cannot be written: {e.strerror or e}; choose another --out") from e
+    with output_errors("read", path):
+        is_there = path.is_file() and path.read_bytes() == content
+    if not is_there:
+        write_user_file(path, content, "--out")
 
 
 def _minus(ours: float | None, published: float | None) -> float | None:

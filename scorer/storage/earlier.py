@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from ..errors import OutputError, UsageError
 from .durable import read_json
+from .local_paths import local_path
 from .plan import RUN, OutputFolder
 from .receipts import Receipts
 
@@ -84,10 +85,11 @@ def check_earlier(given: Sequence[Path], out: Path | None) -> list[Path]:
     """The earlier outputs to use, each once, in the order given. Opens nothing but their plans.
 
     Raises:
-        UsageError: one is not there, or is OUT itself. OutputError: one is no output folder of this program.
+        UsageError: one is a URI, is not there, or is OUT itself. OutputError: one is no output folder of this program.
     """
     found: dict[Path, Path] = {}
     for path in given:
+        local_path(path, "--reuse")
         if not path.is_dir():
             state = "is a file" if path.exists() else "does not exist"
             raise UsageError(f"--reuse {path} {state}; name the output folder of an earlier run")

@@ -85,8 +85,12 @@ def check_output_apart(inputs: Sequence[str], out: Path) -> None:
     for given in inputs:
         parsed = _parse(given)
         if isinstance(parsed.place.listing, LocalListing) and parsed.pattern is not None:
+            apart: dict[Path, bool] = {}  # by folder: to resolve the path of every shard would take seconds
             for file in _files(parsed):
-                if Path(file.uri).resolve().is_relative_to(target):
+                path = Path(file.uri)
+                if path.parent not in apart:
+                    apart[path.parent] = not path.parent.resolve().is_relative_to(target)
+                if not apart[path.parent] or (path.is_symlink() and path.resolve().is_relative_to(target)):
                     raise OutputError(f"the input {file.uri} lies inside the output folder {out}; choose another --out")
 
 

@@ -1,7 +1,8 @@
 """Who may write into an output folder: lock files with an flock, a line about the holder, and a heartbeat.
 
 A whole run holds ``_lock`` alone. Parts share ``_lock``, and each holds ``_lock.<k>-of-<n>`` alone; what all of them
-touch (plan, totals, markers) is touched under ``_lock.brief``, held for moments.
+touch (plan, totals, markers) is touched under ``_lock.brief``, held for moments, or as long as hashing the outputs of
+others takes. Its holder has a line and a heartbeat too, so that one that is stuck can be told from one that is slow.
 
 On one machine the flock decides at once: the kernel drops it with the process, however that ends. Some network file
 systems keep an flock within one machine. So whoever gets the flock also looks at the line in the file: if it was
@@ -26,12 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError
-from .durable import discard, output_errors, temporary_path
+from .durable import discard, output_errors, temporary_name
 
 LOCK = "_lock"
 BRIEF = "_lock.brief"
 BEAT_S = 10.0
 EXPIRY_S = 60.0
+BRIEF_LIMIT_S = 120.0
+"""How long ``_lock.brief`` is waited for while its holder gives no sign of life."""
 _PART = re.compile(r"_lock\.(\d+)-of-(\d+)")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -49,11 +52,13 @@ def part_lock(part: tuple[int, int]) -> str:
 class Lease:
     """A lock file that this process holds until :meth:`release`; made by :func:`take`.
 
+    ``token``: what tells this holder from all others; stands in the line of a lease that is held alone.
     The descriptor is closed in programs started later, so that no child outlives its parent with the lease in hand.
     """
 
-    def __init__(self, path: Path, lock: int, line: bytes | None) -> None:
+    def __init__(self, path: Path, lock: int, line: bytes | None, token: str) -> None:
         self.path = path
+        self.token = token
         self._lock = lock
         self._line = line
         self._ended = threading.Event()
@@ -63,7 +68,9 @@ class Lease:
             self._thread.start()
 
     def check(self) -> None:
-        """Make sure that nobody took the lease over, say while this machine slept. Asked before each commit.
+        """Make sure that nobody took the lease over, say while this machine slept.
+
+        Reads one small file, so that it can be asked before each rename and each receipt.
 
         Raises:
             OutputError: it is another's now; nothing more may be written.
@@ -95,13 +102,25 @@ class Lease:
                     os.utime(self._lock)
 
 
-def take(path: Path, *, shared: bool = False, say: Callable[[str], None] = lambda message: None) -> Lease:
-    """Lock a file of an output folder, made if it is not there. ``shared``: beside others who share it.
+def new_token() -> str:
+    """What tells a holder from all others: 16 random hexadecimal digits."""
+    return secrets.token_hex(8)
+
+
+def take(
+    path: Path, *, shared: bool = False, say: Callable[[str], None] = lambda message: None, token: str | None = None
+) -> Lease:
+    """Lock a file of an output folder, made if it is not there.
+
+    Args:
+        shared: together with others who share it.
+        token: of the holder, who may hold several leases; a new one by default.
 
     Raises:
         OutputError: another run holds it (says which), or the file system has no locks.
     """
     out = path.parent
+    token = token or new_token()
     lock = _flock(path, shared)
     try:
         taken_over = _await_expiry(path, say)
@@ -111,54 +130,93 @@ def take(path: Path, *, shared: bool = False, say: Callable[[str], None] = lambd
         if shared:
             with output_errors("lock", path):
                 os.ftruncate(lock, 0)
-            return Lease(path, lock, None)
-        line = json.dumps(
-            {
-                "pid": os.getpid(),
-                "host": socket.gethostname(),
-                "started": datetime.now(UTC).isoformat(timespec="seconds"),
-                "boot": _boot(),
-                "token": secrets.token_hex(8),
-            }
-        ).encode()
-        with output_errors("lock", path):
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, line, 0)
+            return Lease(path, lock, None, token)
+        line = _write_line(path, lock, token)
         if taken_over:
             time.sleep(min(1.0, EXPIRY_S / 4))  # two machines may have waited for the same one: the last line counts
             if _read(path) != line:
                 raise OutputError(f"{out} is held by {_holder(path)}; wait for it to end, or choose another --out")
-        return Lease(path, lock, line)
+        return Lease(path, lock, line, token)
     except BaseException:
         os.close(lock)
         raise
 
 
+def _write_line(path: Path, lock: int, token: str) -> bytes:
+    """Say in a lock file who holds it."""
+    line = json.dumps(
+        {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "boot": _boot(),
+            "token": token,
+        }
+    ).encode()
+    with output_errors("lock", path):
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, line, 0)
+    return line
+
+
 @contextmanager
-def brief(out: Path) -> Iterator[None]:
-    """Hold ``_lock.brief`` for a moment, and wait for whoever holds it."""
+def brief(out: Path, token: str | None = None) -> Iterator[None]:
+    """Hold ``_lock.brief`` for a moment, and wait for whoever holds it as long as that one is alive.
+
+    Raises:
+        OutputError: its holder (says which) gave no sign of life for :data:`BRIEF_LIMIT_S`, or it cannot be locked.
+    """
     path = out / BRIEF
     with output_errors("lock", path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
         with output_errors("lock", path):
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    time.sleep(0.02)  # not waited for in the kernel, so that signals are answered
+            _await_brief(path, lock)
+        token = token or new_token()
+        held = Lease(path, lock, _write_line(path, lock, token), token)
+    except BaseException:
+        os.close(lock)
+        raise
+    try:
         yield
     finally:
-        os.close(lock)
+        held.release()
+
+
+def _await_brief(path: Path, lock: int) -> None:
+    beaten, since = None, 0.0
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            pass
+        # The file changes with each beat, and when one holder follows another.
+        if (seen := _beaten(path)) != beaten:
+            beaten, since = seen, time.monotonic()
+        elif time.monotonic() - since > BRIEF_LIMIT_S:
+            raise OutputError(
+                f"{path} is held by {_holder(path)}, which has given no sign of life for {BRIEF_LIMIT_S:.0f} s; "
+                "end that process if it is stuck, then run again: it resumes"
+            )
+        time.sleep(0.02)  # not waited for in the kernel, so that signals are answered
 
 
 def other_parts(out: Path, mine: str) -> list[str]:
-    """The parts that run now, beside this one, as ``k/n``. Asked under :func:`brief`."""
+    """The parts that run now, except this one, as ``k/n``. Asked under :func:`brief`."""
+    return [f"{match[1]}/{match[2]}" for path in _held_parts(out, mine) if (match := _PART.fullmatch(path.name))]
+
+
+def other_tokens(out: Path, mine: str) -> set[str]:
+    """The tokens of the parts that run now, except this one. Asked under :func:`brief`."""
+    return {str(_parsed(_read(path)).get("token")) for path in _held_parts(out, mine)}
+
+
+def _held_parts(out: Path, mine: str) -> list[Path]:
+    """The locks of other parts that somebody holds."""
     found = []
     for path in _parts(out):
-        match = _PART.fullmatch(path.name)
-        if match is None or path.name == mine:
+        if path.name == mine:
             continue
         line = _parsed(_read(path))
         with output_errors("lock", path):
@@ -171,7 +229,7 @@ def other_parts(out: Path, mine: str) -> list[str]:
             finally:
                 os.close(lock)
         if held:
-            found.append(f"{match[1]}/{match[2]}")
+            found.append(path)
     return found
 
 
@@ -233,9 +291,10 @@ def _parts(out: Path) -> list[Path]:
 
 def _age(path: Path) -> float:
     """Seconds since the last heartbeat, on the clock of the file system that both were written to."""
-    probe = temporary_path(path.with_name("_clock"))
+    probe = path.with_name(temporary_name())
     try:
-        probe.write_bytes(b"?")
+        with probe.open("xb") as file:
+            file.write(b"?")
         return probe.stat().st_mtime - path.stat().st_mtime
     except OSError:
         return 0.0

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from ..errors import InputError, UsageError
+from .local_paths import expand_home, path_of_uri
 
 Kind = Literal["file", "folder", "absent"]
+ANY_DEPTH = "**"
+
+
+class Entry(NamedTuple):
+    """A name in a folder. ``is_linked``: it is a symbolic link, to a folder or a file."""
+
+    name: str
+    is_folder: bool
+    is_linked: bool = False
 
 
 class Listing(Protocol):
@@ -21,8 +32,12 @@ class Listing(Protocol):
 
     def kind(self, path: str) -> Kind: ...
 
-    def entries(self, path: str) -> list[tuple[str, bool]]:
-        """Names in a folder, sorted, each with whether it is a folder itself."""
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a folder, sorted by name."""
+        ...
+
+    def identity(self, path: str) -> Hashable:
+        """What two paths of one folder have in common."""
         ...
 
     def uri(self, path: str) -> str: ...
@@ -58,53 +73,98 @@ def is_hidden(name: str) -> bool:
     return name.startswith(("_", "."))
 
 
-def walk(place: Place, suffixes: Sequence[str], base: str = "") -> Iterator[str]:
-    """Relative paths of the files below a folder that have one of the suffixes.
-
-    Links are followed; a folder that is linked into itself is refused.
-
-    Raises:
-        InputError: a folder cannot be listed, or contains itself.
-    """
-    for name, is_folder in place.listing.entries(place.path):
-        if is_hidden(name):
-            continue
-        if is_folder:
-            yield from walk(place.below(name), suffixes, f"{base}{name}/")
-        elif name.lower().endswith(tuple(suffixes)):
-            yield base + name
+def walk(place: Place, suffixes: Sequence[str]) -> Iterator[str]:
+    """Relative paths of the files below a folder that have one of the suffixes; see :func:`expand`."""
+    return expand(place, (ANY_DEPTH,), suffixes)
 
 
-def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str], base: str = "") -> Iterator[str]:
+def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Iterator[str]:
     """Relative paths of the files that a glob finds below a folder; ``**`` stands for any number of folders.
 
     A folder that the whole glob matches stands for the Parquet files in it, as it would had the shell expanded it.
+    Links to folders are followed after all that is reached without them. Each folder is looked through once for each
+    part of the glob: one that several links lead to appears under the first of its paths.
+
+    Raises:
+        InputError: a folder cannot be listed, or is linked into itself.
     """
     if place.kind() != "folder":
         return
-    wanted, rest = pattern[0], pattern[1:]
-    if wanted == "**":
-        if rest:
-            yield from expand(place, rest, suffixes, base)
-        else:
-            yield from walk(place, suffixes, base)
-            return
-    for name, is_folder in place.listing.entries(place.path):
-        if is_hidden(name):
+    parts = _collapsed(pattern)
+    plain = [_Visit(place, "", 0, None)]
+    linked: deque[_Visit] = deque()
+    seen = set()
+    while plain or linked:
+        visit = plain.pop() if plain else linked.popleft()
+        key = visit.place.listing.identity(visit.place.path)
+        if visit.is_linked and _contains(visit.above, key):
+            raise InputError(f"{visit.place.path} is a link to a folder that contains it; remove it or name the files")
+        if (key, visit.part) in seen:
             continue
-        inner = f"{base}{name}/"
-        if wanted == "**":
-            if is_folder:
-                yield from expand(place.below(name), pattern, suffixes, inner)
-        elif not fnmatchcase(name, wanted):
-            continue
-        elif rest:
-            if is_folder:
-                yield from expand(place.below(name), rest, suffixes, inner)
-        elif is_folder:
-            yield from walk(place.below(name), suffixes, inner)
-        else:
-            yield base + name
+        seen.add((key, visit.part))
+        here = _Above(key, visit.above)
+        deeper: list[_Visit] = []
+        for entry in visit.place.listing.entries(visit.place.path):
+            if is_hidden(entry.name):
+                continue
+            for part, is_found in _matches(parts, visit.part, entry, tuple(suffixes)):
+                if is_found:
+                    yield visit.base + entry.name
+                    continue
+                place, base = visit.place.below(entry.name), f"{visit.base}{entry.name}/"
+                (linked if entry.is_linked else deeper).append(_Visit(place, base, part, here, entry.is_linked))
+        plain += reversed(deeper)
+
+
+class _Above(NamedTuple):
+    """The folders that a folder was reached through, from below."""
+
+    key: Hashable
+    above: _Above | None
+
+
+class _Visit(NamedTuple):
+    """A folder to look through, from a part of the glob on. ``base``: its path below the root, with a slash behind."""
+
+    place: Place
+    base: str
+    part: int
+    above: _Above | None
+    is_linked: bool = False
+
+
+def _contains(above: _Above | None, key: Hashable) -> bool:
+    while above is not None:
+        if above.key == key:
+            return True
+        above = above.above
+    return False
+
+
+def _collapsed(pattern: Sequence[str]) -> list[str]:
+    """The glob with runs of ``**`` made into one, since they mean the same."""
+    return [part for i, part in enumerate(pattern) if part != ANY_DEPTH or i == 0 or pattern[i - 1] != ANY_DEPTH]
+
+
+def _matches(parts: Sequence[str], at: int, entry: Entry, suffixes: tuple[str, ...]) -> Iterator[tuple[int, bool]]:
+    """What an entry of a folder is to the glob from one of its parts on: (part to go on with, is it a file found)."""
+    last = len(parts) - 1
+    wanted = parts[at] if at <= last else ANY_DEPTH  # behind the end: everything below a folder that was matched whole
+    if wanted != ANY_DEPTH:
+        if fnmatchcase(entry.name, wanted):
+            if entry.is_folder:
+                yield at + 1, False
+            elif at == last:
+                yield at, True
+    elif at >= last:
+        if entry.is_folder:
+            yield at, False
+        elif entry.name.lower().endswith(suffixes):
+            yield at, True
+    else:
+        if entry.is_folder:
+            yield at, False
+        yield from _matches(parts, at + 1, entry, suffixes)  # `**` may also stand for no folder at all
 
 
 class LocalListing:
@@ -112,14 +172,11 @@ class LocalListing:
 
     @classmethod
     def place(cls, path: str) -> Place:
-        return Place(cls(), str(Path(path).expanduser().absolute()))
+        return Place(cls(), str(expand_home(Path(path), "the input").absolute()))
 
     @classmethod
     def from_uri(cls, uri: str) -> Place:
-        parts = urlsplit(uri)
-        if parts.netloc not in ("", "localhost"):
-            raise UsageError(f"{uri}: a file:// URI names a file of this machine, so three slashes: file:///path")
-        return cls.place(unquote(uri[len("file://") + len(parts.netloc) :]))
+        return cls.place(path_of_uri(uri, "the input"))
 
     def kind(self, path: str) -> Kind:
         try:
@@ -130,17 +187,19 @@ class LocalListing:
             raise InputError(f"cannot look at {path}: {error.strerror}") from error
         return "folder" if stat.S_ISDIR(mode) else "file"
 
-    def entries(self, path: str) -> list[tuple[str, bool]]:
+    def entries(self, path: str) -> list[Entry]:
         try:
             with os.scandir(path) as found:
-                entries = sorted((entry.name, entry.is_dir()) for entry in found)
+                return sorted(Entry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in found)
         except OSError as error:
             raise InputError(f"cannot list {path}: {error.strerror}") from error
-        for name, is_folder in entries:
-            inner = Path(path, name)
-            if is_folder and inner.is_symlink() and Path(path).resolve().is_relative_to(inner.resolve()):
-                raise InputError(f"{inner} is a link to a folder that contains it; remove it or name the files")
-        return entries
+
+    def identity(self, path: str) -> Hashable:
+        try:
+            found = Path(path).stat()
+        except OSError as error:
+            raise InputError(f"cannot look at {path}: {error.strerror}") from error
+        return found.st_dev, found.st_ino
 
     def uri(self, path: str) -> str:
         return path
@@ -174,9 +233,12 @@ class RemoteListing:
             return "folder"
         return "absent" if found == self._fs.FileType.NotFound else "file"
 
-    def entries(self, path: str) -> list[tuple[str, bool]]:
+    def entries(self, path: str) -> list[Entry]:
         found = self._ask(path, lambda inner: self._store.get_file_info(self._fs.FileSelector(inner)))
-        return sorted((info.base_name, info.type == self._fs.FileType.Directory) for info in found)
+        return sorted(Entry(info.base_name, info.type == self._fs.FileType.Directory) for info in found)
+
+    def identity(self, path: str) -> Hashable:
+        return path.rstrip("/")
 
     def uri(self, path: str) -> str:
         return urlunsplit(self._parts._replace(path=quote(path)))

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from ..errors import OutputError
 from . import lease
 from .durable import (
+    Holder,
     atomic_bytes,
     atomic_json,
     crash_point,
@@ -24,9 +25,12 @@ from .durable import (
     make_folders,
     output_errors,
     read_json,
+    refuse_links,
     sync_folder,
+    token_of,
 )
-from .receipts import Receipts, check_relative
+from .local_paths import local_path
+from .receipts import FAILED, RECEIPTS, Receipts, check_relative
 
 PLAN_SCHEMA = 1
 PLAN, RUN, SUCCESS = "_plan.json", "_run.json", "_SUCCESS"
@@ -39,8 +43,10 @@ def inspect_output(out: Path) -> Found:
     ``empty`` is also a folder in which a run ended before its plan was written.
 
     Raises:
+        UsageError: the path is a URI.
         OutputError: a file, a folder with something else in it, or one that cannot be written.
     """
+    local_path(out, "the output folder")
     with output_errors("look into", out):
         if not out.exists():
             if out.is_symlink():
@@ -59,8 +65,9 @@ def inspect_output(out: Path) -> Found:
         raise OutputError(f"{out} cannot be written by this user; choose another --out or change its permissions")
     if ours:
         return "ours"
-    own = {RUN, SUCCESS, "_receipts", "_failed"}
-    strange = [name for name in names if not lease.is_lock(name) and not is_temporary(name)]
+    own = {RUN, SUCCESS, RECEIPTS, FAILED}
+    # What begins with a dot is a file manager's or a version control's, and nothing here ever touches it.
+    strange = [name for name in names if not lease.is_lock(name) and not name.startswith(".")]
     if _told_by_receipts(out, [name for name in strange if name not in own]):
         return "ours"
     if strange:
@@ -103,14 +110,20 @@ def _lies_below(out: Path, relative: str) -> bool:
 
 
 class OutputFolder:
-    """An output folder, held by this process until the context ends; made by :meth:`open`."""
+    """An output folder, held by this process until the context ends; made by :meth:`open`.
+
+    ``token``: this holder's, in the lines of its locks and the names of its temporary files. ``holder``: what writers
+    of files in this folder are given. ``receipts``: the folder's, for this holder to write.
+    """
 
     def __init__(self, out: Path, held: lease.Lease, shared: bool = False) -> None:
         self.path = out
         self.shared = shared
         self._leases = [held]
         self._part = ""
-        self._receipts = Receipts(out)
+        self.token = held.token
+        self.holder = Holder(out, self.token, self.check)
+        self.receipts = Receipts(out, self.holder)
 
     @classmethod
     def open(
@@ -163,7 +176,7 @@ class OutputFolder:
         if not self.shared:
             yield
             return
-        with lease.brief(self.path):
+        with lease.brief(self.path, self.token):
             yield
 
     def join(self, part: tuple[int, int]) -> list[str]:
@@ -174,11 +187,11 @@ class OutputFolder:
         """
         self._part = lease.part_lock(part)
         if not any(held.path.name == self._part for held in self._leases):
-            self._leases.append(lease.take(self.path / self._part))
+            self._leases.append(lease.take(self.path / self._part, token=self.token))
         return lease.other_parts(self.path, self._part)
 
     def check(self) -> None:
-        """Make sure that the folder is still held; asked before each commit.
+        """Make sure that the folder is still held; asked before each rename and each receipt.
 
         Raises:
             OutputError: another run took it over while this one gave no sign of life.
@@ -212,15 +225,15 @@ class OutputFolder:
         """Take ``_SUCCESS`` and ``_run.json`` away, then replace the plan."""
         self.reopen()
         crash_point("plan.success_removed")
-        atomic_json(self.path / PLAN, plan, "plan")
+        atomic_json(self.path / PLAN, plan, "plan", self.holder)
 
     def write_run(self, summary: dict[str, Any]) -> None:
         """Replace ``_run.json``."""
-        atomic_json(self.path / RUN, summary, "run")
+        atomic_json(self.path / RUN, summary, "run", self.holder)
 
     def write_success(self) -> None:
         """Say that every planned shard is done; the last thing a run writes."""
-        atomic_bytes(self.path / SUCCESS, b"", "success")
+        atomic_bytes(self.path / SUCCESS, b"", "success", self.holder)
 
     def reopen(self) -> None:
         """Say that not every planned shard is done: no ``_SUCCESS``, and no totals that claim it."""
@@ -263,7 +276,7 @@ class OutputFolder:
             OutputError: something cannot be removed.
         """
         self.reopen()
-        self._receipts.remove(relative)
+        self.receipts.remove(relative)
 
     def remove_output(self, relative: str, *, prune: bool = True) -> bool:
         """Remove a shard's receipt, then its output, then the note that it failed; tells whether any was there.
@@ -283,19 +296,19 @@ class OutputFolder:
             there = [path for path in self._traces(relative) if path.is_file() or path.is_symlink()]
             if there:
                 self.reopen()
-        self._receipts.remove(relative)
+        self.receipts.remove(relative)
         crash_point("stale.receipt_removed")
         with output_errors("remove", file):
             if file in there:
                 file.unlink()
                 sync_folder(file.parent)
-        self._receipts.clear_failed(relative)
+        self.receipts.clear_failed(relative)
         for path in self._traces(relative) if prune else ():
             self._prune(path.parent)
         return bool(there)
 
     def _traces(self, relative: str) -> list[Path]:
-        return [self.path / relative, *(self.path / top / f"{relative}.json" for top in ("_receipts", "_failed"))]
+        return [self.path / relative, *(self.path / top / f"{relative}.json" for top in (RECEIPTS, FAILED))]
 
     def _prune(self, folder: Path) -> None:
         """Remove folders that became empty, upwards; a folder with anything in it ends that."""
@@ -309,12 +322,45 @@ class OutputFolder:
             folder = folder.parent
 
     def sweep_temporary(self) -> list[str]:
-        """Remove the temporary files of a run that was killed, and tell which, as paths below the folder."""
+        """Remove the temporary files that dead runs left, and tell which, as paths below the folder.
+
+        Those of parts that run now are kept: their names carry the tokens that the parts' locks do. While a part runs,
+        names without a holder's token (of earlier versions) are kept too. Parts ask this under :meth:`brief`.
+        """
+        live = lease.other_tokens(self.path, self._part) if self.shared else set()
         swept = []
         for root, folders, names in os.walk(self.path):
             folders.sort()
             for name in sorted(filter(is_temporary, names)):
+                if live and token_of(name) in {*live, None}:
+                    continue
                 path = Path(root, name)
                 discard(path)
                 swept.append(path.relative_to(self.path).as_posix())
         return swept
+
+    def refuse_links(self, relatives: Collection[str]) -> None:
+        """Make sure that no output, and no file about one, would be written through a symbolic link.
+
+        Raises:
+            OutputError: a link stands in the place of one of them, or of a folder on the way there.
+        """
+        if not self._has_links():  # nearly always so, and it saves a look at each of the paths
+            return
+        for relative in relatives:
+            for path in self._traces(relative):
+                refuse_links(self.path, path)
+        for name in (PLAN, RUN, SUCCESS):
+            refuse_links(self.path, self.path / name)
+
+    def _has_links(self) -> bool:
+        """Whether there is a symbolic link anywhere below the folder; one listing of each folder tells."""
+        folders = [str(self.path)]
+        while folders:
+            with output_errors("look into", self.path), os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_symlink():
+                        return True
+                    if entry.is_dir():
+                        folders.append(entry.path)
+        return False

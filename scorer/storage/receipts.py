@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,10 +20,12 @@ import pyarrow.parquet as pq
 
 from ..errors import OutputError
 from .canonical import changes, digest, line_parts, normal
-from .durable import atomic_json, crash_point, is_temporary, output_errors, read_json, sync_folder
+from .durable import Holder, atomic_json, crash_point, output_errors, read_json, refuse_links, sync_folder
+from .listing import is_hidden
 
 SCHEMA = 2
 """Of what is written. Receipts of schema 1, whose fingerprint was a joined string, are read as well."""
+RECEIPTS, FAILED = "_receipts", "_failed"
 _SUFFIX = ".json"
 _WHOLE, _UNKNOWN = "signature_parts", "schema_1"
 _NAMES = {_WHOLE: "signature"}
@@ -79,12 +81,17 @@ class Receipt:
 
 
 class Receipts:
-    """The receipts and the set-aside shards of one output folder."""
+    """The receipts and the set-aside shards of one output folder.
 
-    def __init__(self, out: Path) -> None:
+    Args:
+        holder: who holds the folder; needed by whoever writes or removes, not by whoever only reads.
+    """
+
+    def __init__(self, out: Path, holder: Holder | None = None) -> None:
         self._out = out
-        self._receipts = out / "_receipts"
-        self._failed = out / "_failed"
+        self._holder = holder
+        self._receipts = out / RECEIPTS
+        self._failed = out / FAILED
 
     def write(self, receipt: Receipt) -> None:
         """Make a shard done. Its output must have its name by now.
@@ -92,7 +99,7 @@ class Receipts:
         Raises:
             OutputError: the receipt cannot be written.
         """
-        atomic_json(self._path(self._receipts, receipt.relative), receipt.to_json(), "receipt")
+        atomic_json(self._path(self._receipts, receipt.relative), receipt.to_json(), "receipt", self._holder)
 
     def read(self, relative: str) -> Receipt | None:
         """The receipt of a shard; ``None`` when there is none or it is damaged."""
@@ -143,7 +150,7 @@ class Receipts:
             "identity": dict(identity),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        atomic_json(self._path(self._failed, relative), content, "failed")
+        atomic_json(self._path(self._failed, relative), content, "failed", self._holder)
 
     def clear_failed(self, relative: str) -> None:
         """Forget that a shard was set aside."""
@@ -159,6 +166,8 @@ class Receipts:
         return folder / (relative + _SUFFIX)
 
     def _remove(self, path: Path) -> None:
+        if self._holder is not None:
+            refuse_links(self._holder.root, path)
         with output_errors("remove", path):
             try:
                 path.unlink()
@@ -199,13 +208,13 @@ def _is_intact(path: Path, output: Mapping[str, Any]) -> bool:
 
 
 def _listed(folder: Path) -> list[str]:
+    """Relative paths of the shards that a folder has a file about; hidden names (``._a.json``) are nobody's."""
     found = []
+    top = len(str(folder)) + 1
     for root, folders, names in os.walk(folder):
-        folders.sort()
-        base = PurePosixPath(Path(root).relative_to(folder))
-        for name in names:
-            if name.endswith(_SUFFIX) and not is_temporary(name):
-                found.append(str(base / name.removesuffix(_SUFFIX)))
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
+        base = f"{root[top:]}/" if len(root) > top else ""
+        found += [base + name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and not is_hidden(name)]
     return sorted(found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedWriter
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
-from .durable import crash_point, discard, make_folders, output_errors, publish, temporary_path
+from .durable import Holder, crash_point, discard, open_temporary, output_errors, publish
 from .receipts import file_sha256
 
 COMPRESSION_LEVEL = 1
@@ -36,24 +36,30 @@ class ShardWriter:
     Args:
         schema: of all tables; its metadata is kept.
         metadata: added to the footer's key/value metadata; wins over the schema's.
+        holder: of the output folder that the file is to lie in; asked once more before the file gets its name.
 
     Raises:
         OutputError: the file cannot be made.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: pa.Schema,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        holder: Holder | None = None,
+    ) -> None:
         self._path = path
-        self._temporary = temporary_path(path)
+        self._holder = holder
         self._metadata = {key.encode(): value.encode() for key, value in (metadata or {}).items()}
         self._schema = schema.with_metadata({**(schema.metadata or {}), **self._metadata})
         self._rows = 0
         self._file: BufferedWriter | None = None
         self._parquet: pq.ParquetWriter | None = None
         with output_errors("write", path):
-            make_folders(path.parent)
-            discard(self._temporary)
+            self._temporary, self._file = open_temporary(path, holder)
             try:
-                self._file = self._temporary.open("xb")
                 self._parquet = pq.ParquetWriter(
                     self._file,
                     self._schema,
@@ -90,11 +96,8 @@ class ShardWriter:
             raise
         self._rows += table.num_rows
 
-    def commit(self, allowed: Callable[[], None] = lambda: None) -> WrittenFile:
+    def commit(self) -> WrittenFile:
         """Close, sync, read back and check the file, then give it its name.
-
-        Args:
-            allowed: asked immediately before the file gets its name; raises :class:`OutputError` if it must not.
 
         Raises:
             OutputError: any of that failed; the file is thrown away, and not synced a second time.
@@ -109,8 +112,7 @@ class ShardWriter:
                 os.fsync(self._file.fileno())
                 self._file.close()
                 written = self._check()
-                allowed()
-                publish(self._temporary, self._path, "output")
+                publish(self._temporary, self._path, "output", self._holder)
         except pa.ArrowException as error:
             self.abandon()
             raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error

@@ -11,7 +11,8 @@ from ..errors import InputError, OutputError, UsageError
 from ..metric.inputs import ColumnNames
 from ..metric.templates import Templates
 from ..pipeline import Model
-from ..storage.durable import atomic_bytes, output_errors
+from ..storage.durable import output_errors
+from ..storage.user_files import check_user_file, write_user_file
 from .agreement import REFERENCES, score_candidates
 from .choosing import best_score, candidates_file, choice, template_file
 from .extract import extract
@@ -29,6 +30,8 @@ def check_output(out: Path, force: bool) -> Path:
     if out.suffix != ".json":
         raise UsageError(f"--out {out} is not the name of a JSON file; write F.json")
     beside = out.with_suffix(".candidates.json")
+    for path in (out, beside):
+        check_user_file(path, "--out")
     with output_errors("write", out):
         for path in (out, beside):
             if path.is_dir():
@@ -87,4 +90,4 @@ def make_templates(
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    atomic_bytes(path, (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode())
+    write_user_file(path, (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode(), "--out")

@@ -246,3 +246,19 @@ def test_cut_and_flipped_files(reference: Reference, tmp_path: Path, bundle: Pat
 @pytest.mark.slow
 def test_many_cut_and_flipped_files(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     cut_and_flipped(reference, tmp_path, bundle, range(400), cuts=5)
+
+
+@pytest.mark.parametrize("link", ["01.parquet", "deep", "_receipts", "_receipts/deep", "_plan.json"])
+def test_a_link_below_the_output_is_exit_2(reference: Reference, tmp_path: Path, bundle: Path, link: str) -> None:
+    """What it leads to stays as it is, whether it is another run's output or anything else."""
+    data, whole = reference
+    elsewhere = Path(shutil.copytree(whole, tmp_path / "elsewhere"))
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    (out / "_SUCCESS").unlink()
+    shutil.rmtree(out / link) if (out / link).is_dir() else (out / link).unlink()
+    (out / link).symlink_to(elsewhere / link)
+    before = harness.content(elsewhere)
+    said = run(data, out, bundle, "--protocol", "nlgi_eval", code=2)
+    assert f"out/{link} is a symbolic link, and nothing in an output folder is written through one" in said
+    assert harness.content(elsewhere) == before and (out / link).is_symlink()
+    assert not [path for path in out.rglob(".*") if path.is_file()]

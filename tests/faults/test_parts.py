@@ -192,6 +192,9 @@ class Clock:
         self.slept.set()
         time.sleep(seconds)
 
+    def monotonic(self) -> float:
+        return 0.0
+
 
 def test_the_brief_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-
-from scorer.storage.durable import temporary_path
 
 from . import harness
 from .harness import LIMIT_S, assert_nothing_half, assert_same, bytes_of, command, run, summary
@@ -52,9 +51,14 @@ def test_an_input_that_cannot_be_read(reference: Reference, tmp_path: Path, bund
     assert_same(out, whole)
 
 
-def test_an_output_that_cannot_be_read_back(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+def test_an_output_that_cannot_be_read_back(
+    reference: Reference, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (data, whole), out = reference, tmp_path / "out"
-    code, said = failing(temporary_path(out / SHARD), tmp_path / "log", data, out, bundle, "2")
+    # Temporary names are random; here they are known, because the kernel is told which file fails.
+    (tmp_path / "sitecustomize.py").write_text("import secrets\nsecrets.token_hex = lambda n: '0' * 2 * n\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    code, said = failing(out / f".d2t-{'0' * 16}-{'0' * 16}.tmp", tmp_path / "log", data, out, bundle, "2")
     assert code == 2, said
     assert "Input/output error" in said
     assert_nothing_half(out)

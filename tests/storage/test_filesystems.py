@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pyarrow import fs
 
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.storage import check_output_apart, resolve_inputs
+from scorer.storage.listing import Entry, LocalListing
 
 TREE = (
     "in/a.parquet",
@@ -157,6 +159,95 @@ def test_links_are_followed_and_loops_refused(tree: Path) -> None:
     (tree / "in/loop").symlink_to(tree / "in")
     with pytest.raises(InputError, match="loop is a link to a folder that contains it"):
         found(tree, "in")
+
+
+class CountedListing(LocalListing):
+    """Counts how often each folder is looked through."""
+
+    listed: ClassVar[Counter[str]] = Counter()
+
+    def entries(self, path: str) -> list[Entry]:
+        self.listed[str(Path(path).resolve())] += 1
+        return super().entries(path)
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    monkeypatch.setattr(CountedListing, "listed", counted)
+    monkeypatch.setattr("scorer.storage.filesystems.LocalListing", CountedListing)
+    return counted
+
+
+def test_runs_of_two_stars_are_one(tree: Path, listed: Counter[str]) -> None:
+    once = found(tree, "in/**/*.parquet")
+    counts = Counter(listed)
+    listed.clear()
+    assert found(tree, "in/" + "**/" * 40 + "*.parquet") == once
+    assert listed == counts
+
+
+def test_a_glob_of_many_stars_looks_into_each_folder_a_few_times(tmp_path: Path, listed: Counter[str]) -> None:
+    deep = tmp_path / "in" / "/".join("a" * 25)
+    deep.mkdir(parents=True)
+    (deep / "x.parquet").write_bytes(b"")
+    pattern = "in/" + "**/a/" * 12 + "**/*.parquet"
+    assert list(found(tmp_path, pattern)) == ["/".join("a" * 25) + "/x.parquet"]
+    # Once for each part of the glob; without a memory it would be millions of times.
+    assert max(listed.values()) <= 2 * 13 and len(listed) == 26
+
+
+def test_a_farm_of_links_is_walked_once_each(tmp_path: Path, listed: Counter[str]) -> None:
+    """Thirty floors with two links each to the next: a billion paths to one file."""
+    for floor in range(30):
+        (tmp_path / f"in/f{floor}").mkdir(parents=True)
+        for side in ("left", "right"):
+            (tmp_path / f"in/f{floor}/{side}").symlink_to(tmp_path / f"in/f{floor + 1}")
+    (tmp_path / "in/f30").mkdir()
+    (tmp_path / "in/f30/x.parquet").write_bytes(b"")
+    for given in ("in", "in/**/*.parquet", "in/f0"):
+        listed.clear()
+        assert len(found(tmp_path, given)) == 1, given
+        assert max(listed.values()) <= 2, given
+    assert list(found(tmp_path, "in")) == ["f30/x.parquet"]  # not by a link, where there is another way
+
+
+def test_a_folder_that_two_links_lead_to_appears_under_the_first(tmp_path: Path) -> None:
+    for name in ("in", "elsewhere/deep"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "elsewhere/deep/x.parquet").write_bytes(b"")
+    for name in ("b", "a", "c"):
+        (tmp_path / "in" / name).symlink_to(tmp_path / "elsewhere")
+    assert list(found(tmp_path, "in")) == ["a/deep/x.parquet"]
+    (tmp_path / "in/0").mkdir()
+    (tmp_path / "in/0/x.parquet").symlink_to(tmp_path / "elsewhere/deep/x.parquet")  # a file's link is a file
+    assert list(found(tmp_path, "in")) == ["0/x.parquet", "a/deep/x.parquet"]
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    for name in ("in/a", "in/b"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "x.parquet").write_bytes(b"")
+    (tmp_path / "in/a/to").symlink_to(tmp_path / "in/b")
+    (tmp_path / "in/b/to").symlink_to(tmp_path / "in/a")
+    assert list(found(tmp_path, "in")) == ["a/x.parquet", "b/x.parquet"]
+    for given in ("in/a", "in/a/**/*.parquet"):
+        with pytest.raises(InputError, match="to is a link to a folder that contains it"):
+            found(tmp_path, given)
+
+
+def test_hidden_files_are_no_inputs(tree: Path) -> None:
+    before = found(tree, "in")
+    for name in ("in/._a.parquet", "in/.DS_Store", "in/2026/._c.parquet", "in/.git/x.parquet"):
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_bytes(b"")
+    assert found(tree, "in") == before
+    assert "._a.parquet" not in found(tree, "in/*")
+
+
+def test_an_unknown_user_is_said(tree: Path) -> None:
+    with pytest.raises(UsageError, match="the input: ~nosuchuser/x: there is no home folder of that user"):
+        resolve_inputs(["~nosuchuser/x"])
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ No test waits for a lease to run out: they have a clock of their own, which move
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -149,3 +151,60 @@ def test_odd_lines_in_a_lock_do_no_harm(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "_lock").write_bytes(content)
     with OutputFolder.open(tmp_path), pytest.raises(OutputError, match="another run"):
         OutputFolder.open(tmp_path)
+
+
+def test_a_stuck_holder_of_the_brief_lock_is_named(tmp_path: Path, clock: Clock) -> None:
+    """Stopped, as by SIGSTOP: it holds the lock, and its heart does not beat."""
+    with OutputFolder.open(tmp_path, shared=True) as one, OutputFolder.open(tmp_path, shared=True) as other:
+        with one.brief():
+            says = rf"_lock.brief is held by another run \(pid {os.getpid()} on .*no sign of life for 120 s; end"
+            with pytest.raises(OutputError, match=says), other.brief():
+                pass
+            assert lease.BRIEF_LIMIT_S < clock.monotonic() < lease.BRIEF_LIMIT_S + 1
+        with other.brief():  # the stuck one went on after all
+            assert json.loads((tmp_path / "_lock.brief").read_text())["token"] == other.token
+        assert (tmp_path / "_lock.brief").read_bytes() == b""
+
+
+def test_a_slow_holder_of_the_brief_lock_is_waited_for(tmp_path: Path, clock: Clock) -> None:
+    """Whoever hashes what other parts wrote may take hours; its heart beats."""
+    with ExitStack() as folders, ExitStack() as held:
+        one, other = (folders.enter_context(OutputFolder.open(tmp_path, shared=True)) for _ in range(2))
+        held.enter_context(one.brief())
+
+        def meanwhile() -> None:
+            if len(clock.slept) % 500 == 0:
+                beat(tmp_path / "_lock.brief")
+            if clock.monotonic() > 20 * lease.BRIEF_LIMIT_S:
+                held.close()
+
+        clock.meanwhile = meanwhile
+        with other.brief():
+            assert clock.monotonic() > 20 * lease.BRIEF_LIMIT_S
+
+
+def test_a_brief_lock_of_earlier_versions_has_no_line(tmp_path: Path) -> None:
+    says = "is held by another run, which has given no sign of life"
+    with OutputFolder.open(tmp_path, shared=True) as folder, (tmp_path / "_lock.brief").open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(OutputError, match=says), folder.brief():
+            pass
+
+
+def test_parts_know_each_others_tokens(tmp_path: Path) -> None:
+    foreign(tmp_path, "_lock.1-of-4")
+    foreign(tmp_path, "_lock.2-of-4", age=60)  # lost
+    with OutputFolder.open(tmp_path, shared=True) as one, OutputFolder.open(tmp_path, shared=True) as other:
+        one.join((3, 4))
+        other.join((4, 4))
+        assert lease.other_tokens(tmp_path, "_lock.4-of-4") == {"t", one.token}
+
+
+def test_a_look_at_the_lease_reads_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked before each rename and each receipt, so it must cost next to nothing."""
+    with OutputFolder.open(tmp_path) as folder:
+        looked: list[Path] = []
+        real = lease._read
+        monkeypatch.setattr(lease, "_read", lambda path: (looked.append(path), real(path))[1])
+        folder.check()
+        assert looked == [tmp_path / "_lock"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from scorer.errors import OutputError
+from scorer.errors import OutputError, UsageError
 from scorer.storage import OutputFolder, Receipt, Receipts, inspect_output, lease
+from scorer.storage.durable import open_temporary, temporary_name, token_of
 
 from .tables import LIMIT_S, finish, rows_table, start, wait_gone, write
 
@@ -284,15 +286,79 @@ def test_killed_while_replacing_the_plan(tmp_path: Path, point: str, seed: int) 
     assert tree(tmp_path) == ["_lock", "_plan.json"]
 
 
-def test_temporary_files_of_a_killed_run_are_swept(tmp_path: Path) -> None:
-    from scorer.storage.durable import temporary_path
+OLD = ".d2t-0123456789abcdef.tmp"
+"""A temporary file of earlier versions."""
 
-    leftovers = [temporary_path(tmp_path / name) for name in ("a.parquet", "a/b/c.parquet")]
+
+def test_temporary_files_of_dead_runs_are_swept(tmp_path: Path) -> None:
+    ours = ["a/" + temporary_name("0" * 16), "a/b/" + temporary_name(), "a/b/" + OLD]
+    others = [temporary_name(), "a/.d2t-mine.tmp", "a/.d2t-0123456789abcdef-x.tmp"]
     with OutputFolder.open(tmp_path / "a", create=True) as folder:
         folder.write_plan(plan())
         (tmp_path / "a/b").mkdir()
-        for path in leftovers:
+        for name in ours + others:
+            (tmp_path / name).write_bytes(b"half")
+        assert sorted(folder.sweep_temporary()) == sorted(name.removeprefix("a/") for name in ours)
+    assert all((tmp_path / name).exists() for name in others)
+
+
+def test_temporary_files_of_a_live_part_are_kept(tmp_path: Path) -> None:
+    with OutputFolder.open(tmp_path, shared=True) as one, OutputFolder.open(tmp_path, shared=True) as other:
+        with one.brief():
+            one.join((1, 2))
+            one.write_plan(plan("a.parquet"))
+        live, file = open_temporary(tmp_path / "a.parquet", one.holder)
+        file.close()
+        dead, mine = (tmp_path / temporary_name(token) for token in ("0" * 16, other.token))
+        for path in (dead, mine, tmp_path / OLD):
             path.write_bytes(b"half")
-        (tmp_path / "a/.d2t-mine.tmp").write_bytes(b"somebody's")
-        assert folder.sweep_temporary() == [f"b/{leftovers[1].name}"]
-    assert leftovers[0].exists() and (tmp_path / "a/.d2t-mine.tmp").exists()
+        with other.brief():
+            assert other.join((2, 2)) == ["1/2"]
+            # A name of an earlier version does not say whose it is: it may be that of a live part.
+            assert sorted(other.sweep_temporary()) == sorted([dead.name, mine.name])
+        assert live.exists() and (tmp_path / OLD).exists()
+    with OutputFolder.open(tmp_path) as folder:
+        assert sorted(folder.sweep_temporary()) == sorted([live.name, OLD])
+
+
+def test_the_token_is_in_the_lock_and_in_the_names_of_temporary_files(tmp_path: Path) -> None:
+    with OutputFolder.open(tmp_path) as folder:
+        assert json.loads((tmp_path / "_lock").read_text())["token"] == folder.token
+        temporary, file = open_temporary(tmp_path / "a", folder.holder)
+        file.close()
+        assert token_of(temporary.name) == folder.token
+    with OutputFolder.open(tmp_path) as another:
+        assert another.token != folder.token
+
+
+def test_hidden_names_are_nobodys(tmp_path: Path) -> None:
+    """What file managers and archives leave behind: ``._a.json`` is no receipt, ``.DS_Store`` makes no folder ours."""
+    (tmp_path / ".DS_Store").write_bytes(b"")
+    (tmp_path / "._a.parquet").write_bytes(b"")
+    assert inspect_output(tmp_path) == "empty"
+    with OutputFolder.open(tmp_path) as folder:
+        folder.write_plan(plan("a.parquet"))
+        done(tmp_path, "a.parquet")
+        folder.receipts.write_failed("b.parquet", "k", "m", {})
+        for name in ("_receipts/._a.parquet.json", "_receipts/.DS_Store", "_receipts/.x/b.json", "_failed/._b.json"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(b"\0")
+        assert list(folder.receipts.all()) == ["a.parquet"]
+        assert list(folder.receipts.failed()) == ["b.parquet"]
+        assert folder.remove_stale(["a.parquet"]) == ["b.parquet"]
+
+
+def test_a_receipt_or_plan_that_is_no_regular_file_is_none(tmp_path: Path) -> None:
+    (tmp_path / "_receipts").mkdir()
+    os.mkfifo(tmp_path / "_receipts/a.parquet.json")
+    assert Receipts(tmp_path).read("a.parquet") is None
+    (tmp_path / "_plan.json").mkdir()
+    assert OutputFolder.peek_plan(tmp_path) is None
+
+
+def test_a_uri_is_no_output_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for given in ("s3://bucket/x", "file:///x"):
+        with pytest.raises(UsageError, match="is a URI"):
+            inspect_output(Path(given))
+    assert tree(tmp_path) == []

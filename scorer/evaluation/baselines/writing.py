@@ -19,6 +19,7 @@ from ...metric.triples import Triple, decode, iterate
 from ...metric.verdict import EMPTY_TEXT, Verdicts
 from ...signature import Signature
 from ...storage import ShardReader, ShardWriter, resolve_inputs
+from ...storage.user_files import staged
 from . import e2e_slots, keywords, overlap
 
 REVISION = 1
@@ -64,8 +65,8 @@ def write(
     writer: ShardWriter | None = None
     rows, first = 0, None
     files = resolve_inputs(list(inputs))
-    try:
-        with ShardReader() as reader:
+    with staged(out, "--out") as place, ShardReader() as reader:
+        try:
             for file in files:
                 if Path(file.uri.removeprefix("file://")).resolve() == out.resolve():
                     raise OutputError(f"--out {out} is the input itself; name another file")
@@ -75,16 +76,16 @@ def write(
                     raise InputError(f"{file.uri} has other columns than the inputs before it; take them one by one")
                 for table in _windows(reader, file.uri, info.schema, names, judge):
                     if writer is None:
-                        writer = ShardWriter(out, table.schema, metadata=_signature(judge, first).footer)
+                        writer = ShardWriter(place, table.schema, metadata=_signature(judge, first).footer)
                     writer.write(table)
                     rows += len(table)
                     progress(len(table))
-        if writer is not None:
-            writer.commit()
-            writer = None
-    finally:
-        if writer is not None:
-            writer.abandon()
+            if writer is not None:
+                writer.commit()
+                writer = None
+        finally:
+            if writer is not None:
+                writer.abandon()
     return rows
 
 

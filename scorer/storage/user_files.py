@@ -1,0 +1,204 @@
+"""Files that a user names: reports, histories, converted data. What stands there decides how they are written.
+
+- Nothing, or a regular file: replaced whole or not at all, with the permissions that it had.
+- A device, a pipe, ``/dev/stdout``: written into, never replaced.
+- A symbolic link: the file it leads to is replaced in its own folder, and the link stays; one that leads nowhere, or
+  that another user made, is refused. (The kernel has its own rules for links in shared folders, but they do not apply
+  to links that a program resolves by itself.)
+- A name that a run owns is refused; see :func:`refuse_owned`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedWriter
+from pathlib import Path
+
+from ..errors import OutputError
+from . import lease
+from .durable import atomic_bytes, output_errors
+from .listing import is_hidden
+from .local_paths import local_path
+from .plan import PLAN, RUN, SUCCESS
+from .receipts import FAILED, RECEIPTS
+
+FIFO_LIMIT_S = 10.0
+"""How long a named pipe is waited for that nobody reads."""
+_OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
+_DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")
+_MOST_LINKS = 40
+
+
+@dataclass(frozen=True)
+class _Target:
+    """``path``: where the bytes go. ``mode``: permissions of the regular file there, ``None`` where there is none.
+
+    ``is_stream``: it is written into. ``descriptor``: of this process, that the path stands for.
+    """
+
+    path: Path
+    mode: int | None = None
+    is_stream: bool = False
+    descriptor: int | None = None
+
+
+def write_user_file(path: Path, content: bytes, what: str) -> None:
+    """Write a file that a user named; missing folders above it are made.
+
+    Args:
+        what: the option that named it, for messages.
+
+    Raises:
+        UsageError: the path is a URI. OutputError: it belongs to a run, is a link that is not followed, or cannot be
+            written; an earlier file of that name is then still there.
+    """
+    target = _target(path, what)
+    if not target.is_stream:
+        atomic_bytes(target.path, content, mode=target.mode)
+        return
+    with output_errors("write", path), _opened(target) as file:
+        file.write(content)
+
+
+@contextmanager
+def staged(path: Path, what: str) -> Iterator[Path]:
+    """Where a writer that replaces files, such as :class:`.ShardWriter`, puts what is to become a user's file.
+
+    That is the file itself, or what its link leads to. For a device or a pipe it is a file in a temporary folder, whose
+    content is written into it when the context ends without an error.
+
+    Raises:
+        UsageError, OutputError: see :func:`write_user_file`.
+    """
+    target = _target(path, what)
+    if not target.is_stream:
+        yield target.path
+        if target.mode is not None:
+            with output_errors("write", path):
+                target.path.chmod(target.mode)
+        return
+    with tempfile.TemporaryDirectory(prefix="d2t-") as folder:
+        place = Path(folder, "content")
+        yield place
+        if place.exists():
+            with output_errors("write", path), place.open("rb") as source, _opened(target) as file:
+                shutil.copyfileobj(source, file)
+
+
+def check_user_file(path: Path, what: str, *, is_read: bool = False) -> None:
+    """Refuse early what :func:`write_user_file` would refuse; writes nothing.
+
+    Args:
+        is_read: the file is read before it is written, so that it can only be a regular one.
+
+    Raises:
+        UsageError, OutputError: see :func:`write_user_file`.
+    """
+    if _target(path, what).is_stream and is_read:
+        raise OutputError(f"{what}: {path} is a device or a pipe, and this file is read as well; name a regular file")
+
+
+def refuse_owned(path: Path, what: str) -> None:
+    """Refuse a path in an output folder of ``scorer run`` that the run, a resume or an audit could take for its own.
+
+    Such a folder has ``_plan.json`` or ``_receipts/``. In it, every visible name is that of an output, now or after the
+    next run, and some hidden ones are the program's. Other names that begin with ``_`` or ``.`` are free, such as
+    ``_report.html``.
+
+    Raises:
+        OutputError: it is such a path.
+    """
+    place = _resolved(path.parent, what) / path.name
+    for out in place.parents:
+        if not ((out / PLAN).is_file() or (out / RECEIPTS).is_dir()):
+            continue
+        parts = place.relative_to(out).parts
+        if parts[0] in _OWN or lease.is_lock(parts[0]) or not any(map(is_hidden, parts)):
+            raise OutputError(
+                f"{what}: {path} lies in the output folder {out} of `scorer run`, under a name that is the run's own; "
+                f"choose a path outside of it, or a name that begins with an underscore, such as {out / '_report.html'}"
+            )
+
+
+def _target(path: Path, what: str) -> _Target:
+    """Find out what stands at a path."""
+    local_path(path, what)
+    place = path
+    with output_errors("write", path):
+        for _ in range(_MOST_LINKS):
+            descriptor = _DESCRIPTOR.fullmatch(f"{_resolved(place.parent, what)}/{place.name}")
+            if descriptor is not None and int(descriptor[1]) == os.getpid():
+                return _Target(place, is_stream=True, descriptor=int(descriptor[2]))
+            refuse_owned(place, what)
+            try:
+                found = place.lstat()
+            except FileNotFoundError:
+                if place == path:
+                    return _Target(place)
+                raise OutputError(
+                    f"{what}: {path} is a link that leads to {place}, which is not there; remove the link, or name the "
+                    "file itself"
+                ) from None
+            if not stat.S_ISLNK(found.st_mode):
+                break
+            if found.st_uid not in (0, os.geteuid()):
+                raise OutputError(
+                    f"{what}: {place} is a link that another user made (uid {found.st_uid}), and is not followed; name "
+                    "the file itself"
+                )
+            place = place.parent / place.readlink()
+        else:
+            raise OutputError(f"{what}: {path} is a link into a circle of links; remove it")
+    if stat.S_ISDIR(found.st_mode):
+        raise OutputError(f"{what}: {path} is a folder; name a file in it")
+    if stat.S_ISREG(found.st_mode):
+        return _Target(place, stat.S_IMODE(found.st_mode) & 0o777)
+    return _Target(place, is_stream=True)
+
+
+def _resolved(folder: Path, what: str) -> Path:
+    try:
+        return folder.resolve()
+    except RuntimeError as error:  # so says Python of a circle of links
+        raise OutputError(f"{what}: {folder} is a link into a circle of links; remove it") from error
+
+
+@contextmanager
+def _opened(target: _Target) -> Iterator[BufferedWriter]:
+    """A device or a pipe, open for writing.
+
+    Raises:
+        OutputError: nobody reads from a pipe. OSError: it cannot be opened.
+    """
+    descriptor = os.dup(target.descriptor) if target.descriptor is not None else _open_stream(target.path)
+    with os.fdopen(descriptor, "wb") as file:
+        yield file
+
+
+def _open_stream(path: Path) -> int:
+    deadline = time.monotonic() + FIFO_LIMIT_S
+    while True:
+        try:
+            # Not blocking, because to open a pipe waits for its reader, for ever.
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY)
+        except OSError as error:
+            if error.errno != errno.ENXIO or not path.is_fifo():
+                raise
+            if time.monotonic() > deadline:
+                raise OutputError(
+                    f"cannot write {path}: it is a named pipe that nobody has read from for {FIFO_LIMIT_S:.0f} s; "
+                    "start its reader, or name a file"
+                ) from None
+            time.sleep(0.05)
+            continue
+        os.set_blocking(descriptor, True)
+        return descriptor

@@ -1,0 +1,159 @@
+"""Paths on the command line: ``file://`` works, the URIs of stores are refused, and nothing is made of them."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.commands.common import local
+from tests.faults import harness
+
+
+def parameters(group: typer.Typer = app, above: str = "") -> Iterator[tuple[str, inspect.Parameter]]:
+    """All parameters of all commands, as the functions declare them."""
+    for command in group.registered_commands:
+        assert command.callback is not None
+        for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():
+            yield f"{above}{command.name} {parameter.name}", parameter
+    for inner in group.registered_groups:
+        assert inner.typer_instance is not None
+        yield from parameters(inner.typer_instance, f"{inner.name} ")
+
+
+PATHS = {name: found for name, found in parameters() if "Path" in str(found.annotation)}
+
+
+def test_there_are_paths() -> None:
+    assert {"run out", "plan out", "audit report", "convert e2e out", "templates extract out"} <= PATHS.keys()
+    assert len(PATHS) >= 20
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_every_path_goes_through_one_parser(name: str) -> None:
+    (declared,) = PATHS[name].annotation.__metadata__
+    assert declared.parser is local
+
+
+def invoke(*arguments: Any) -> Any:
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An input; the current folder is an empty one."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    pq.write_table(harness.rows(5), tmp_path / "in.parquet")
+    return tmp_path / "in.parquet"
+
+
+S3 = "s3://bucket/x"
+REFUSED = {
+    "run --out": ["run", "{data}", "--out", S3, "--bundle", "embedded"],
+    "run --reuse": ["run", "{data}", "--out", "out", "--bundle", "embedded", "--reuse", S3],
+    "run --bundle": ["run", "{data}", "--out", "out", "--bundle", S3],
+    "run --templates": ["run", "{data}", "--out", "out", "--bundle", "embedded", "--templates", S3],
+    "plan --out": ["plan", "{data}", "--out", S3, "--bundle", "embedded"],
+    "audit OUT": ["audit", S3],
+    "audit --baseline": ["audit", "out", "--baseline", S3],
+    "audit --report": ["audit", "out", "--report", S3],
+    "audit --history": ["audit", "out", "--history", S3],
+    "audit --junit": ["audit", "out", "--junit", S3],
+    "audit --gates": ["audit", "out", "--gates", S3],
+    "explain": ["explain", S3, "--row", "a:0"],
+    "evaluate": ["evaluate", S3],
+    "convert --out": ["convert", "e2e", "{data}", "--out", S3 + ".parquet"],
+    "convert IN": ["convert", "e2e", S3, "--out", "x.parquet"],
+    "baseline --out": ["baseline", "keywords", "{data}", "--out", S3],
+    "templates extract --out": ["templates", "extract", "{data}", "--out", S3 + ".json"],
+    "templates check": ["templates", "check", S3, "--data", "{data}"],
+    "doctor --bundle": ["doctor", "--bundle", S3],
+    "export OUT_DIR": ["export", "checkpoint", S3],
+    "gs": ["run", "{data}", "--out", "gs://bucket/x", "--bundle", "embedded"],
+}
+
+
+@pytest.mark.parametrize("arguments", REFUSED.values(), ids=REFUSED)
+def test_uris_of_stores_are_exit_2_and_leave_nothing(data: Path, arguments: list[str]) -> None:
+    result = invoke(*[argument.format(data=data) for argument in arguments])
+    assert result.exit_code == 2, result.output
+    assert "is a URI" in result.output and "plain or as file:///path" in " ".join(result.output.split())
+    assert list(Path().iterdir()) == []
+
+
+def test_file_uris_are_paths(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out put"
+    for _ in range(2):
+        result = invoke("run", data, "--out", out.as_uri(), "--bundle", "embedded", "--max-error-rate", 1, "--json")
+        assert result.exit_code == 0, result.output
+    assert (out / "_SUCCESS").exists() and '"skipped": 1' in result.stdout
+    result = invoke("audit", out.as_uri(), "--report", (tmp_path / "a/report.html").as_uri())
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "a/report.html").is_file()
+    result = invoke("baseline", "keywords", data, "--out", f"file://localhost{tmp_path}/keywords.parquet")
+    assert result.exit_code == 0, result.output
+    assert pq.read_table(tmp_path / "keywords.parquet").num_rows == 5
+    assert list(Path().iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("finished")
+    pq.write_table(harness.rows(5), base / "in.parquet")
+    result = invoke("run", base / "in.parquet", "--out", base / "out", "--bundle", "embedded", "--max-error-rate", 1)
+    assert result.exit_code == 0, result.output
+    return base / "out"
+
+
+@pytest.mark.parametrize("name", ["in.parquet", "_run.json", "_plan.json", "_receipts/in.parquet.json", "new.parquet"])
+def test_what_a_run_owns_is_exit_2(finished: Path, tmp_path: Path, name: str) -> None:
+    out = Path(shutil.copytree(finished, tmp_path / "out"))
+    before = harness.content(out) | {"_run.json": (out / "_run.json").read_bytes()}
+    source = finished.parent / "in.parquet"
+    (tmp_path / "e2e.csv").write_text('mr,ref\n"name[A], food[French]",A serves French food.\n')
+    for arguments in (
+        ["audit", out, "--report", out / name],
+        ["audit", out, "--junit", out / name],
+        ["audit", out, "--history", out / name],
+        ["baseline", "keywords", source, "--out", out / name],
+        ["convert", "e2e", tmp_path / "e2e.csv", "--force", "--out", out / "in.parquet"],
+    ):
+        result = invoke(*arguments)
+        assert result.exit_code == 2, result.output
+        assert "of `scorer run`, under a name that is the run's own" in result.output, arguments
+    assert before == harness.content(out) | {"_run.json": (out / "_run.json").read_bytes()}
+
+
+def test_a_report_inside_the_output_folder_has_a_hidden_name(finished: Path, tmp_path: Path) -> None:
+    """As docs/nightly.md has it; nothing takes it for an output."""
+    out = Path(shutil.copytree(finished, tmp_path / "out"))
+    for _ in range(2):
+        arguments = ["--report", out / "_report.html", "--junit", out / "_junit.xml"]
+        assert invoke("audit", out, *arguments).exit_code == 0
+    assert invoke("evaluate", out, "--gold-rough", "nosuch").exit_code == 2
+    result = invoke("audit", out, "--baseline", finished, "--json")
+    assert result.exit_code == 0, result.output
+
+
+def test_hidden_files_among_xml_are_no_inputs(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/._a.xml").write_bytes(b"\0\0")
+    (tmp_path / "in/.x").mkdir()
+    (tmp_path / "in/.x/b.xml").write_bytes(b"\0\0")
+    result = invoke("convert", "webnlg", tmp_path / "in", "--out", tmp_path / "x.parquet")
+    assert result.exit_code == 2 and "has no .xml files" in result.output, result.output
+
+
+def test_standard_output_and_devices_take_a_report(finished: Path) -> None:
+    before = Path("/dev/null").stat().st_mode
+    assert invoke("audit", finished, "--report", "/dev/null", "--junit", "/dev/null").exit_code == 0
+    assert Path("/dev/null").stat().st_mode == before

@@ -1,0 +1,271 @@
+"""Files that a user names: what stands there decides how they are written, and what a run owns is refused."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import OutputError, UsageError
+from scorer.storage import OutputFolder, Receipt, Receipts, ShardWriter, user_files
+from scorer.storage.user_files import check_user_file, staged, write_user_file
+
+from .tables import LIMIT_S, rows_table
+
+
+def tree(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def put(path: Path, content: bytes = b"new") -> None:
+    write_user_file(path, content, "--report")
+
+
+def put_staged(path: Path) -> None:
+    with staged(path, "--out") as place:
+        place.write_bytes(b"new")
+
+
+def test_a_new_file_and_the_folders_above_it(tmp_path: Path) -> None:
+    put(tmp_path / "a/b/report.html")
+    assert (tmp_path / "a/b/report.html").read_bytes() == b"new"
+    assert tree(tmp_path) == ["a", "a/b", "a/b/report.html"]
+
+
+@pytest.mark.parametrize("way", [put, put_staged])
+def test_a_file_keeps_its_permissions(tmp_path: Path, way: object) -> None:
+    path = tmp_path / "report.html"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    assert callable(way)
+    way(path)
+    assert path.read_bytes() == b"new" and stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_what_fails_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.html"
+    put(path, b"old")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        with pytest.raises(OutputError, match=r"cannot write .*report.html: Input/output error"):
+            put(path)
+    assert path.read_bytes() == b"old" and tree(tmp_path) == ["report.html"]
+
+
+@pytest.mark.parametrize("way", [put, put_staged])
+def test_a_link_stays_and_its_file_is_replaced_in_its_own_folder(tmp_path: Path, way: object) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/report.html").write_bytes(b"old")
+    (tmp_path / "hop").symlink_to("real/report.html")
+    (tmp_path / "report.html").symlink_to(tmp_path / "hop")
+    assert callable(way)
+    way(tmp_path / "report.html")
+    assert (tmp_path / "report.html").is_symlink() and (tmp_path / "hop").is_symlink()
+    assert not (tmp_path / "real/report.html").is_symlink()
+    assert (tmp_path / "real/report.html").read_bytes() == b"new"
+    assert tree(tmp_path) == ["hop", "real", "real/report.html", "report.html"]
+
+
+@pytest.mark.parametrize(
+    ("target", "says"), [("nowhere", "which is not there; remove the link"), ("circle", "circle of links")]
+)
+def test_links_that_lead_nowhere_are_refused(tmp_path: Path, target: str, says: str) -> None:
+    (tmp_path / "circle").symlink_to("report.html")
+    (tmp_path / "report.html").symlink_to(target)
+    with pytest.raises(OutputError, match=says):
+        put(tmp_path / "report.html")
+    with pytest.raises(OutputError, match=says):
+        put_staged(tmp_path / "report.html")
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link that is another user's")
+def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    (tmp_path / "report.html").symlink_to(victim)
+    os.lchown(tmp_path / "report.html", 12345, 12345)
+    with pytest.raises(OutputError, match=r"report.html is a link that another user made \(uid 12345\)"):
+        put(tmp_path / "report.html")
+    assert victim.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("way", [put, put_staged])
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_device_is_written_into_and_stays(tmp_path: Path, way: object, is_linked: bool) -> None:
+    """A device as root could replace it; without root the real one, which nobody can replace."""
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        device.open("wb").close()
+    except OSError:
+        device = Path("/dev/null")
+    path = device
+    if is_linked:
+        path = tmp_path / "link"
+        path.symlink_to(device)
+    before = tree(tmp_path)
+    assert callable(way)
+    way(path)
+    assert stat.S_ISCHR(device.stat().st_mode)
+    assert tree(tmp_path) == before
+
+
+def test_a_pipe_gets_the_content_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found: list[bytes] = []
+    for way in (put, put_staged):
+        reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+        reader.start()
+        way(pipe)
+        reader.join(LIMIT_S)
+    assert found == [b"new", b"new"]
+    assert pipe.is_fifo() and tree(tmp_path) == ["pipe"]
+
+
+def test_a_pipe_takes_more_than_it_holds(tmp_path: Path) -> None:
+    pipe, found = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    put(pipe, bytes(1 << 20))
+    reader.join(LIMIT_S)
+    assert found == [bytes(1 << 20)]
+
+
+class Clock:
+    """Stands in for the module ``time``; moves only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        return sum(self.slept)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+def test_a_pipe_that_nobody_reads_is_waited_for_and_then_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(user_files, "time", clock)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="a named pipe that nobody has read from for 10 s; start its reader"):
+        put(tmp_path / "pipe")
+    assert user_files.FIFO_LIMIT_S < clock.monotonic() < user_files.FIFO_LIMIT_S + 1
+
+
+STDOUT = """
+import sys
+from pathlib import Path
+from scorer.storage.user_files import write_user_file
+print("before", flush=True)
+for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+    write_user_file(Path(name), b"report\\n", "--report")
+print("behind")
+"""
+
+
+def test_standard_output_by_its_path(tmp_path: Path) -> None:
+    expected = b"before\nreport\nreport\nreport\nbehind\n"
+    call = [sys.executable, "-c", STDOUT]
+    assert subprocess.run(call, capture_output=True, check=True).stdout == expected
+    # A file that a shell redirected to is not replaced either: what was printed before and comes behind would be lost.
+    with (tmp_path / "file").open("wb") as file:
+        subprocess.run(call, stdout=file, check=True)
+    assert (tmp_path / "file").read_bytes() == expected
+
+
+def test_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is a folder; name a file in it"):
+        put(tmp_path)
+
+
+def test_uris_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="--report: s3:/b/x is a URI"):
+        put(Path("s3://b/x"))
+    assert tree(tmp_path) == []
+
+
+def test_a_file_that_is_read_as_well_is_a_regular_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    check_user_file(tmp_path / "pipe", "--report")
+    with pytest.raises(OutputError, match=r"--history: .*pipe is a device or a pipe, and this file is read as well"):
+        check_user_file(tmp_path / "pipe", "--history", is_read=True)
+    assert tree(tmp_path) == ["pipe"]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """An output folder with a finished shard."""
+    with OutputFolder.open(tmp_path / "out", create=True) as folder:
+        folder.write_plan({"schema": 1, "inputs": {"a.parquet": {}, "deep/b.parquet": {}}})
+        written = ShardWriter(folder.path / "a.parquet", rows_table(1).schema).commit()
+        folder.receipts.write(Receipt("a.parquet", {}, "s", {"sha256": written.sha256, "bytes": written.bytes}, {}))
+        folder.write_run({})
+        folder.write_success()
+    return tmp_path / "out"
+
+
+OWNED = ("_run.json", "_plan.json", "_SUCCESS", "_lock", "_lock.brief", "_lock.1-of-2", "_receipts", "_failed",
+         "_receipts/a.parquet.json", "_receipts/_x.json", "_failed/a.json", "a.parquet", "deep/b.parquet",
+         "new.parquet", "report.html", "reports/report.html")  # fmt: skip
+
+
+@pytest.mark.parametrize("way", [put, put_staged])
+@pytest.mark.parametrize("name", OWNED)
+def test_what_a_run_owns_is_refused(out: Path, tmp_path: Path, name: str, way: object) -> None:
+    """Also what it will own: any visible name may be that of an output after the next run."""
+    before = {path: path.is_file() and path.read_bytes() for path in out.rglob("*")}
+    (tmp_path / "linked").symlink_to(out)
+    (tmp_path / "link").symlink_to(out / name)
+    assert callable(way)
+    for path in (out / name, tmp_path / "linked" / name, out / "deep/.." / name, tmp_path / "link"):
+        with pytest.raises(OutputError, match=r"lies in the output folder .*/out of .*the run's own; .*/_report.html"):
+            way(path)
+    assert before == {path: path.is_file() and path.read_bytes() for path in out.rglob("*")}
+
+
+@pytest.mark.parametrize("name", ["_report.html", "_junit.xml", "_reports/a.html", "deep/_x.html", ".x"])
+def test_other_hidden_names_are_free(out: Path, name: str) -> None:
+    put(out / name)
+    assert (out / name).read_bytes() == b"new"
+    assert list(Receipts(out).all()) == ["a.parquet"]
+    with OutputFolder.open(out) as folder:
+        assert folder.sweep_temporary() == []
+        assert folder.remove_stale(["a.parquet", "deep/b.parquet"]) == []
+
+
+def test_receipts_alone_make_a_folder_that_of_a_run(out: Path) -> None:
+    (out / "_plan.json").unlink()
+    with pytest.raises(OutputError, match="lies in the output folder"):
+        put(out / "a.parquet")
+
+
+def test_tables_for_users(tmp_path: Path) -> None:
+    """What the writer of shards does, for a file that a user named: by a link, and into a pipe."""
+    (tmp_path / "real.parquet").write_bytes(b"old")
+    (tmp_path / "link.parquet").symlink_to("real.parquet")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    copies: list[bytes] = []
+    reader = threading.Thread(target=lambda: copies.append((tmp_path / "pipe.parquet").read_bytes()))
+    reader.start()
+    for name in ("link.parquet", "pipe.parquet"):
+        with staged(tmp_path / name, "--out") as place:
+            writer = ShardWriter(place, rows_table(1).schema)
+            writer.write(rows_table(9))
+            writer.commit()
+    reader.join(LIMIT_S)
+    assert (tmp_path / "link.parquet").is_symlink() and (tmp_path / "pipe.parquet").is_fifo()
+    assert pq.read_table(tmp_path / "real.parquet").num_rows == 9
+    assert copies == [(tmp_path / "real.parquet").read_bytes()]
