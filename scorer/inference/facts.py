@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from ..errors import BundleError
 from . import cache
 from .batches import Grid
 from .cache import Use
+from .numbers import finite
 
 MINIMUM_AGREEMENT = 0.99
 
@@ -35,24 +35,13 @@ class DeviceFacts:
         if not isinstance(content, dict) or content.keys() != cls.__dataclass_fields__.keys():
             return None
         probes, isolated = content["probes"], content["isolated"]
-        figures = [number(content[name]) for name in ("label_agreement", "bound", "company_bound")]
+        figures = [finite(content[name]) for name in ("label_agreement", "bound", "company_bound")]
         if type(probes) is not int or not 0 < probes < 1 << 32 or type(isolated) is not bool or None in figures:
             return None
         agreement, bound, company = (figure for figure in figures if figure is not None)
         if not 0 <= agreement <= 1 or bound < 0 or company < 0 or isolated != (company == 0):
             return None
         return cls(probes, agreement, bound, company, isolated)
-
-
-def number(value: Any) -> float | None:
-    """A finite number that JSON gave as a number, else ``None``."""
-    if type(value) not in (int, float):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if isfinite(found) else None
 
 
 def read_facts(use: Use, grid: Grid) -> DeviceFacts | None:

@@ -77,7 +77,7 @@ class Full:
     def __init__(self, session: Any, tokens: int) -> None:
         self._session, self._tokens = session, tokens
 
-    def run(self, names: Any, feed: dict[str, Any]) -> Any:
+    def run(self, names: Any, feed: dict[str, Any], options: Any = None) -> Any:
         if feed["input_ids"].size > self._tokens:
             raise RuntimeError("Failed to allocate memory for requested buffer")
         return self._session.run(names, feed)

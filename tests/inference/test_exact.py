@@ -37,7 +37,7 @@ class Straying:
     def __init__(self, session: Any, most: float) -> None:
         self._session, self._most = session, most
 
-    def run(self, names: list[str], feed: dict[str, np.ndarray]) -> Any:
+    def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
         logits = self._session.run(names, feed)[0]
         for row, ids in zip(logits, feed["input_ids"], strict=True):
             real = ids[ids != 1].tobytes()  # without padding, so that the amount is the pair's alone
