@@ -41,7 +41,7 @@ class Use:
         return self.precision == "int8" and self.device.kind == "cpu"
 
     def __str__(self) -> str:
-        return f"{self.bundle.name} {self.precision} on {self.device.name or self.device}"
+        return f"{self.bundle.name} {self.precision} on {self.device}"
 
 
 def entry(use: Use, kind: str, *what: int) -> Path:

@@ -22,6 +22,7 @@ from .budget import keep_budget, known_budget, read_budget
 from .cache import Use
 from .facts import DeviceFacts, keep_facts, read_facts
 
+TRIAL = "scorer.inference.trial"
 SILENCE_S = 90.0
 """Longest time without progress, and so of one call; more for a large model, by its bytes."""
 LONGEST_S = 3600.0
@@ -81,7 +82,7 @@ def _ask(use: Use, model: Path, grid: Grid, budget: int | None) -> dict[str, Any
         "memory": memory + (2 << 30) + use.threads * (16 << 20) if use.device.kind == "cpu" else None,
     }
     try:
-        child = Spawned("scorer.inference.trial", [json.dumps(asked)])
+        child = Spawned(TRIAL, [json.dumps(asked)])
     except OSError as e:
         raise BundleError(f"bundle {use}: no process could be started to try it in: {e.strerror or e}") from e
     try:

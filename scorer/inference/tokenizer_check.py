@@ -62,7 +62,9 @@ def _no_constant(name: str) -> Any:
 
 def _model(model: dict[str, Any]) -> None:
     if model.get("type", "BPE") != "BPE":
-        raise UnfitTokenizerError(f"is not a tokenizer that can be used: its model has the type {model['type']!r:.80}, expected BPE")
+        raise UnfitTokenizerError(
+            f"is not a tokenizer that can be used: its model has the type {model['type']!r:.80}, expected BPE"
+        )
     if model.get("dropout") is not None:
         raise UnfitTokenizerError(f"has a dropout of {model['dropout']!r:.80}, so that no text has ids of its own")
     if any(not isinstance(model.get(name), str | None) or len(model.get(name) or "") > 64 for name in _MODEL_STRINGS):
