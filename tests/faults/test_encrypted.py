@@ -49,13 +49,12 @@ def test_an_encrypted_shard_is_set_aside_and_says_so(
     write_encrypted(data / "01.parquet", harness.rows(20), columns, plaintext_footer=plaintext_footer)
     out = tmp_path / "out"
     said = harness.run(data, out, bundle, code=3)
-    failed = json.loads((out / "_failed" / "01.parquet.json").read_text())
-    assert "encrypted" in json.dumps(failed), failed
-    assert "set aside 01.parquet" in said and "encrypted" in said
+    failed = (out / "_failed" / "01.parquet.json").read_text().replace(str(tmp_path), "")  # which is named alike
+    assert "encrypted Parquet" in json.loads(failed)["message"]
+    assert "set aside 01.parquet" in said
     assert set(harness.outputs(out)) == set(harness.outputs(reference[1])) - {"01.parquet"}
     assert not (out / "_SUCCESS").exists()
     harness.assert_nothing_half(out)
-    # What is not asked for need not be read: with the passed columns chosen the file may do.
     shutil.copy(reference[0] / "01.parquet", data / "01.parquet")
     harness.run(data, out, bundle)
     assert harness.verdicts(out) == harness.verdicts(reference[1])
