@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scorer.errors import UsageError
+from scorer.inference.bundle import MOST_PROBES
 
 from .sentences import Pair, frame_pairs, short_pairs
 from .tokenization import PairTokenizer
@@ -55,7 +56,7 @@ def read_probes(path: Path, tokenizer: PairTokenizer, max_length: int, log: Call
 
     Raises:
         UsageError: the file cannot be read, lacks the columns, holds something else than text, spells a special
-            token, or no pair fits.
+            token, no pair fits, or more do than a bundle may hold.
     """
     try:
         pairs = _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_tsv(path)
@@ -73,6 +74,8 @@ def read_probes(path: Path, tokenizer: PairTokenizer, max_length: int, log: Call
     fitting = [probe for probe in measured if probe.tokens <= max_length]
     if not fitting:
         raise UsageError(f"--probes {path} holds {len(measured)} pairs, none of at most {max_length} tokens; add some")
+    if len(fitting) > MOST_PROBES - COUNT:
+        raise UsageError(f"--probes {path} holds {len(fitting):,} pairs; a bundle has room for {MOST_PROBES - COUNT:,}")
     if len(fitting) < len(measured):
         log(f"probes: {len(measured) - len(fitting)} of {len(measured)} pairs in {path.name} are too long and left out")
     return _sorted(fitting)

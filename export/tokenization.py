@@ -8,6 +8,7 @@ from typing import Any
 
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import PairLayout
+from scorer.inference.tokenizer_check import UnfitTokenizerError, check_tokenizer
 
 from .source import Source, read_json
 
@@ -42,6 +43,10 @@ class PairTokenizer:
             raise CheckpointError(
                 f"{where} is a {content['model'].get('type')} tokenizer; export supports byte-level BPE, as RoBERTa has"
             )
+        try:
+            check_tokenizer(self.text)
+        except UnfitTokenizerError as e:
+            raise CheckpointError(f"{where} {e}; a bundle with it could not be used") from e
         self.special = tuple(str(token["content"]) for token in content.get("added_tokens", []))
         """Special tokens as they are spelt."""
         # Text is data: a literal </s> in it is characters, as at score time.

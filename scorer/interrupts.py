@@ -1,11 +1,16 @@
-"""SIGTERM as an exception, so that what a run holds is let go in order."""
+"""SIGTERM as an exception, so that what a run holds is let go in order; and how an interrupted process ends."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+INTERRUPTED = (130, 143)
+"""Exit codes after Ctrl-C and SIGTERM."""
 
 
 class Terminated(BaseException):
@@ -29,3 +34,13 @@ def sigterm_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, previous)
+
+
+def leave(code: Any) -> NoReturn:
+    """End this process. After an interrupt no thread is waited for: it may be in a call that never returns."""
+    if code in INTERRUPTED:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # closed, full, or not there
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -42,6 +42,8 @@ class Model(Protocol):
 
     def run(self, work: Work, stop: threading.Event | None = None) -> Answers: ...
 
+    def give_up(self) -> None: ...
+
 
 @dataclass
 class Prepared:
@@ -202,8 +204,9 @@ class Pipeline:
                 waiting = current
         finally:
             # Not waited for: a reader may hang, and whoever interrupted wants to leave. Both threads end by
-            # themselves, the model's at its next batch, the reader's when its source is closed.
+            # themselves, the model's as the runtime gives up its call, the reader's when its source is closed.
             stop.set()
+            self.model.give_up()
             for threads in (preparing, inferring):
                 threads.shutdown(wait=False, cancel_futures=True)
 

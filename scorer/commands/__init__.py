@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..interrupts import leave
 from . import audit, baseline, check, convert, doctor, evaluate, explain, export, plan, run, templates
 
 app = typer.Typer(
@@ -59,4 +60,7 @@ app.command("doctor")(doctor.doctor_command)
 
 def main() -> None:
     """Entry point of the ``scorer`` command."""
-    app()
+    try:
+        app()
+    except SystemExit as ended:
+        leave(ended.code)

@@ -32,7 +32,7 @@ def doctor_command(
     findings: dict[str, Any] = {"packages": _packages(), "problems": []}
     try:
         bundle = str(local_path(bundle, "--bundle"))
-        findings["providers"] = _providers(bundle)
+        findings["providers"] = _providers()
         findings["bundle"] = _bundle(bundle)
     except ScorerError as error:
         findings["problems"].append(str(error))
@@ -77,13 +77,10 @@ def _wheels() -> dict[str, str]:
     return installed_wheels()
 
 
-def _providers(bundle: str) -> dict[str, str]:
+def _providers() -> dict[str, str]:
     """Provider → ``starts``, or why not: a session is created on each, since being listed proves nothing."""
-    from ..inference.bundle import Bundle
-    from ..inference.sessions import CPU, CUDA, create_session, resolve_device, runtime
+    from ..inference.sessions import CPU, CUDA, OWN_GRAPH, create_session, resolve_device, runtime
 
-    opened = Bundle.load(bundle)
-    model = opened.variant("fp32" if "fp32" in opened.variants else next(iter(opened.variants)))
     found = {}
     for provider in runtime().get_available_providers():
         word = {CPU: "cpu", CUDA: "cuda"}.get(provider)
@@ -91,7 +88,7 @@ def _providers(bundle: str) -> dict[str, str]:
             found[provider] = "not used by this program"
             continue
         try:
-            create_session(model, resolve_device(word, model), 1)
+            create_session(OWN_GRAPH, resolve_device(word), 1)
             found[provider] = "starts"
         except ScorerError as error:
             found[provider] = f"does not start: {error}"

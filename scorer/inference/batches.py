@@ -8,7 +8,7 @@ bounded by the grid's step.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,10 @@ class Grid:
     def padded(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The padded length of each pair. *Shape:* (pairs,) → (pairs,)."""
         return np.minimum(-(-lengths // self.step) * self.step, self.max_length)
+
+    def with_budget(self, token_budget: int) -> Grid:
+        """This grid with another budget."""
+        return replace(self, token_budget=token_budget)
 
     def batch_sizes(self, sequence_length: int) -> Iterator[int]:
         """Batch sizes of a padded length, largest first: powers of two down to one."""

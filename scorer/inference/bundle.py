@@ -6,8 +6,11 @@ variant, optionally ``templates.json``. ``bundle.json`` holds the sha256 of ever
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError
+from ..files import read_small
 from .graph_check import LARGEST, check_graph
 
 SCHEMA = 1
@@ -27,6 +31,7 @@ LARGEST_FILES = {
     "templates.json": 64 << 20,
 }
 """Bytes of each file that is read whole; real ones have a tenth of it at most."""
+MOST_PROBES = 1 << 16
 LABELS = ("contradiction", "neutral", "entailment")
 PRECISIONS = ("fp32", "fp16", "int8")
 EMBEDDED = Path(__file__).resolve().parents[1] / "embedded" / "bundle"
@@ -193,12 +198,20 @@ class Bundle:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        path = self.path / "probes.parquet"
         try:
-            table = pq.read_table(self.path / "probes.parquet", use_threads=False)
-            logits = table["logits"].combine_chunks().flatten().to_numpy().reshape(-1, 3)
-            return Probes(table["premise"].to_pylist(), table["hypothesis"].to_pylist(), logits.astype(np.float32))
-        except (pa.ArrowException, KeyError, ValueError, OSError) as e:
-            raise BundleError(f"{self.path}/probes.parquet cannot be read ({e}); export the bundle again") from e
+            content = pa.BufferReader(read_small(path, LARGEST_FILES[path.name]))
+            table = pq.read_table(content, columns=["premise", "hypothesis", "logits"], use_threads=False)
+            premises, hypotheses = (table[name].to_pylist() for name in ("premise", "hypothesis"))
+            logits = np.array(table["logits"].to_pylist(), np.float32)
+        except (pa.ArrowException, KeyError, ValueError, TypeError, OSError) as e:
+            reason = " ".join(str(e).split())[:300]
+            raise BundleError(f"{path} cannot be read ({reason}); export the bundle again") from e
+        if not 0 < len(premises) <= MOST_PROBES or not all(isinstance(text, str) for text in premises + hypotheses):
+            raise BundleError(f"{path} must hold 1 to {MOST_PROBES:,} pairs of texts; export the bundle again")
+        if logits.shape != (len(premises), 3) or not np.isfinite(logits).all():
+            raise BundleError(f"{path} must hold three finite logits for each pair; export the bundle again")
+        return Probes(premises, hypotheses, logits)
 
     def _check_fields(self, files: Mapping[str, str]) -> None:
         where = f"{self.path}/bundle.json"
@@ -222,17 +235,22 @@ class Bundle:
             raise BundleError(
                 f"{self.path}/bundle.json names the file {name!r}, which is not a plain name in its folder"
             )
-        if path.is_symlink() or not path.is_file():
-            raise BundleError(
-                f"{path} is missing or not a plain file; copy the whole bundle folder, or export it again"
-            )
         try:
-            size, largest = path.stat().st_size, LARGEST_FILES.get(name, LARGEST)
-            if size > largest:
-                raise BundleError(
-                    f"{path} has {size:,} bytes, and such a file may have {largest:,}; `scorer export` did not write it"
-                )
-            with path.open("rb") as handle:
+            descriptor = _open_regular(path)
+        except (OSError, ValueError) as e:
+            reason = getattr(e, "strerror", None) or e
+            raise BundleError(
+                f"{path} is missing or not a plain file, or cannot be read ({reason}); copy the whole bundle folder, "
+                "or export it again"
+            ) from e
+        try:
+            with os.fdopen(descriptor, "rb") as handle:
+                size, largest = os.fstat(descriptor).st_size, LARGEST_FILES.get(name, LARGEST)
+                if size > largest:
+                    raise BundleError(
+                        f"{path} has {size:,} bytes, and such a file may have {largest:,}; `scorer export` did not "
+                        "write it"
+                    )
                 found = hashlib.file_digest(handle, "sha256").hexdigest()
         except OSError as e:
             raise BundleError(f"{path} cannot be read: {e.strerror or e}; copy the bundle again") from e
@@ -242,6 +260,20 @@ class Bundle:
                 f"{str(expected)[:12]}…; copy the bundle again, or export it again"
             )
         return path
+
+
+def _open_regular(path: Path) -> int:
+    """A descriptor of a regular file that is no link.
+
+    Raises:
+        OSError: it is something else, or cannot be opened. ValueError: no file can have this name.
+    """
+    # Not blocking: to open a FIFO would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file")
 
 
 def _text(value: Any) -> str:
@@ -276,7 +308,7 @@ def _read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     try:
         if path.is_symlink() or path.stat().st_size > LARGEST_FILES[path.name]:
             raise BundleError(f"{path} is a link or too large; copy the whole bundle folder, or export it again")
-        raw = path.read_bytes()
+        raw = read_small(path, LARGEST_FILES[path.name])
     except OSError as e:
         raise BundleError(
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "

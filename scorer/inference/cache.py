@@ -8,36 +8,88 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .engine import Engine
-from .sessions import runtime
+import tokenizers
+
+from ..files import read_small
+from .bundle import Bundle
+from .sessions import Device, runtime
+
+LARGEST = 1 << 16
+"""Bytes of an entry; real ones have a few hundred."""
+_UNWRITTEN: dict[Path, dict[str, Any]] = {}
+"""What this process learned and could not write: it is not measured twice in one process."""
 
 
-def entry(engine: Engine, kind: str, *what: object) -> Path:
-    """The file of an entry: by bundle, variant, device, runtime version and threads, and by what more is given."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "d2t-scorer"
-    parts = [engine.device, engine.device.name, runtime().__version__, engine.threads, kind, *what]
-    digest = hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:12]
-    return base / f"{engine.bundle.sha256[:12]}-{engine.precision}-{kind}-{digest}.json"
+@dataclass(frozen=True)
+class Use:
+    """A variant of a bundle on a device, with so many threads on a CPU."""
+
+    bundle: Bundle
+    precision: str
+    device: Device
+    threads: int
+
+    @property
+    def single(self) -> bool:
+        """Whether each pair is computed by itself."""
+        return self.precision == "int8" and self.device.kind == "cpu"
+
+    def __str__(self) -> str:
+        return f"{self.bundle.name} {self.precision} on {self.device}"
+
+
+def entry(use: Use, kind: str, *what: int) -> Path:
+    """The file of an entry: by bundle, variant, device, versions and threads, and by what more is given.
+
+    All of it by whole digests of one encoding: an entry says that a bundle was tried, and must be no other's.
+    """
+    parts = [
+        str(use.device),
+        use.device.name,
+        use.bundle.variants[use.precision].sha256,
+        str(runtime().__version__),
+        str(tokenizers.__version__),
+        use.threads,
+        kind,
+        *what,
+    ]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return _folder() / f"{use.bundle.sha256}-{use.precision}-{kind}-{digest}.json"
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The content of an entry; empty where there is none that can be read."""
+    """The content of an entry; empty where there is none that can be read. The caller checks every field of it."""
     try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
+        content = json.loads(read_small(path, LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return _UNWRITTEN.get(path, {})
     return content if isinstance(content, dict) else {}
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
     """Keep an entry, if the folder can be written: without it every start measures, which is slower and as right."""
+    temporary = path.with_name(f".{path.stem[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(content))
+        with temporary.open("x") as file:
+            file.write(json.dumps(content, allow_nan=False))
         temporary.replace(path)
+        _UNWRITTEN.pop(path, None)
     except OSError:
-        pass
+        with suppress(OSError):
+            temporary.unlink()
+        _UNWRITTEN[path] = content
+
+
+def _folder() -> Path:
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home and no entry in passwd: nothing can be kept but in this process
+        base = Path(os.devnull)
+    return base / "d2t-scorer"

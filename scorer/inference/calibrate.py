@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import cache
-from .engine import TOKEN_BUDGETS, Engine
-from .sessions import is_out_of_memory
+from .budget import TOKEN_BUDGETS, keep_budget, known_budget
+from .calls import OutOfMemoryError
+from .engine import Engine
 
 WORTH = 1.03
 """Another budget than the usual one must be so much faster, or timing noise would choose."""
@@ -23,23 +23,24 @@ _CALLS, _LONG_S = 3, 1.0
 
 
 def calibrate(engine: Engine, log: Callable[[str], None] = lambda message: None) -> int:
-    """The budget to use for this engine, from the cache or measured now.
+    """The budget to use for this engine, as it is on record or measured now."""
+    kept = known_budget(engine.use)
+    if kept is not None:
+        return kept
+    log(f"first use of {engine.use}: calibrating")
+    chosen = measure_budget(engine)
+    keep_budget(engine.use, chosen)
+    return chosen
 
-    Nothing is timed where each pair is computed by itself, which no budget changes.
-    """
+
+def measure_budget(engine: Engine) -> int:
+    """Time the budgets now. Nothing is timed where each pair is computed by itself, which no budget changes."""
     usual, *others = TOKEN_BUDGETS[engine.device.kind]
     if engine.single:
         return usual
-    path = cache.entry(engine, "budget", TOKEN_BUDGETS[engine.device.kind])
-    kept = cache.read(path).get("token_budget")
-    if kept in (usual, *others):
-        return int(kept)
-    log(f"first use of {engine.bundle.name} {engine.precision} on {engine.device.name or engine.device}: calibrating")
     rates = {budget: _rate(engine, budget) for budget in (usual, *others)}
     best = max(rates, key=lambda budget: rates[budget])
-    chosen = best if rates[best] > WORTH * rates[usual] else usual
-    cache.write(path, {"token_budget": chosen, "tokens_per_s": {str(b): round(r, 1) for b, r in rates.items()}})
-    return chosen
+    return best if rates[best] > WORTH * rates[usual] else usual
 
 
 def _rate(engine: Engine, budget: int) -> float:
@@ -60,7 +61,6 @@ def _rate(engine: Engine, budget: int) -> float:
             best = min(best, time.perf_counter() - began)
             if best > _LONG_S:
                 break
-    except Exception as e:  # the runtime raises its own classes, which share only Exception
-        if not is_out_of_memory(e):
-            raise
+    except OutOfMemoryError:
+        pass
     return batch.size / best

@@ -17,8 +17,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,19 @@ import numpy.typing as npt
 
 from ..errors import BundleError
 from ..status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
-from .batches import Batch, Grid, Pairs, assemble, assemble_few, cut_to_fit, distinct_pairs, pack
-from .bundle import Bundle
+from .batches import Batch, Grid, assemble, assemble_few, cut_to_fit, distinct_pairs, pack
+from .budget import TOKEN_BUDGETS, usual_budget
+from .bundle import PRECISIONS, Bundle
+from .cache import Use
+from .calls import Calls, OutOfMemoryError
 from .exact import PAIRS, RERUN_BATCH, ExactBound, bound_of, doubtful, fixed_shapes
-from .sessions import Device, available_threads, create_session, is_out_of_memory, resolve_device
-from .texts import PLAIN, PairForm, TextTokenizer, Tokens
+from .facts import read_facts, refuse_disagreement
+from .first_use import admit
+from .sessions import Device, available_threads, create_session, resolve_device
+from .texts import PLAIN, PairForm, TextTokenizer
+from .work import Answers, Work
 
-TOKEN_BUDGETS = {"cpu": (1024, 512, 2048, 4096), "cuda": (65536, 16384, 32768, 131072)}
-"""Tokens a batch by device, padding included: the usual number, then others that :mod:`.calibrate` tries."""
-
+__all__ = ["TOKEN_BUDGETS", "Answers", "Engine", "Work"]
 
 PAIRS_A_CALL, TOKENS_A_CALL = 8, 1024
 """At most, of a graph that takes pairs one after the other. Weights come from memory once for so many pairs. Long pairs
@@ -42,53 +47,6 @@ gain little by company, and an interrupted run ends when its calls do."""
 
 Feed = dict[str, npt.NDArray[np.int64]]
 """What a call of the model takes: its inputs by name."""
-
-
-@dataclass
-class Work:
-    """A prepared window: what :meth:`Engine.run` needs and nothing more."""
-
-    pairs: Pairs
-    first: Tokens
-    second: Tokens
-    status: npt.NDArray[np.int8]
-    truncated: npt.NDArray[np.bool_]
-    batches: list[Batch]
-    lengths: npt.NDArray[np.int64]
-    pads: bool = True
-    """Whether the device computes padding."""
-    recomputed: int = 0
-    """Pairs that ran in fp32 beside their variant, known once the window has run."""
-
-    @property
-    def real_tokens(self) -> int:
-        """Tokens of the pairs to compute, special tokens included, padding not."""
-        return int(self.lengths[self.status == SCORED].sum())
-
-    @property
-    def padded_tokens(self) -> int:
-        """Tokens the device computes, padding included."""
-        if not self.pads:
-            return self.real_tokens
-        return sum(len(batch.pairs) * batch.sequence_length for batch in self.batches)
-
-    @property
-    def squared_lengths(self) -> int:
-        """Sum of the squared lengths of the pairs to compute, for the work of attention."""
-        return int((self.lengths[self.status == SCORED] ** 2).sum())
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What the model said of every asked pair.
-
-    ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer.
-    ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``: bool, *Shape:* (asked,).
-    """
-
-    probabilities: npt.NDArray[np.float32]
-    status: npt.NDArray[np.int8]
-    truncated: npt.NDArray[np.bool_]
 
 
 class Engine:
@@ -104,9 +62,11 @@ class Engine:
         truncate: cut pairs that are too long instead of refusing them.
         form: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
         warn: told what a user should know, such as a batch that did not fit the device.
+        on_trial: this is the process that a variant is tried in; elsewhere nothing of it is opened before it was.
 
     Raises:
-        BundleError: no such variant, or damaged. DeviceError: the device does not start.
+        BundleError: no such variant, or damaged, or it does not run in bounded time and memory.
+        DeviceError: the device does not start.
     """
 
     def __init__(
@@ -122,20 +82,25 @@ class Engine:
         truncate: bool = False,
         form: PairForm = PLAIN,
         warn: Callable[[str], None] = lambda message: None,
+        on_trial: bool = False,
     ) -> None:
         self.bundle = bundle
         self.threads = threads or available_threads()
-        self.device = resolve_device(device, bundle.variant(next(iter(bundle.variants))))
+        self.device = resolve_device(device)
         self.precision = _choose_precision(bundle, precision, self.device)
-        self.single = self.precision == "int8" and self.device.kind == "cpu"
-        self.grid = Grid(step, token_budget or TOKEN_BUDGETS[self.device.kind][0], bundle.max_length)
+        model = bundle.variant(self.precision)
+        self.use = Use(bundle, self.precision, self.device, self.threads)
+        self.single = self.use.single
+        self.grid = Grid(step, token_budget or usual_budget(self.device.kind), bundle.max_length)
         self._truncate = truncate
         self._form = form
         self._warn = warn
+        if not on_trial:
+            admit(self.use, model, self.grid, token_budget, warn)
+        self._calls = Calls(f"bundle {self.use}")
         self._tokenizer = TextTokenizer(bundle)
         probes = bundle.probes()
         self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8])
-        model = bundle.variant(self.precision)
         self._pairs_a_call = PAIRS_A_CALL if bundle.variants[self.precision].by_pair else 1
         self._session = create_session(model, self.device, 1 if self.single else self.threads)
         self._pool = ThreadPoolExecutor(self.threads, "pair") if self.single else None
@@ -147,7 +112,7 @@ class Engine:
         self.least_bound = 0.0
         """What the bound is at least, as long as it was measured on few pairs."""
         if self.exact:
-            bundle.variant("fp32")  # says now, not after an hour, that there is none
+            self._admit_fp32()  # says now, not after an hour, that there is none
         self._fitting: int | None = None
         self.computed = 0
         """Pairs computed so far, for progress."""
@@ -225,7 +190,11 @@ class Engine:
             self.computed += len(batch.pairs)
 
         if self._pool is not None:
-            list(self._pool.map(compute, work.batches))
+            try:
+                list(self._pool.map(compute, work.batches))
+            except BaseException:  # nobody waits for the others any more
+                self.give_up()
+                raise
         else:
             # The next batch is put together while the device computes, so that it does not wait for the host.
             ahead: Future[Feed] | None = None
@@ -262,14 +231,23 @@ class Engine:
     def call(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """One call of the model. int64, *Shape:* (batch, sequence) each → logits, float32, *Shape:* (batch, 3)."""
         feed = {"input_ids": ids, "attention_mask": mask}
-        logits: npt.NDArray[np.float32] = self._session.run(["logits"], {name: feed[name] for name in self._inputs})[0]
-        return logits
+        return self._calls.run(self._session, {name: feed[name] for name in self._inputs})
+
+    @property
+    def calls(self) -> int:
+        """Calls of the model so far, for progress."""
+        return self._calls.done
+
+    def give_up(self) -> None:
+        """Have calls that are under way end: whoever waited for them has left."""
+        self._calls.give_up()
 
     def close(self) -> None:
-        """Stop the worker threads."""
+        """Stop the worker threads; what is being computed is given up."""
+        ended = self._calls.end()
         for threads in (self._pool, self._assembling):
             if threads is not None:
-                threads.shutdown()
+                threads.shutdown(wait=ended, cancel_futures=True)
 
     def _pack(self, lengths: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> list[Batch]:
         if not self.single:
@@ -302,10 +280,8 @@ class Engine:
         if feed is None:
             feed = self._feed(batch, work)
         try:
-            logits[batch.pairs] = (session or self._session).run(["logits"], feed)[0]
-        except Exception as e:  # the runtime raises its own classes, which share only Exception
-            if not is_out_of_memory(e):
-                raise
+            logits[batch.pairs] = self._calls.run(session or self._session, feed)
+        except OutOfMemoryError:
             if len(batch.pairs) == 1:
                 work.status[batch.pairs] = OUT_OF_MEMORY
                 self._warn(f"a pair of {batch.sequence_length} tokens does not fit the memory of {self.device}")
@@ -338,12 +314,22 @@ class Engine:
     ) -> None:
         """Overwrite the logits of the chosen pairs with those of fp32, in calls of one shape a length."""
         if self._fp32 is None:
-            self._fp32 = create_session(self.bundle.variant("fp32"), self.device, self.threads)
+            self._fp32 = create_session(self._admit_fp32(), self.device, self.threads)
         for pairs, length in fixed_shapes(chosen, self.grid.padded(work.lengths), RERUN_BATCH[self.device.kind]):
             if stop is not None and stop.is_set():
                 raise CancelledError
             self._run_batch(Batch(pairs, length), work, logits, self._fp32)
         work.recomputed += len(chosen)
+
+    def _admit_fp32(self) -> Path:
+        """The file of the fp32 variant, which is tried before it answers for another one."""
+        model = self.bundle.variant("fp32")
+        use = replace(self.use, precision="fp32")
+        admit(use, model, self.grid, self.grid.token_budget, self._warn)
+        facts = read_facts(use, self.grid)
+        if facts is not None:
+            refuse_disagreement(use, facts)
+        return model
 
     def _mend_not_finite(self, work: Work, logits: npt.NDArray[np.float32]) -> None:
         """Run pairs with a non-finite logit once more in fp32, alone; what stays non-finite gets no answer."""
@@ -365,7 +351,7 @@ class Engine:
 
 def _choose_precision(bundle: Bundle, asked: str, device: Device) -> str:
     if asked != "auto":
-        if asked not in ("fp32", "fp16", "int8"):
+        if asked not in PRECISIONS:
             raise BundleError(f"precision {asked!r} is not known; write auto, fp32, fp16 or int8")
         return asked
     preferred = "fp16" if device.kind == "cuda" else "int8"

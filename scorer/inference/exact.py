@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .numbers import finite
+
 FACTOR = 1.5
 PAIRS = 4096
 """Pairs that the bound is measured on, at least, where the data has so many."""
@@ -35,10 +37,12 @@ class ExactBound:
     @classmethod
     def read(cls, content: Any) -> ExactBound | None:
         """From what a plan recorded, or ``None`` where it is nothing of the kind."""
-        try:
-            return cls(int(content["pairs"]), float(content["largest"]))
-        except (TypeError, KeyError, ValueError):
+        if not isinstance(content, dict):
             return None
+        pairs, largest = content.get("pairs"), finite(content.get("largest"))
+        if type(pairs) is not int or pairs < 0 or largest is None or largest < 0:
+            return None  # measured again: with a margin that is no number no pair would be too close to call
+        return cls(pairs, largest)
 
 
 def bound_of(

@@ -27,6 +27,16 @@ CUDA_OPTIONS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Of the CUDA provider. `make bench-gpu` holds others against them."""
+OWN_GRAPH = Path(__file__).parent / "matrix" / "fp32.onnx"
+"""A product of two matrices: what a device is tried with."""
+_OUT_OF_MEMORY = (
+    "failed to allocate memory",
+    "out of memory",
+    "cudaerrormemoryallocation",
+    "bad_alloc",
+    "bad allocation",
+    "cannot allocate memory",
+)
 _DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
 
 
@@ -104,7 +114,7 @@ def create_session(model: Path, device: Device, threads: int, cuda_options: Mapp
             str(model), options, providers=providers, disabled_optimizers=unwanted_fusions(device.provider)
         )
     except Exception as e:  # the runtime's exceptions share no base class but Exception
-        raise DeviceError(f"model {model} does not start on {device}: {_first_line(e)}; see `scorer doctor`") from e
+        raise DeviceError(f"model {model} does not start on {device}: {first_line(e)}; see `scorer doctor`") from e
     session.disable_fallback()
     taken = session.get_providers()
     if taken[0] != device.provider:
@@ -124,10 +134,11 @@ def unwanted_fusions(provider: str) -> list[str]:
     return ["SkipLayerNormFusion"] if provider == CPU else []
 
 
-def resolve_device(asked: str, model: Path) -> Device:
-    """Turn ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into a device on which ``model`` starts.
+def resolve_device(asked: str) -> Device:
+    """Turn ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into a device on which a session starts.
 
     ``auto`` is CUDA where a session on it really starts, else the CPU. What is named and does not start is an error.
+    The session is one of a graph of this program's own: a bundle's graph is not opened to find out where it could be.
 
     Raises:
         DeviceError: not one of these words, or the named device does not start.
@@ -138,21 +149,21 @@ def resolve_device(asked: str, model: Path) -> Device:
     if asked == "cpu":
         return Device("cpu", name=_cpu_name())
     cuda = Device("cuda", int(match[1] or 0), _gpu_name(int(match[1] or 0)))
-    if asked != "auto":
-        return cuda
-    if CUDA not in runtime().get_available_providers():
+    if asked == "auto" and CUDA not in runtime().get_available_providers():
         return Device("cpu", name=_cpu_name())
     try:
-        create_session(model, cuda, 1)
+        create_session(OWN_GRAPH, cuda, 1)
     except DeviceError:
+        if asked != "auto":
+            raise
         return Device("cpu", name=_cpu_name())
     return cuda
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether a failed run failed for want of device memory."""
+    """Whether a failed run failed for want of memory, of the device or of this process."""
     message = str(error).lower()
-    return any(sign in message for sign in ("failed to allocate memory", "out of memory", "cudaerrormemoryallocation"))
+    return isinstance(error, MemoryError) or any(sign in message for sign in _OUT_OF_MEMORY)
 
 
 def _preload_cuda(ort: Any) -> None:
@@ -168,7 +179,8 @@ def _cuda_mend() -> str:
     return "install 'd2t-scorer[gpu]' on a machine with an NVIDIA driver, or choose --device cpu"
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
+    """An exception of another library as one line."""
     return (str(error).splitlines() or [type(error).__name__])[0][:300]
 
 

@@ -10,16 +10,21 @@ Text is data: a literal ``</s>`` or ``<mask>`` in it is characters. The flag for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from ..errors import BundleError
-from .bundle import Bundle
+from ..files import read_small
+from .bundle import LARGEST_FILES, Bundle
+from .sessions import first_line
+from .tokenizer_check import UnfitTokenizerError, check_tokenizer
 from .words import WordTokens, blank_before_words
 
 
@@ -69,9 +74,10 @@ class TextTokenizer:
         self._layout = bundle.layout
         self._max_length = bundle.max_length
         self._where = bundle.tokenizer_file
+        self._text, content = self._read()
         self._tokenizer = self._load()
         self._tokenizer.encode_special_tokens = True
-        blank = blank_before_words(self._where)
+        blank = blank_before_words(content)
         self._words = WordTokens(self._tokenizer, blank) if blank is not None else None
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
         self._longest_token = max(map(len, vocabulary), default=1)
@@ -89,9 +95,10 @@ class TextTokenizer:
         kept = list(texts)
         for i in np.flatnonzero(hopeless).tolist():
             kept[i] = kept[i][:limit] if keep_beginnings else ""
-        if self._words is not None:
-            return Tokens(*self._words.encode(kept), hopeless)
-        encodings = self._tokenizer.encode_batch_fast(kept, add_special_tokens=False)
+        with self._errors():
+            if self._words is not None:
+                return Tokens(*self._words.encode(kept), hopeless)
+            encodings = self._tokenizer.encode_batch_fast(kept, add_special_tokens=False)
         lists = [encoding.ids for encoding in encodings]
         offsets = np.zeros(len(lists) + 1, np.int64)
         np.cumsum([len(ids) for ids in lists], out=offsets[1:])
@@ -101,12 +108,13 @@ class TextTokenizer:
     def prove(self, premises: Sequence[str], hypotheses: Sequence[str]) -> None:
         """Compare joined parts with the tokenizer's pair encoding, and with its reading of the spaced string."""
         reference = self._load()
-        separator = "".join(map(reference.id_to_token, self._layout.separator))
+        separator = "".join(reference.id_to_token(token) or "?" for token in self._layout.separator)
         for premise, hypothesis in zip(premises, hypotheses, strict=True):
-            pairs = (
-                (PLAIN, reference.encode(premise, hypothesis).ids),
-                (SPACED, reference.encode(f"{premise} {separator} {hypothesis}").ids),
-            )
+            with self._errors():
+                pairs = (
+                    (PLAIN, reference.encode(premise, hypothesis).ids),
+                    (SPACED, reference.encode(f"{premise} {separator} {hypothesis}").ids),
+                )
             for form, expected in pairs:
                 joined = self.join(premise, hypothesis, form)
                 if joined != expected:
@@ -126,11 +134,35 @@ class TextTokenizer:
         """The tokens behind ids, as the vocabulary spells them."""
         return [self._tokenizer.id_to_token(i) or "?" for i in ids]
 
-    def _load(self) -> Tokenizer:
+    def _read(self) -> tuple[str, dict[str, Any]]:
+        """The file's text and what it says, checked before the library sees it."""
         try:
-            tokenizer = Tokenizer.from_file(str(self._where))
-        except Exception as e:  # the library raises plain Exception for every kind of damage
+            text = read_small(self._where, LARGEST_FILES["tokenizer.json"]).decode("utf-8")
+            return text, check_tokenizer(text)
+        except OSError as e:
+            raise BundleError(f"{self._where} cannot be read: {e.strerror or e}; copy the bundle again") from e
+        except UnicodeDecodeError as e:
             raise BundleError(f"{self._where} is not a tokenizer ({e}); export the bundle again") from e
+        except UnfitTokenizerError as e:
+            raise BundleError(f"{self._where} {e}; export the bundle again") from e
+
+    def _load(self) -> Tokenizer:
+        with self._errors("is not a tokenizer"):
+            tokenizer = Tokenizer.from_str(self._text)
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
+
+    @contextmanager
+    def _errors(self, what: str = "cannot tokenise") -> Iterator[None]:
+        """What the library raises, as an error of the bundle."""
+        try:
+            yield
+        except (UnicodeError, MemoryError):
+            raise  # the text's, the machine's
+        except Exception as e:  # the library raises plain Exception for every kind of damage
+            raise BundleError(f"{self._where} {what} ({first_line(e)}); export the bundle again") from e
+        except BaseException as e:
+            if type(e).__name__ != "PanicException":  # of pyo3, which has no public name for it
+                raise
+            raise BundleError(f"{self._where} {what} (panic: {first_line(e)}); export the bundle again") from e

@@ -8,35 +8,28 @@ and a tokenizer of another build is never taken apart.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
-
-from ..errors import BundleError
 
 # White space that is not a single blank between words, or a run too long to be worth keeping.
 _WHOLE = re.compile(r"^ |[^\S ]| {2}|\S{100}| $")
 _MOST_WORDS = 1 << 18
 
 
-def blank_before_words(tokenizer_file: Path) -> str | None:
+def blank_before_words(content: Mapping[str, Any]) -> str | None:
     """What to put before the second and later words of a text, or ``None`` for a tokenizer of another build.
 
     It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets.
 
-    Raises:
-        BundleError: the file cannot be read.
+    Args:
+        content: of tokenizer.json, checked.
     """
-    try:
-        content = json.loads(tokenizer_file.read_text(encoding="utf-8"))
-    except OSError as e:
-        raise BundleError(f"{tokenizer_file} cannot be read: {e.strerror or e}; copy the bundle again") from e
     before, model, normalizer = (content.get(key) or {} for key in ("pre_tokenizer", "model", "normalizer"))
     steps = normalizer.get("normalizers", [normalizer]) if normalizer else []
     prepends = bool(steps) and steps[-1].get("type") == "Prepend" and steps[-1].get("prepend") == " "
@@ -49,7 +42,7 @@ def blank_before_words(tokenizer_file: Path) -> str | None:
         and model.get("type") == "BPE"
         and not any(model.get(key) for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"))
         and harmless
-        and all(token.get("special") for token in content.get("added_tokens", []))
+        and all(token.get("special") for token in content.get("added_tokens") or [])
     )
     return ("" if prepends else " ") if known else None
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
-import subprocess
-import sys
 import threading
 import time
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ..children import Spawned
 from .frames import HEADER, HEADER_LIMIT
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 class EndedError(Exception):
@@ -35,28 +29,17 @@ class Child:
 
     def __init__(self, memory_bytes: int) -> None:
         self._limit = memory_bytes
-        # What it prints before it crashes is worth a line in the error; kept in memory, so that no disk is needed.
-        self._complaints = os.memfd_create("reader-stderr", os.MFD_CLOEXEC)
         self._listening = threading.Lock()
         self._ended = False
-        # -P: a json.py in the current folder must not become the one that reads. The package is found all the same.
-        command = [sys.executable, "-P", "-m", "scorer.storage.reader", str(os.getpid()), str(memory_bytes)]
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._complaints,
-                bufsize=0,
-                close_fds=True,
-                env=_environment(),
-                process_group=0,  # Ctrl-C in the terminal is for the parent
-            )
+            self._spawned = Spawned("scorer.storage.reader", [str(memory_bytes)])
         except OSError as error:
-            os.close(self._complaints)
             raise EndedError(f"could not be started: {error.strerror}") from error
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._requests, self._replies = self._process.stdin, self._process.stdout
+        self._process, self._requests, self._replies = (
+            self._spawned.process,
+            self._spawned.stdin,
+            self._spawned.stdout,
+        )
         self._poll = select.poll()
         self._poll.register(self._replies, select.POLLIN)
 
@@ -103,13 +86,7 @@ class Child:
         self._ended = True
         self._process.kill()
         with self._listening:  # not while another thread reads: the descriptor's number may be given out again
-            self._process.wait()
-            for file in (self._requests, self._replies):
-                with suppress(OSError):
-                    file.close()
-            if self._complaints >= 0:
-                os.close(self._complaints)
-                self._complaints = -1
+            self._spawned.close()
 
     def _read(self, length: int, timeout_s: float) -> np.ndarray[Any, np.dtype[np.uint8]]:
         found = np.empty(length, np.uint8)
@@ -126,36 +103,4 @@ class Child:
         return found
 
     def _how(self) -> str:
-        """How the process ended, and the last line it printed."""
-        if self._ended:
-            return "was ended"
-        try:
-            code = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            return "closed its output"
-        how = f"exit code {code}"
-        if code < 0:
-            with suppress(ValueError):
-                how = signal.Signals(-code).name
-        lines = os.pread(self._complaints, 1 << 16, 0).decode("utf-8", "replace").strip().splitlines()
-        return how + (f": {lines[-1][:200]}" if lines else "")
-
-
-def _environment() -> dict[str, str]:
-    """The caller's environment, with one thread everywhere and memory taken from the system's own allocator.
-
-    Other allocators reserve address space far beyond what they use, which a bounded address space does not allow.
-    """
-    found = dict(os.environ)
-    paths = [path for path in found.get("PYTHONPATH", "").split(os.pathsep) if path]
-    found.update(
-        PYTHONPATH=os.pathsep.join([*paths, str(_ROOT)]),
-        ARROW_DEFAULT_MEMORY_POOL="system",
-        OMP_NUM_THREADS="1",
-        OPENBLAS_NUM_THREADS="1",
-        MALLOC_ARENA_MAX="2",
-        # Buffers of a few MB come and go with each batch; given back to the kernel, they would be zeroed each time.
-        MALLOC_MMAP_THRESHOLD_=str(32 << 20),
-        MALLOC_TRIM_THRESHOLD_=str(256 << 20),
-    )
-    return found
+        return "was ended" if self._ended else self._spawned.how()

@@ -168,7 +168,7 @@ def brief(out: Path, token: str | None = None) -> Iterator[None]:
     """
     path = out / BRIEF
     with output_errors("lock", path):
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         with output_errors("lock", path):
             _await_brief(path, lock)
@@ -238,7 +238,7 @@ def _flock(path: Path, shared: bool) -> int:
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
         with output_errors("lock", path):
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
             try:
                 fcntl.flock(lock, kind | fcntl.LOCK_NB)
                 if os.path.samestat(os.fstat(lock), path.stat()):
@@ -268,11 +268,11 @@ def _await_expiry(path: Path, say: Callable[[str], None]) -> bool:
     line = _parsed(first)
     if not line or line.get("boot") == _boot():
         return False
-    if _age(path) >= EXPIRY_S:
-        return True
     seen = _beaten(path)
-    say(f"{path.parent}: waiting up to {EXPIRY_S:.0f} s for a sign of life from {_named(line)}")
-    deadline = time.monotonic() + EXPIRY_S
+    # A heartbeat long past may only seem so, since clocks are set: two beats are waited for in any case.
+    wait_s = EXPIRY_S if _age(path) < EXPIRY_S else min(EXPIRY_S, 2 * BEAT_S + 1)
+    say(f"{path.parent}: waiting up to {wait_s:.0f} s for a sign of life from {_named(line)}")
+    deadline = time.monotonic() + wait_s
     while time.monotonic() < deadline:
         time.sleep(min(1.0, EXPIRY_S / 4))
         if not _read(path):

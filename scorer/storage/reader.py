@@ -7,13 +7,10 @@ spawned, never forked; it ends with its parent (the kernel kills it, and it leav
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import json
 import os
 import queue
-import resource
-import signal
 import sys
 import threading
 from contextlib import suppress
@@ -21,57 +18,30 @@ from typing import Any
 
 import pyarrow as pa
 
+from .. import children
 from .frames import PIPE_BYTES, write_frame
 from .source import RefusedError, Source, describe, identity_of
 from .windows import cut
 
 MINIMUM_MEMORY = 2 << 30
-_PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> int:
     """Answer requests until the input ends. Arguments: the parent's process id, bytes of memory."""
     parent, memory = int(arguments[0]), int(arguments[1])
-    _die_with(parent)
-    # Whatever prints, must not print into the replies.
-    replies = os.dup(1)
-    os.dup2(2, 1)
+    children.die_with(parent)
+    replies = children.replies()
     with suppress(OSError, AttributeError):
         fcntl.fcntl(replies, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    limit_process(memory)
+    children.limit_process(memory, MINIMUM_MEMORY)
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
     with suppress(BrokenPipeError):
         while _answer(requests.get(), replies):
             pass
     return 0
-
-
-def limit_process(memory: int) -> None:
-    """Bound the address space, and allow neither core dumps nor large files. Done after the imports."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = max(MINIMUM_MEMORY, min([memory, *(x for x in (soft, hard) if x != resource.RLIM_INFINITY)]))
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Its standard error is a file in memory; a library that complains without end must not fill it.
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    small = 1 << 20 if limit == resource.RLIM_INFINITY else min(limit, 1 << 20)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (small, small))
-
-
-def _die_with(parent: int) -> None:
-    # Ctrl-C and kill are for the parent to answer; it decides when this process ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)  # it ended before the kernel was told
 
 
 def _listen(requests: queue.SimpleQueue[dict[str, Any]]) -> None:

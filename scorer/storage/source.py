@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from .sizes import check_batch
 
 MAGIC = b"PAR1"
+ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it unencrypted"
 MAX_BATCH_ROWS = 4096
 SAMPLE_ROWS = 64
 MAX_FOOTER_BYTES = 512 << 20
@@ -88,12 +89,9 @@ class Source:
         try:
             tail = self._read(max(size - 8, 0), 8)
             if size < 12 or tail[4:] != MAGIC or self._read(0, 4) != MAGIC:
-                found = (
-                    "encrypted Parquet"
-                    if tail[4:] == b"PARE"
-                    else f"its {size} bytes do not begin and end as Parquet does"
-                )
-                raise RefusedError(f"is not a Parquet file: {found}")
+                if tail[4:] == b"PARE":
+                    raise RefusedError(f"is {ENCRYPTED}")
+                raise RefusedError(f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does")
             length = int.from_bytes(tail[:4], "little") + 8
             if length > size - 4 or length > MAX_FOOTER_BYTES:
                 raise RefusedError(f"is cut or damaged: its footer claims {length - 8} bytes of {size}")
@@ -221,6 +219,8 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 def describe(error: BaseException) -> str:
     """An error's message on one line of bounded length."""
     text = " ".join(str(error).split()) or type(error).__name__
+    if "decrypt" in text:  # what Parquet says of columns with keys of their own under a footer that can be read
+        return ENCRYPTED
     return text if len(text) <= 300 else text[:297] + "..."
 
 

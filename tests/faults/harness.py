@@ -60,12 +60,22 @@ def command(data: Path, out: Path, bundle: Path, *more: Any) -> list[str]:
 
 
 def launch(
-    data: Path, out: Path, bundle: Path, *more: Any, env: dict[str, str] | None = None, file_size: int | None = None
+    data: Path,
+    out: Path,
+    bundle: Path,
+    *more: Any,
+    env: dict[str, str] | None = None,
+    file_size: int | None = None,
+    address_space: int | None = None,
 ) -> subprocess.Popen[str]:
-    """Start a run as a process of its own. ``file_size``: the largest file that it may write."""
+    """Start a run as a process of its own. ``file_size``, ``address_space``: bytes of the largest file that it may
+    write, and of memory that it may reserve."""
+    limits = {resource.RLIMIT_FSIZE: file_size, resource.RLIMIT_AS: address_space}
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+        for kind, most in limits.items():
+            if most is not None:
+                resource.setrlimit(kind, (most, most))
 
     return subprocess.Popen(
         command(data, out, bundle, *more),
@@ -73,7 +83,7 @@ def launch(
         stdout=subprocess.DEVNULL,
         text=True,
         env={**os.environ, **(env or {})},
-        preexec_fn=None if file_size is None else limit,
+        preexec_fn=limit if any(limits.values()) else None,
     )
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import onnx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from onnx import TensorProto, helper
 
 from scorer.errors import BundleError
-from scorer.inference import engine, sessions
+from scorer.inference import engine, first_use, sessions
 from scorer.inference.bundle import Bundle
 from tests.bundles import digest, graph
 
@@ -44,6 +48,7 @@ def copy(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(sessions, "create_session", none)
     monkeypatch.setattr(engine, "create_session", none)
+    monkeypatch.setattr(first_use, "TRIAL", "tests.faults.no_sessions")
     return Path(shutil.copytree(bundle, tmp_path / "hostile"))
 
 
@@ -140,3 +145,55 @@ def test_labels_that_are_not_the_three(reference: Reference, copy: Path, tmp_pat
     manifest = json.loads((copy / "bundle.json").read_text())
     (copy / "bundle.json").write_text(json.dumps({**manifest, "labels": labels}))
     refused(reference, copy, tmp_path / "out", "bundle.json: ")
+
+
+NAMES = ["bundle.json", "tokenizer.json", "probes.parquet", "model.fp32.onnx", "templates.json"]
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "device", "link to a device"])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_no_regular_file_is_not_waited_for(
+    reference: Reference, copy: Path, tmp_path: Path, name: str, kind: str
+) -> None:
+    if name == "templates.json":
+        (copy / name).write_text("{}")
+        manifest = json.loads((copy / "bundle.json").read_text())
+        manifest["files"][name] = digest(copy / name)
+        (copy / "bundle.json").write_text(json.dumps(manifest))
+    (copy / name).unlink()
+    if kind == "fifo":
+        os.mkfifo(copy / name)
+    elif kind == "folder":
+        (copy / name).mkdir()
+    elif kind == "link to a device":
+        (copy / name).symlink_to("/dev/zero")
+    else:
+        try:
+            os.mknod(copy / name, stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero
+        except PermissionError:
+            pytest.skip("to make a device takes root")
+    refused(reference, copy, tmp_path / "out", name)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.slice(0, 0), "must hold 1 to 65,536 pairs"),
+        (lambda table: table.set_column(0, "premise", pa.nulls(len(table), pa.string())), "must hold 1 to"),
+        (lambda table: table.set_column(0, "premise", pa.array(range(len(table)))), "must hold 1 to"),
+        (lambda table: table.drop_columns(["logits"]), "cannot be read"),
+        (lambda table: pa.concat_tables([table] * 4096), "must hold 1 to 65,536 pairs"),
+        (lambda table: logits(table, [[1.0, 2.0]] * len(table)), "three finite logits"),
+        (lambda table: logits(table, [[float("nan")] * 3] * len(table)), "three finite logits"),
+        (lambda table: logits(table, [None] * len(table)), "cannot be read|three finite logits"),
+    ],
+)
+def test_probes_that_prove_nothing(copy: Path, change: Callable[[pa.Table], pa.Table], message: str) -> None:
+    pq.write_table(change(pq.read_table(copy / "probes.parquet")), copy / "probes.parquet")
+    sealed(copy, "probes.parquet")
+    with pytest.raises(BundleError, match=rf"probes\.parquet.*({message})"):
+        Bundle.load(copy).probes()
+
+
+def logits(table: pa.Table, values: Any) -> pa.Table:
+    return table.set_column(table.schema.get_field_index("logits"), "logits", pa.array(values, pa.list_(pa.float32())))

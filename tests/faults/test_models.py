@@ -15,6 +15,7 @@ from tests.bundles import make_bundle
 
 from . import harness
 from .harness import run, summary
+from .hostile_graphs import bundle_with, vast
 from .naive import Naive, Row
 from .test_anything import assert_as_naive, struct_rows
 
@@ -77,10 +78,24 @@ class Full:
     def __init__(self, session: Any, tokens: int) -> None:
         self._session, self._tokens = session, tokens
 
-    def run(self, names: Any, feed: dict[str, Any]) -> Any:
+    def run(self, names: Any, feed: dict[str, Any], options: Any = None) -> Any:
         if feed["input_ids"].size > self._tokens:
             raise RuntimeError("Failed to allocate memory for requested buffer")
         return self._session.run(names, feed)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_model_that_takes_all_memory_costs_its_rows(tmp_path: Path, limited: bool) -> None:
+    """A call that asks for more than there is: by its own size, or by what this process may have."""
+    made = bundle_with(tmp_path / "b", vast(1 << 31 if limited else 1 << 44))
+    data = tmp_path / "in.parquet"
+    bad = shard(data)
+    space = 6 << 30 if limited else None
+    harness.finish(harness.launch(data, tmp_path / "out", made, address_space=space))
+    errors = pq.read_table(tmp_path / "out" / "in.parquet")["error"].to_pylist()
+    assert [error is not None and error.startswith("out_of_memory:") for error in errors] == bad
+    harness.assert_equation(tmp_path / "out")
+    assert summary(tmp_path / "out")["rows"]["errors"] == {"out_of_memory": 100 // SHARE}
 
 
 def test_a_device_that_is_full_costs_the_longest_rows(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ class Cramped:
         self._session, self._room = session, room
         self.refused: list[tuple[int, ...]] = []
 
-    def run(self, names: list[str], feed: dict[str, np.ndarray]) -> Any:
+    def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
         if feed["input_ids"].size > self._room:
             self.refused.append(feed["input_ids"].shape)
             raise RuntimeError("BFCArena: Failed to allocate memory for requested buffer")
@@ -130,11 +130,11 @@ def test_other_failures_of_the_runtime_are_not_hidden(tiny: Path) -> None:
     engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
 
     class Broken:
-        def run(self, names: object, feed: object) -> None:
+        def run(self, names: object, feed: object, options: object) -> None:
             raise RuntimeError("device lost")
 
     engine._session = Broken()
-    with pytest.raises(RuntimeError, match="device lost"):
+    with pytest.raises(DeviceError, match=r"^bundle tiny fp32 on cpu: a call of the model failed: device lost; see"):
         ask(engine, [(0, 1)])
 
 

@@ -37,7 +37,7 @@ class Straying:
     def __init__(self, session: Any, most: float) -> None:
         self._session, self._most = session, most
 
-    def run(self, names: list[str], feed: dict[str, np.ndarray]) -> Any:
+    def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
         logits = self._session.run(names, feed)[0]
         for row, ids in zip(logits, feed["input_ids"], strict=True):
             real = ids[ids != 1].tobytes()  # without padding, so that the amount is the pair's alone
@@ -118,3 +118,30 @@ def test_calls_in_fp32_have_one_shape_a_length() -> None:
 def test_a_plan_without_a_bound_has_none(content: Any) -> None:
     assert ExactBound.read(content) is None
     assert ExactBound.read({"pairs": 5, "largest": 0.5}) == ExactBound(5, 0.5)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [],
+        {},
+        {"pairs": 1},
+        {"pairs": "5000", "largest": 0.1},
+        {"pairs": 5000, "largest": "0.1"},
+        {"pairs": 5000, "largest": float("nan")},
+        {"pairs": 5000, "largest": float("inf")},
+        {"pairs": 5000, "largest": 10**400},
+        {"pairs": 5000, "largest": -0.1},
+        {"pairs": True, "largest": 0.1},
+        {"pairs": 5000, "largest": None},
+    ],
+    ids=repr,
+)
+def test_a_recorded_bound_of_the_wrong_form_is_none(content: Any) -> None:
+    """With a margin that is no number no pair would be too close to call."""
+    assert ExactBound.read(content) is None
+
+
+def test_a_recorded_bound_is_read() -> None:
+    assert ExactBound.read({"pairs": 5000, "largest": 0.25, "more": 1}) == ExactBound(5000, 0.25)

@@ -1,0 +1,116 @@
+"""The child process that a variant is tried in: ``python -m scorer.inference.trial``; see :mod:`.first_use`.
+
+It does what a run does first: opens the bundle, its tokenizer and a session, and puts the probes through them. It says
+a line whenever something got done, and at the end what it measured, or the error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .. import children
+from ..errors import BundleError, MissingDependencyError, ScorerError
+from .bundle import Bundle
+from .calibrate import measure_budget
+from .engine import Engine
+from .sessions import first_line, runtime
+from .verify import measure
+
+_TICK_S = 0.5
+_SAYING = threading.Lock()
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """Try one variant. Arguments: the parent's process id, and what is asked as JSON."""
+    asked = json.loads(arguments[1])
+    children.die_with(int(arguments[0]))
+    replies = children.replies()
+    _go_first()
+    try:
+        runtime()
+    except MissingDependencyError as e:
+        _say(replies, _error(e))
+    children.limit_process(asked["memory"])
+    progress = _Progress(replies)
+    try:
+        answer = _try(asked, progress)
+    except ScorerError as e:
+        answer = _error(e)
+    except MemoryError:
+        answer = _error(BundleError(f"bundle {asked['bundle']}: its model takes more memory than a trial may use"))
+    except BaseException as e:  # whatever a bundle makes a library raise, is about the bundle
+        answer = _error(BundleError(f"bundle {asked['bundle']} cannot be used: {type(e).__name__}: {first_line(e)}"))
+    _say(replies, answer)
+
+
+def _try(asked: dict[str, Any], progress: _Progress) -> dict[str, Any]:
+    bundle = Bundle.load(asked["bundle"])
+    if bundle.sha256 != asked["sha256"]:
+        raise BundleError(f"bundle {asked['bundle']} was changed while it was opened; run again")
+    budget = asked["budget"]
+    engine = Engine(
+        bundle,
+        device=asked["device"],
+        precision=asked["precision"],
+        threads=asked["threads"],
+        step=asked["step"],
+        token_budget=budget,
+        on_trial=True,
+    )
+    progress.watch(engine)
+    if budget is None:
+        budget = measure_budget(engine)
+        engine.grid = engine.grid.with_budget(budget)
+    return {"token_budget": budget, "facts": asdict(measure(engine))}
+
+
+class _Progress:
+    """Says a line whenever an engine has done more calls than it had."""
+
+    def __init__(self, replies: int) -> None:
+        self._replies = replies
+        self._engine: Engine | None = None
+        threading.Thread(target=self._tell, daemon=True).start()
+
+    def watch(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def _tell(self) -> None:
+        seen = -1
+        ended = threading.Event()
+        while not ended.wait(_TICK_S):
+            done = self._engine.calls if self._engine is not None else -1
+            if done != seen:
+                seen = done
+                with _SAYING:
+                    os.write(self._replies, b"+\n")
+
+
+def _say(replies: int, answer: dict[str, Any]) -> NoReturn:
+    line = memoryview(json.dumps(answer, allow_nan=False).encode("ascii") + b"\n")
+    with _SAYING:
+        while line:
+            line = line[os.write(replies, line) :]
+        # Threads of a call that does not end would be waited for.
+        os._exit(0)
+
+
+def _error(error: ScorerError) -> dict[str, Any]:
+    return {"error": type(error).__name__, "message": " ".join(str(error).split())[:1800]}
+
+
+def _go_first() -> None:
+    """Where the machine runs out of memory all the same, this process is the one to end."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,59 @@
+"""A window of pairs on its way through an engine: what goes in, and what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..status import SCORED
+from .batches import Batch, Pairs
+from .texts import Tokens
+
+
+@dataclass
+class Work:
+    """A prepared window: what :meth:`Engine.run` needs and nothing more."""
+
+    pairs: Pairs
+    first: Tokens
+    second: Tokens
+    status: npt.NDArray[np.int8]
+    truncated: npt.NDArray[np.bool_]
+    batches: list[Batch]
+    lengths: npt.NDArray[np.int64]
+    pads: bool = True
+    """Whether the device computes padding."""
+    recomputed: int = 0
+    """Pairs that ran in fp32 beside their variant, known once the window has run."""
+
+    @property
+    def real_tokens(self) -> int:
+        """Tokens of the pairs to compute, special tokens included, padding not."""
+        return int(self.lengths[self.status == SCORED].sum())
+
+    @property
+    def padded_tokens(self) -> int:
+        """Tokens the device computes, padding included."""
+        if not self.pads:
+            return self.real_tokens
+        return sum(len(batch.pairs) * batch.sequence_length for batch in self.batches)
+
+    @property
+    def squared_lengths(self) -> int:
+        """Sum of the squared lengths of the pairs to compute, for the work of attention."""
+        return int((self.lengths[self.status == SCORED] ** 2).sum())
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the model said of every asked pair.
+
+    ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer.
+    ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``: bool, *Shape:* (asked,).
+    """
+
+    probabilities: npt.NDArray[np.float32]
+    status: npt.NDArray[np.int8]
+    truncated: npt.NDArray[np.bool_]

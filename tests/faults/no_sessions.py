@@ -1,0 +1,16 @@
+"""The trial of a bundle, in which a session must not be reached: ``python -m tests.faults.no_sessions``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from scorer.inference import engine, sessions, trial
+
+
+def none(*_: Any) -> Any:
+    raise AssertionError("a session was created")
+
+
+sessions.create_session = engine.create_session = none
+trial.main(sys.argv[1:])

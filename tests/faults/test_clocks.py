@@ -1,0 +1,96 @@
+"""Clocks that are set while a folder is held: nobody alive loses it, and nothing is scored twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from scorer.errors import OutputError
+from scorer.storage import OutputFolder, lease
+from tests.storage.test_lease import SECOND, Clock, beat, foreign
+
+from . import harness
+
+Reference = tuple[Path, Path]
+SHIFTS = ["-400d", "+400d"]
+faked = pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed (apt-get install it)")
+
+
+def under(shift: str, command: list[str], code: int) -> str:
+    """Run a command whose clock is wrong by so much; its standard error."""
+    found = subprocess.run(["faketime", "-f", shift, *command], capture_output=True, text=True, timeout=harness.LIMIT_S)
+    assert found.returncode == code, found.stderr
+    assert "Traceback" not in found.stderr
+    return found.stderr
+
+
+@pytest.mark.parametrize("jump_s", [3600, -3600, 86400 * 365])
+def test_a_jump_of_the_file_system_s_clock_costs_no_living_run_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: int
+) -> None:
+    """The last beat seems long past, or yet to come, but the next one arrives."""
+    clock = Clock()
+    monkeypatch.setattr(lease, "time", clock)
+    path = foreign(tmp_path, age=jump_s)
+    clock.meanwhile = lambda: beat(path) if clock.monotonic() >= lease.BEAT_S else None
+    with pytest.raises(OutputError, match=r"another run \(pid 7 on elsewhere since"):
+        OutputFolder.open(tmp_path)
+
+
+def test_a_clock_set_back_and_forth_while_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was waited for is counted on a clock that nobody sets, and any other stamp is a sign of life."""
+    clock = Clock()
+    monkeypatch.setattr(lease, "time", clock)
+    path = foreign(tmp_path)
+
+    def set_back() -> None:
+        if clock.monotonic() == lease.EXPIRY_S - 1:
+            then = path.stat().st_mtime_ns - 7200 * SECOND
+            os.utime(path, ns=(then, then))
+
+    clock.meanwhile = set_back
+    with pytest.raises(OutputError, match="is held by another run"):
+        OutputFolder.open(tmp_path)
+
+
+@faked
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_second_machine_with_a_wrong_clock_does_not_take_over(
+    reference: Reference, tmp_path: Path, bundle: Path, shift: str
+) -> None:
+    """The holder is of another kernel, so that its heartbeat is all there is to see."""
+    out = Path(shutil.copytree(reference[1], tmp_path / "out"))
+    path = foreign(out)
+    line, ended = path.read_bytes(), threading.Event()
+
+    def live() -> None:
+        while not ended.wait(0.2):
+            os.utime(path)
+
+    living = threading.Thread(target=live)
+    living.start()
+    try:
+        said = under(shift, harness.command(reference[0], out, bundle), 2)
+    finally:
+        ended.set()
+        living.join()
+    assert "is held by another run (pid 7 on elsewhere" in said
+    assert path.read_bytes() == line
+
+
+@faked
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_run_whose_clock_was_set_resumes(reference: Reference, tmp_path: Path, bundle: Path, shift: str) -> None:
+    data, whole = reference
+    out = tmp_path / "out"
+    harness.finish(harness.launch(data, out, bundle, env={"D2T_SCORER_CRASH_AT": "run.synced"}), 97)
+    receipts = {path.name: path.read_bytes() for path in out.glob("_receipts/**/*.json")}
+    under(shift, harness.command(data, out, bundle), 0)
+    harness.assert_same(out, whole)
+    assert {path.name: path.read_bytes() for path in out.glob("_receipts/**/*.json")} == receipts
+    assert harness.summary(out)["shards"]["skipped"] == len(receipts)

@@ -1,0 +1,129 @@
+"""Models that never answer, and that pass the probes: whoever interrupts, leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer import Scorer
+from scorer.inference import calls
+from scorer.pipeline import Item
+from tests.pausing import LIMIT_S
+
+from . import harness
+from .hostile_graphs import TOKEN, bundle_with, endless
+
+HOPELESS = [([("A", "p", "o")], f"A {TOKEN}")]
+
+
+@pytest.fixture(scope="module")
+def looping(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bundle_with(tmp_path_factory.mktemp("endless") / "b", endless())
+
+
+def interrupt_when_stuck(scorer: Scorer) -> None:
+    """Send this process Ctrl-C as soon as a call is under way."""
+
+    def send() -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while not scorer.engine._calls._running and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=send, daemon=True).start()
+
+
+def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
+    scorer = Scorer(looping, device="cpu")
+    interrupt_when_stuck(scorer)
+    with pytest.raises(KeyboardInterrupt):
+        scorer.score([("A", "p", "o")], f"A {TOKEN}")
+    assert scorer.score([("A", "p", "o")], "A p o").error is None, "the scorer is of use no more"
+    assert scorer.engine._calls.end(), "the call goes on"
+    scorer.engine.close()
+
+
+def test_leaving_a_stream_ends_its_call(looping: Path) -> None:
+    scorer = Scorer(looping, device="cpu")
+    tables = [harness.rows(5), harness.rows(5).set_column(0, "text", pa.array([f"A {TOKEN}"] * 5))]
+    stream = scorer.score_batches(tables)
+    interrupt_when_stuck(scorer)
+    with pytest.raises(KeyboardInterrupt):
+        list(stream)
+    deadline = time.monotonic() + LIMIT_S
+    while scorer.engine._calls._running and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not scorer.engine._calls._running
+    scorer.engine.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_one_signal_ends_a_run(looping: Path, tmp_path: Path, bundle: Path, number: signal.Signals) -> None:
+    data, out = tmp_path / "in", tmp_path / "out"
+    data.mkdir()
+    pq.write_table(harness.rows(40), data / "0.parquet")
+    stuck = harness.rows(40, 100)
+    pq.write_table(stuck.set_column(0, "text", pa.array([f"A {TOKEN}"] * 40)), data / "1.parquet")
+    process = harness.launch(data, out, looping)
+    first = out / "_receipts" / "0.parquet.json"
+    deadline = time.monotonic() + LIMIT_S
+    while not first.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    said = harness.finish(process, 128 + number)
+    assert "the same command resumes" in said
+    harness.assert_nothing_half(out)
+    assert sorted(path.name for path in out.glob("_receipts/*.json")) == ["0.parquet.json"]
+    harness.run(data, out, bundle)
+    harness.run(data, tmp_path / "whole", bundle)
+    harness.assert_same(out, tmp_path / "whole")
+
+
+def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One node of a graph may take for ever: the runtime looks only between two."""
+    monkeypatch.setattr(calls, "_NOTICE_S", 0.05)
+    scorer = Scorer(looping, device="cpu")
+    release, entered = threading.Event(), threading.Event()
+
+    class Deaf:
+        def run(self, *_: object) -> object:
+            entered.set()
+            release.wait(LIMIT_S)
+            raise RuntimeError("let go")
+
+    monkeypatch.setattr(scorer.engine, "_session", Deaf())
+    stream = scorer.pipeline.stream([Item("window", *_window(scorer))])
+    waiting = threading.Thread(target=lambda: next(stream, None), daemon=True)
+    monkeypatch.setattr(threading, "excepthook", lambda *_: None)
+    waiting.start()
+    assert entered.wait(LIMIT_S)
+    scorer.engine.close()  # comes back
+    assert scorer.engine._calls._running
+    release.set()
+    waiting.join(LIMIT_S)
+    assert not scorer.engine._calls._running
+
+
+def _window(scorer: Scorer) -> tuple[pa.Table, object]:
+    from scorer.metric.inputs import find_columns
+
+    table = harness.rows(5)
+    return table, find_columns(table.schema, scorer.pipeline.names)
+
+
+def test_an_interrupted_process_waits_for_no_thread() -> None:
+    body = (
+        "import threading, sys; from scorer.interrupts import leave;"
+        "threading.Thread(target=threading.Event().wait).start(); print('said'); leave(143)"
+    )
+    found = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, timeout=LIMIT_S)
+    assert (found.returncode, found.stdout, found.stderr) == (143, "said\n", "")

@@ -1,0 +1,252 @@
+"""The first use of a variant: in a child of bounded time and memory, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onnx import ModelProto
+
+from scorer.children import Spawned
+from scorer.errors import BundleError, DeviceError, ScorerError
+from scorer.inference import cache, first_use
+from scorer.inference.bundle import Bundle
+from scorer.inference.calibrate import calibrate
+from scorer.inference.engine import Engine
+from scorer.inference.verify import verify
+from tests.bundles import make_bundle
+from tests.faults import hostile_graphs as graphs
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[Spawned]:
+    """The child processes that were started."""
+    found: list[Spawned] = []
+
+    def spawn(module: str, arguments: list[str]) -> Spawned:
+        found.append(Spawned(module, arguments))
+        return found[-1]
+
+    monkeypatch.setattr(first_use, "Spawned", spawn)
+    return found
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "d2t-scorer"
+
+
+def start(bundle: Path, **options: Any) -> Engine:
+    """What a scorer does as it starts."""
+    engine = Engine(Bundle.load(bundle), device="cpu", **options)
+    engine.grid = engine.grid.with_budget(options.get("token_budget") or calibrate(engine))
+    verify(engine)
+    engine.close()
+    return engine
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_one_child_for_each_variant_and_none_on_the_second_use(
+    tiny: Path, kept: Path, children: list[Spawned], precision: str
+) -> None:
+    calls = start(tiny, precision=precision).calls
+    assert len(children) == 1
+    assert children[0].process.returncode is not None, "it is still there"
+    assert calls == 0, "the probes ran a second time"
+    assert start(tiny, precision=precision).calls == 0
+    assert len(children) == 1
+    start(tiny, precision=precision, threads=3)  # numbers and speed may be others
+    assert len(children) == 2
+
+
+def test_what_stands_in_for_a_variant_is_tried_too(tmp_path: Path, kept: Path, children: list[Spawned]) -> None:
+    """fp32 answers for int8 under ``exact``, and where int8 is not finite."""
+    path = make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"int8": ("Q", float("nan"))})
+    Engine(Bundle.load(path), device="cpu", precision="int8", exact=True).close()
+    assert len(children) == 2
+    Engine(Bundle.load(path), device="cpu", precision="int8", exact=True).close()
+    assert len(children) == 2
+
+
+def test_fp32_that_contradicts_the_checkpoint_does_not_stand_in(tmp_path: Path) -> None:
+    path = make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"fp32": ("The", 9.0)})
+    with pytest.raises(BundleError, match="the fp32 variant on cpu gives the checkpoint's label on only"):
+        Engine(Bundle.load(path), device="cpu", precision="int8", exact=True)
+
+
+def test_a_cache_that_cannot_be_written_costs_one_child_a_process(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[Spawned]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    start(tiny, precision="fp32")
+    start(tiny, precision="fp32")
+    assert len(children) == 1
+
+
+def test_without_a_home_nothing_is_kept_on_disk(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", none)
+    assert start(tiny, precision="fp32").calls == 0
+
+
+FACTS = {"probes": 32, "label_agreement": 1.0, "bound": 0.0, "company_bound": 0.0, "isolated": True}
+DAMAGED: list[Any] = [
+    {**FACTS, "label_agreement": "1.0"},
+    {**FACTS, "label_agreement": None},
+    {**FACTS, "label_agreement": float("nan")},
+    {**FACTS, "label_agreement": True},
+    {**FACTS, "label_agreement": 1.5},
+    {**FACTS, "bound": float("inf")},
+    {**FACTS, "bound": -1.0},
+    {**FACTS, "bound": 10**400},
+    {**FACTS, "company_bound": []},
+    {**FACTS, "company_bound": 1.0},
+    {**FACTS, "isolated": 1},
+    {**FACTS, "probes": 0},
+    {**FACTS, "probes": 32.0},
+    {**FACTS, "probes": True},
+    {**FACTS, "more": 1},
+    {},
+    [FACTS],
+    "facts",
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=repr)
+def test_facts_of_the_wrong_form_are_measured_again(
+    tiny: Path, kept: Path, children: list[Spawned], content: Any
+) -> None:
+    start(tiny, precision="fp32")
+    (path,) = kept.glob("*-facts-*.json")
+    path.write_text(json.dumps(content))
+    facts = verify(Engine(Bundle.load(tiny), device="cpu", precision="fp32", token_budget=_budget(kept)))
+    assert len(children) == 2
+    assert facts.probes == 32 and facts.label_agreement == 1.0
+    assert json.loads(path.read_text()) == vars(facts)
+
+
+def _budget(kept: Path) -> int:
+    (path,) = kept.glob("*-budget-*.json")
+    return int(json.loads(path.read_text())["token_budget"])
+
+
+@pytest.mark.parametrize("content", ["1024", None, float("nan"), True, 1024.0, 3, [1024]], ids=repr)
+def test_a_budget_of_the_wrong_form_is_measured_again(
+    tiny: Path, kept: Path, children: list[Spawned], content: Any
+) -> None:
+    start(tiny, precision="fp32")
+    (path,) = kept.glob("*-budget-*.json")
+    path.write_text(json.dumps({"token_budget": content}))
+    start(tiny, precision="fp32")
+    assert len(children) == 2
+    assert type(_budget(kept)) is int
+
+
+def test_entries_that_are_no_small_files_are_not_waited_for(kept: Path) -> None:
+    kept.mkdir(parents=True)
+    entries = [kept / name for name in ("fifo", "folder", "device", "large", "deep", "binary")]
+    os.mkfifo(entries[0])
+    entries[1].mkdir()
+    entries[2].symlink_to("/dev/zero")
+    with entries[3].open("w") as file:
+        file.truncate(1 << 40)
+    entries[4].write_text("[" * 50_000)
+    entries[5].write_bytes(b"\xff\xfe")
+    assert [cache.read(path) for path in entries] == [{}] * len(entries)
+
+
+def test_an_entry_is_named_by_whole_digests(tiny: Path, kept: Path) -> None:
+    """A prefix that two bundles share can be made in minutes, and an entry says that a bundle was tried."""
+    engine = start(tiny, precision="fp32")
+    names = [path.name for path in kept.iterdir()]
+    assert len(names) == 2
+    assert all(name.startswith(engine.bundle.sha256 + "-fp32-") for name in names)
+    assert all(len(name.rpartition("-")[2]) == 64 + len(".json") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (graphs.narrow, r"logits of the shape \(\d+, 2\) and type float32 for \d+ pairs"),
+        (graphs.flat, r"logits of the shape \(\) and type float32"),
+        (graphs.whole_numbers, r"logits of the shape \(\d+, 3\) and type int64"),
+        (graphs.strings, r"logits of the shape \(\d+, 3\) and type object"),
+    ],
+)
+def test_outputs_that_are_no_logits(tmp_path: Path, change: Callable[[ModelProto], None], message: str) -> None:
+    with pytest.raises(BundleError, match=message):
+        start(graphs.bundle_with(tmp_path / "b", change))
+
+
+def test_an_error_of_the_runtime_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match=r"a call of the model failed: \[ONNXRuntimeError\].*Gather") as found:
+        start(graphs.bundle_with(tmp_path / "b", graphs.out_of_bounds))
+    assert "\n" not in str(found.value)
+
+
+def test_a_graph_that_does_not_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[Spawned]
+) -> None:
+    monkeypatch.setattr(first_use, "SILENCE_S", 6.0)
+    with pytest.raises(BundleError, match="was stopped after 6 s without progress"):
+        start(graphs.bundle_with(tmp_path / "b", graphs.endless(always=True)))
+    assert children[0].process.returncode == -9
+
+
+def test_a_graph_that_takes_all_memory_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[Spawned]
+) -> None:
+    monkeypatch.setitem(first_use.MEMORY, "cpu", 600 << 20)
+    with pytest.raises(BundleError, match="took more than 600 MiB of memory"):
+        start(graphs.bundle_with(tmp_path / "b", graphs.growing))
+    assert children[0].process.returncode == -9
+
+
+def _module(folder: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the child be something else."""
+    (folder / "another_trial.py").write_text(body)
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setattr(first_use, "TRIAL", "another_trial")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("import os; os.abort()", "the process that tried it ended: SIGABRT"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "ended: SIGSEGV"),
+        ("raise SystemExit('memory allocation of 3200000000 bytes failed')", "exit code 1: memory allocation of"),
+        ("print('{')", "said b'{'"),
+        ("print('{' + '[' * 100000)", "said b'{"),
+        ("print('{}')", "which is no result"),
+        ('print(\'{"token_budget": 1024, "facts": {"probes": NaN}}\')', "which is no result"),
+        ("print('x' * (2 << 20))", "said too much"),
+        ('print(\'{"error": "DeviceError", "message": "no"}\')', "^no$"),
+        ('print(\'{"error": "SystemExit", "message": "no"}\')', "^no$"),
+    ],
+)
+def test_whatever_becomes_of_the_child_is_an_error(
+    tiny: Path, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, body: str, message: str
+) -> None:
+    _module(tmp_path, body, monkeypatch)
+    before = threading.active_count()
+    with pytest.raises(ScorerError, match=message):
+        start(tiny, precision="fp32")
+    assert not kept.exists(), "something was kept of it"
+    assert threading.active_count() == before
+
+
+def test_no_child_can_be_started(tiny: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tiny / "nothing"))
+    with pytest.raises(BundleError, match="no process could be started"):
+        start(tiny, precision="fp32")
