@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,8 @@ from ..signature import FOOTER_KEY, differences
 from ..storage import OutputFolder, Receipts
 from ..storage.durable import read_json
 from ..storage.plan import RUN, SUCCESS
+from .partial import Extent, extent
+from .snapshot import Snapshot, take, unchanged
 
 WINDOW = 1 << 16
 
@@ -36,7 +39,8 @@ class Window:
 class Output:
     """A finished output. ``files``: relative paths. ``starts``: int64, *Shape:* (files + 1,), number of each file's
     first row in the whole, and the number of all rows. ``names``: columns that any of the files has. ``summary``:
-    the content of ``_run.json``; ``settings``: how the run was set up. ``columns``: what the run was told to read."""
+    the content of ``_run.json``; ``settings``: how the run was set up. ``columns``: what the run was told to read.
+    ``extent``: how much of the inputs it holds. ``snapshot``: the folder as it was before anything of it was read."""
 
     path: Path
     files: list[str]
@@ -46,6 +50,8 @@ class Output:
     summary: dict[str, Any]
     settings: dict[str, Any]
     columns: ColumnNames
+    extent: Extent
+    snapshot: Snapshot
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -137,29 +143,42 @@ def _chosen(file: pq.ParquetFile, leaves: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(leaf for leaf in found if leaf in tops or leaf in paths))
 
 
-def open_output(path: Path) -> Output:
+def open_output(path: Path, allow_partial: bool = False) -> Output:
     """Open what ``scorer run`` finished.
 
+    Args:
+        allow_partial: also what a run left that ended without scoring all shards.
+
     Raises:
-        OutputError: no output folder, not finished, or its files are not what its receipts say.
+        OutputError: no output folder, not finished, its files are not what its receipts say, or it changes meanwhile.
     """
+    snapshot = take(path)
+    with unchanged([snapshot]):
+        return _open(path, snapshot, allow_partial)
+
+
+def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
     plan = OutputFolder.peek_plan(path) if path.is_dir() else None
     if plan is None:
         what = "has no readable _plan.json" if path.is_dir() else "is no folder"
         raise OutputError(f"{path} is no output folder of `scorer run`: it {what}")
     summary = read_json(path / RUN)
-    if not (path / SUCCESS).is_file() or not isinstance(summary, dict) or "rows" not in summary:
+    finished = (path / SUCCESS).is_file()
+    if not isinstance(summary, dict) or "rows" not in summary or not (finished or allow_partial):
+        resume = "the same `scorer run` resumes it"
         raise OutputError(
-            f"{path} is not finished: it has no {RUN if (path / SUCCESS).is_file() else SUCCESS}; "
-            "the same `scorer run` resumes it"
+            f"{path} is not finished: it has no {RUN if finished or allow_partial else SUCCESS}; "
+            + (resume if finished or allow_partial else f"{resume}, or --allow-partial audits what there is")
         )
+    _check_summary(path / RUN, summary)
     settings = plan.get("settings") if isinstance(plan.get("settings"), dict) else {}
+    columns = _columns(settings)
     signature = str(summary.get("signature", ""))
     receipts = Receipts(path)
     files, rows, names = [], [], dict[str, None]()
     for relative in receipts.all():
         receipt = receipts.read(relative)
-        if receipt is None:
+        if receipt is None or not isinstance(receipt.output.get("rows"), int):
             raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
         found = _footer(path / relative, receipt.output)
         if (written := (found.metadata or {}).get(FOOTER_KEY.encode(), b"").decode(errors="replace")) != signature:
@@ -171,12 +190,37 @@ def open_output(path: Path) -> Output:
         rows.append(int(receipt.output["rows"]))
         names.update(dict.fromkeys(found.names))
     starts = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]).astype(np.int64)
-    if int(starts[-1]) != summary["rows"].get("in"):
+    count = int(starts[-1])
+    if count != summary["rows"]["in"]:
         raise OutputError(
-            f"{path}: its files have {int(starts[-1]):,} rows, its {RUN} says {summary['rows'].get('in')}; "
-            "run `scorer run` again"
+            f"{path}: its files have {count:,} rows, its {RUN} says {summary['rows']['in']}; run `scorer run` again"
         )
-    return Output(path, files, starts, list(names), signature, summary, dict(settings or {}), _columns(settings))
+    holds = extent(plan, count, set(files), finished)
+    settings = dict(settings or {})
+    return Output(path, files, starts, list(names), signature, summary, settings, columns, holds, snapshot)
+
+
+def _check_summary(path: Path, summary: dict[str, Any]) -> None:
+    """Refuse totals that no run writes, before somebody counts with them."""
+    facts = summary.get("facts") or {}
+    counted = (facts.get("by_predicate") or {}) if isinstance(facts, dict) else None
+    wrong = {
+        "rows": not isinstance(summary["rows"], dict) or type(summary["rows"].get("in")) is not int,
+        "facts": not isinstance(counted, dict) or not all(map(_are_counts, counted.values())),
+        "versions": not isinstance(summary.get("versions") or {}, dict),
+        "company_bound": not _is_bound(summary.get("company_bound")),
+    }
+    for key, is_wrong in wrong.items():
+        if is_wrong:
+            raise OutputError(f"{path} is damaged: {key} is {str(summary[key])[:80]}; run `scorer run` again")
+
+
+def _are_counts(counts: Any) -> bool:
+    return isinstance(counts, dict) and all(type(count) is int and count >= 0 for count in counts.values())
+
+
+def _is_bound(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and 0 <= value < math.inf)
 
 
 def _footer(path: Path, output: dict[str, Any]) -> pa.Schema:
