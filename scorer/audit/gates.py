@@ -62,6 +62,13 @@ def checked(gates: Sequence[Gate], required: bool) -> Checked:
     return Checked(gates=len(gates), silent=silent, nothing_checked=silent == len(gates), required=required)
 
 
+def why_nothing(found: Checked) -> str:
+    """Why nothing was checked, as a sentence."""
+    if not found["gates"]:
+        return "No gate was given, so nothing could fail."
+    return "Every gate was silent, so nothing could fail."
+
+
 def describe(group: Group) -> str:
     """A group in words."""
     return ", ".join(f"{column}={'null' if value is None else value}" for column, value in group.items()) or "all rows"
