@@ -19,8 +19,8 @@ from .rules import OF_BASELINE, Rule
 ROUNDING = 1e-12
 """Shares are differences of quotients; one this far beyond a threshold equals it."""
 _MOST_LISTED = 20
-_OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate")
-"""Rates that are 0 where no row has a label, and say nothing then."""
+_OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
+"""Metrics that are 0 or nothing where no row has a label, and say nothing then."""
 
 
 def evaluate(
@@ -99,6 +99,8 @@ def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     reason: str | None = None
     if group["rows"] < rule.min_rows:
         status, reason = "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {group['rows']:,}"
+    elif nobody := _nothing_tonight(rule, group):
+        status, reason = rule.missing, nobody
     elif nothing := _nothing_to_compare(rule, group):
         status, reason = "silent", nothing
     elif none := _no_figure(rule, group, value, checks_omissions):
@@ -130,10 +132,19 @@ def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     )
 
 
+def _nothing_tonight(rule: Rule, group: GroupFigures) -> str | None:
+    """Why nothing can be said of the night; ``None`` when something can."""
+    if not group["rows"]:
+        return "there are no rows"
+    if rule.metric in _OF_LABELS and not group["scored"] + group["reused"]:
+        return "no row has a label, all have errors"
+    return None
+
+
 def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
     """Why a comparison has nothing to compare although nothing is wrong, with what it would have needed."""
     change = group["change"]
-    if not rule.needs_baseline or change is None or not group["rows"]:
+    if not rule.needs_baseline or change is None:
         return None
     if rule.by and not change["rows_before"]:
         return "needs rows in the baseline, and this group is new"
@@ -143,13 +154,8 @@ def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
 
 
 def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omissions: bool) -> str | None:
-    """Why there is no figure; ``None`` when there is one."""
+    """Why there is no figure although there are rows; ``None`` when there is one."""
     change = group["change"]
-    labelled = group["scored"] + group["reused"]
-    if not group["rows"]:
-        return "there are no rows"
-    if rule.metric in (*_OF_LABELS, "mean_confidence", "psi_confidence") and not labelled:
-        return "no row has a label, all have errors"
     if value is not None:
         return None
     if rule.metric == "omission_rate" and not checks_omissions:
