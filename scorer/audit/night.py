@@ -146,6 +146,8 @@ class _Pass:
         seen = 0
         for window in self.output.windows(self._leaves()):
             rows = slice(window.first, window.first + len(window.table))
+            if rows.stop > len(self.night):
+                raise InputError(f"{self.output.path}: there are more rows than the {len(self.night):,} of its receipts")
             self._rows(rows, window.table)
             self._facts(rows, window.table)
             seen += len(window.table)
@@ -156,9 +158,6 @@ class _Pass:
     def _leaves(self) -> list[str]:
         names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused", "row_key")
         leaves = [self.prefix + name for name in names]
-        missing = [name for name in leaves if name not in self.output.names]
-        if missing and self.output.names:
-            raise InputError(f"{self.output.path} has no column {missing[0]!r}: not all of its labels were kept")
         if self.text_column:
             leaves.append(self.text_column)
         if self.reader is not None and self.fact_column:

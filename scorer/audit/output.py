@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError
+from ..metric.columns import OUTPUT
 from ..metric.inputs import ColumnNames
 from ..signature import FOOTER_KEY, differences
 from ..storage import OutputFolder, Receipts
@@ -24,6 +25,8 @@ from .partial import Extent, extent
 from .snapshot import Snapshot, take, unchanged
 
 WINDOW = 1 << 16
+LABELS = ("fine", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note", "reused", "row_key")
+"""Output columns that an audit reads."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,7 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
             raise OutputError(
                 f"{path}: {relative} was scored otherwise than the rest ({parts}); run `scorer run` again"
             )
+        _check_labels(path / relative, found, columns.prefix)
         files.append(relative)
         rows.append(int(receipt.output["rows"]))
         names.update(dict.fromkeys(found.names))
@@ -213,6 +217,26 @@ def _check_summary(path: Path, summary: dict[str, Any]) -> None:
     for key, is_wrong in wrong.items():
         if is_wrong:
             raise OutputError(f"{path} is damaged: {key} is {str(summary[key])[:80]}; run `scorer run` again")
+
+
+def _check_labels(path: Path, schema: pa.Schema, prefix: str) -> None:
+    """Refuse a file whose labels are missing, or not of the types that a run writes.
+
+    Raises:
+        InputError: says which column.
+    """
+    for name in LABELS:
+        if prefix + name not in schema.names:
+            raise InputError(f"{path} has no column {prefix + name!r}: not all of its labels were kept")
+        found, expected = schema.field(prefix + name).type, OUTPUT.field(name).type
+        if _plain(found) != _plain(expected):
+            raise InputError(f"{path}: column {prefix + name!r} is {found}, and a run writes {expected}")
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A type without how its strings are laid out."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 
 def _are_counts(counts: Any) -> bool:

@@ -6,15 +6,20 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit import auditing as module
 from scorer.audit.night import read_night
+from scorer.audit.output import LABELS
 from scorer.errors import InputError, OutputError
+from scorer.storage import Receipts
 from tests.audit.nights import night, row
 
 
@@ -151,3 +156,38 @@ def test_totals_that_no_run_writes(tmp_path: Path, key: str, value: Any) -> None
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
     with pytest.raises(OutputError, match=f"_run.json is damaged: {key} is "):
         audit(out)
+
+
+def relabelled(out: Path, name: str, column: pa.Array | None) -> Path:
+    """An output whose file has other labels, and a receipt that agrees with it."""
+    path = night(out, rows(0.9)) / "part-0.parquet"
+    table = pq.read_table(path)
+    at = table.schema.names.index(name)
+    table = table.remove_column(at) if column is None else table.set_column(at, name, column)
+    pq.write_table(table, path)
+    (old,) = Receipts(out).all()
+    receipt = Receipts(out).read(old)
+    assert receipt is not None
+    Receipts(out).write(replace(receipt, output={**receipt.output, "bytes": path.stat().st_size}))
+    return out
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_types_that_no_run_writes(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=f"has no column '{name}'"):
+        audit(relabelled(tmp_path / "gone", name, None))
+    for number, column in enumerate((pa.array([b"x"] * 12), pa.array([1] * 12, pa.int16()), pa.nulls(12))):
+        with pytest.raises(InputError, match=f"column '{name}' is .*, and a run writes "):
+            audit(relabelled(tmp_path / str(number), name, column))
+
+
+def test_receipts_of_more_or_fewer_rows_than_the_file(tmp_path: Path) -> None:
+    for name, count in (("more", 13), ("fewer", 11)):
+        out = night(tmp_path / name, rows(0.9))
+        receipt = Receipts(out).read("part-0.parquet")
+        assert receipt is not None
+        Receipts(out).write(replace(receipt, output={**receipt.output, "rows": count}))
+        summary = json.loads((out / "_run.json").read_text())
+        (out / "_run.json").write_text(json.dumps({**summary, "rows": {**summary["rows"], "in": count}}))
+        with pytest.raises(InputError, match="rows"):
+            audit(out)
