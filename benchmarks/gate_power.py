@@ -1,5 +1,7 @@
 """What a gate against the baseline finds: the table of docs/audit.md, as Markdown.
 
+::
+
     python -m benchmarks.gate_power
 """
 

@@ -14,7 +14,7 @@ from typing import Literal
 from ..errors import UsageError
 from .document import RATES, Checked, Gate, Group, GroupFigures, Rate, Status
 from .grouping import Grouping
-from .rules import OF_BASELINE, Rule
+from .rules import Rule
 
 ROUNDING = 1e-12
 """Shares are differences of quotients; one this far beyond a threshold equals it."""

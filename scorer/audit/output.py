@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -95,7 +96,7 @@ class Output:
                     here = inside[(inside >= start) & (inside < start + count)]
                     if len(here):
                         table = self._guarded(file.read_row_group, self.files[number], group, columns=chosen)
-                        few = table.take(here - start)  # a copy: a slice would keep the whole row group in memory
+                        few = _few(table, here - start)
                         base = int(self.starts[number])
                         found += [(base + int(row), few.slice(i, 1)) for i, row in enumerate(here)]
                     start += count
@@ -136,6 +137,27 @@ class Output:
             return read(*arguments, **more)
         except (OSError, pa.ArrowException) as e:
             raise InputError(f"{self.path / relative} cannot be read: {e}; run `scorer run` again to mend it") from e
+
+
+@contextmanager
+def arrow_errors(output: Output) -> Iterator[None]:
+    """Columns of types that a run does not take, found in an output all the same, are one line.
+
+    Raises:
+        InputError: what Arrow cannot do with them.
+    """
+    try:
+        yield
+    except pa.ArrowException as e:
+        raise InputError(f"{output.path} has a column of a type that no run writes: {e}") from e
+
+
+def _few(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Some rows of a table, as a copy: a slice would keep the whole row group in memory."""
+    try:
+        return table.take(rows)
+    except pa.ArrowNotImplementedError:  # of string views
+        return pa.concat_tables([table.slice(row, 1) for row in rows.tolist()]).combine_chunks()
 
 
 def _chosen(file: pq.ParquetFile, leaves: Sequence[str]) -> list[str]:

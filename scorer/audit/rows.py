@@ -15,7 +15,7 @@ from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
 from .matching import Ints, Matched
 from .night import Night, array, fact_column, facts_are_mr
-from .output import Output
+from .output import Output, arrow_errors
 from .values import texts
 
 MOST_CHARACTERS = 4000
@@ -52,7 +52,8 @@ def worst_rows(
             chosen[row] = kind
             order.append(row)
     shown = dict(night.output.take(order, _shown_columns(night.output, columns)))
-    return [_worst(night.output, row, chosen[row], shown[row], columns, templates) for row in order]
+    with arrow_errors(night.output):
+        return [_worst(night.output, row, chosen[row], shown[row], columns, templates) for row in order]
 
 
 def _kinds(night: Night) -> dict[str, Ints]:

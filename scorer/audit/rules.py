@@ -142,14 +142,18 @@ def _choice(table: Mapping[str, Any], key: str, choices: tuple[Any, ...], where:
 def _group(table: Mapping[str, Any], where: str) -> Group:
     group = table.get("group", {})
     if not isinstance(group, dict) or any(isinstance(value, (dict, list)) for value in group.values()):
-        raise UsageError(f'{where}: group = {_shown(group)}; write a table of columns and values: {{ system = "tgen" }}')
+        raise UsageError(
+            f'{where}: group = {_shown(group)}; write a table of columns and values: {{ system = "tgen" }}'
+        )
     try:
         return {column: as_text(value) for column, value in group.items()}
     except ValueError as e:  # an integer that Python does not write
         raise UsageError(f"{where}: group = {_shown(group)}: {e}") from e
 
 
-def _thresholds(table: Mapping[str, Any], metric: str, is_change: bool, where: str) -> tuple[float | None, float | None]:
+def _thresholds(
+    table: Mapping[str, Any], metric: str, is_change: bool, where: str
+) -> tuple[float | None, float | None]:
     falls = metric in LOWER_IS_WORSE and is_change
     warn, fail = (_threshold(table, key, metric, falls, where) for key in ("warn", "fail"))
     if warn is None and fail is None:

@@ -8,7 +8,6 @@ output is still the same file. No lock is held: an audit never makes a run wait.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,7 +92,7 @@ def _digest(path: Path) -> str | None:
 
 def _identity(path: Path) -> str | None:
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return None
     return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"

@@ -22,7 +22,7 @@ GOOD: dict[str, Any] = {
     "group": "{}",
     "rows": 3,
     "mean_confidence": None,
-    **{name: 0.5 for name in ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate")},
+    **dict.fromkeys(("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate"), 0.5),
 }
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -91,9 +91,7 @@ def test_columns_of_wrong_types(out: Path, tmp_path: Path) -> None:
         assert "is not a history" in refused(out, file)
 
 
-def test_what_is_no_regular_file_of_bounded_size(
-    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_regular_file_of_bounded_size(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     assert "not a regular file but a FIFO" in refused(out, fifo)

@@ -105,7 +105,7 @@ def test_missing_shards(lacking: Path, tmp_path: Path) -> None:
 def test_a_run_that_has_no_totals_yet_is_not_audited(lacking: Path, tmp_path: Path) -> None:
     unfinished = Path(shutil.copytree(lacking, tmp_path / "unfinished"))
     (unfinished / "_run.json").unlink()
-    with pytest.raises(OutputError, match="it has no _run.json"):
+    with pytest.raises(OutputError, match=r"it has no _run\.json"):
         audit(unfinished, AuditOptions(allow_partial=True))
     whole = night(tmp_path / "whole", [row("t")])
     (whole / "_SUCCESS").unlink()

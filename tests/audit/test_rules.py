@@ -71,7 +71,7 @@ def test_every_metric_has_bounds(tmp_path: Path, metric: str) -> None:
     load(tmp_path, text + "fail = 0")
     load(tmp_path, text + "fail = 1")
     if metric in SHARES:
-        with pytest.raises(UsageError, match="did you mean 0.95?"):
+        with pytest.raises(UsageError, match=r"did you mean 0\.95\?"):
             load(tmp_path, text + "fail = 95")
     else:
         assert metric in OF_BASELINE
@@ -84,7 +84,7 @@ def test_every_metric_has_bounds(tmp_path: Path, metric: str) -> None:
 def test_how_far_confidence_may_fall_has_any_sign(tmp_path: Path) -> None:
     text = '[[gates]]\nmetric = "mean_confidence"\nagainst = "baseline"\n'
     load(tmp_path, text + "warn = -0.01\nfail = 0.02")
-    with pytest.raises(UsageError, match="fail = -20 is above 1, .* did you mean 0.20"):
+    with pytest.raises(UsageError, match=r"fail = -20 is above 1, .* did you mean 0\.20"):
         load(tmp_path, text + "fail = -20")
 
 
@@ -107,6 +107,6 @@ def test_only_regular_files_of_bounded_size_are_opened(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "gates.toml")
     (tmp_path / "gates.toml").write_text(RATE + "fail = 0.1\n")
     assert len(load_gates([link])) == 1
-    for content in (b"\xff", b"\x00", b"[[gates]]\nmetric = \"\\uD800\"", b"=" * 100_000):
+    for content in (b"\xff", b"\x00", b'[[gates]]\nmetric = "\\uD800"', b"=" * 100_000):
         with pytest.raises(UsageError, match="is not TOML"):
             load(tmp_path, content)
