@@ -17,6 +17,7 @@ A threshold that no value can reach, or that every value does, is refused: such 
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,8 +36,10 @@ SHARES = (*RATES, "backoff_rate", "mean_confidence")
 OF_BASELINE = ("label_flips", "psi_confidence")
 """Metrics that are comparisons by themselves; ``against`` changes nothing about them."""
 LOWER_IS_WORSE = ("mean_confidence",)
-LARGEST_FILE = 256 << 10
-"""Bytes of a gates file."""
+LARGEST_FILE = 64 << 10
+"""Bytes of a gates file, some five hundred gates."""
+MOST_DOTS = 100
+"""Full stops in a line: the parser's memory grows with the square of the parts of a dotted key."""
 MOST_ROWS = 2**53
 """Of ``min_rows``: the largest number that every reader of JSON has."""
 _KEYS = ("metric", "warn", "fail", "group", "by", "against", "min_rows", "missing")
@@ -90,7 +93,12 @@ def load_gates(paths: Sequence[Path]) -> list[Rule]:
 
 def _load(path: Path) -> list[Rule]:
     try:
-        content = tomllib.loads(read_small(path, LARGEST_FILE).decode("utf-8"))
+        text = read_small(path, LARGEST_FILE).decode("utf-8")
+        if any(line.count(".") > MOST_DOTS for line in re.split("[\r\n]", text)):
+            raise UsageError(
+                f"gates file {path}: a line has more than {MOST_DOTS} full stops, and no gate needs as many"
+            )
+        content = tomllib.loads(text)
     except OSError as e:
         raise UsageError(f"gates file {path}: {e.strerror or e}; give a readable TOML file") from e
     except RecursionError as e:
