@@ -14,7 +14,7 @@ from ..errors import ColumnError, UsageError
 from ..metric.templates import Templates
 from ..signature import differences, parse
 from ..tally import OTHER_PREDICATES
-from . import book, callouts, gates, history, suspects
+from . import book, callouts, gates, history, partial, rules, suspects
 from .changes import add_changes, correct
 from .document import (
     SCHEMA,
@@ -36,6 +36,7 @@ from .matching import Ints, key_ids, match
 from .night import Night, fact_column, facts_are_mr, read_night
 from .output import Output, open_output
 from .rows import flips, group_columns, worst_rows
+from .snapshot import unchanged
 
 WORST = 30
 
@@ -57,14 +58,17 @@ class AuditOptions:
     across_signatures: bool = False
     worst: int = WORST
     history: Path | None = None
+    require_gates: bool = False
+    allow_partial: bool = False
 
 
 def audit(out: Path, options: AuditOptions | None = None) -> Document:
     """Audit the finished output folder ``out``.
 
     Raises:
-        OutputError: no finished output. UsageError: signatures that differ, or a gate or option that cannot be meant.
-        ColumnError: a column to group by that is not there.
+        OutputError: no finished output, or one that changed while it was read. UsageError: signatures that differ, a
+        partial output against a complete one, or an invalid gate or option. ColumnError: a column to group by that is
+        not there.
     """
     return _Audit(out, options or AuditOptions()).document()
 
@@ -74,11 +78,14 @@ class _Audit:
 
     def __init__(self, out: Path, options: AuditOptions) -> None:
         self.options = options
-        self.rules = gates.load_gates(options.gates)
-        self.output = open_output(out)
-        self.earlier = open_output(options.baseline) if options.baseline is not None else None
+        self.rules = rules.load_gates(options.gates)
+        self.output = open_output(out, options.allow_partial)
+        earlier = options.baseline
+        self.earlier = open_output(earlier, options.allow_partial) if earlier is not None else None
         self.differs = self._compare_signatures()
-        gates.check_columns(self.rules, self.output.names, self.earlier is not None)
+        if self.earlier is not None:
+            partial.refuse_unequal(self.output.extent, self.earlier.extent, options.allow_partial)
+        rules.check_columns(self.rules, self.output.names, self.earlier is not None)
         self.by = self._groupings()
         wanted = dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)])
         self.codes = {grouping: GroupCodes(grouping) for grouping in wanted}
@@ -86,7 +93,15 @@ class _Audit:
         self.notes: list[str] = []
 
     def document(self) -> Document:
-        """Read, count, compare, judge."""
+        """Read, count, compare, judge; the history is written when it is certain that all of it is of one run."""
+        with unchanged([output.snapshot for output in (self.output, self.earlier) if output is not None]):
+            document, shown = self._judge()
+        if self.options.history is not None:
+            tonight = history.nights_of(document["finished"], document["signature"], document["status"], shown)
+            document["history"] = history.remember(self.options.history, tonight)
+        return document
+
+    def _judge(self) -> tuple[Document, list[GroupFigures]]:
         night = read_night(self.output, self.codes, self._reader(self.output, self.templates))
         before = None
         if self.earlier is not None:
@@ -98,21 +113,20 @@ class _Audit:
         everything = figures[()][0]
         templates, looks_wrong = self._templates(night, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
-        found = gates.evaluate(self.rules, lambda grouping: figures[grouping])
-        status = gates.worst_of(found)
-        finished = str(self.output.summary.get("finished", ""))
+        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], night.omissions_checked)
+        checked = gates.checked(found, self.options.require_gates)
         signature = self.output.signature
-        tonight = history.nights_of(finished, signature, status, shown)
         baseline = self._baseline()
-        columns = group_columns(list(self.codes))
         known = self.templates[0] if self.templates is not None else None
         self._note(night)
-        return Document(
+        document = Document(
             schema=SCHEMA,
             out=_printable(self.output.path),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
-            finished=finished,
-            status=status,
+            finished=str(self.output.summary.get("finished", "")),
+            partial=self.output.extent.reason,
+            status="fail" if checked["nothing_checked"] and checked["required"] else gates.worst_of(found),
+            checked=checked,
             signature=signature,
             bundle=_bundle(signature),
             templates=self._templates_shown(),
@@ -126,10 +140,11 @@ class _Audit:
             gates=found,
             groups=shown,
             template_figures=templates,
-            worst=worst_rows(night, ids[1], columns, known, self.options.worst),
-            history=history.remember(self.options.history, tonight) if self.options.history is not None else [],
+            worst=worst_rows(night, ids[1], group_columns(list(self.codes)), known, self.options.worst),
+            history=[],
             notes=self.notes,
         )
+        return document, shown
 
     def _compare_signatures(self) -> list[str]:
         if self.earlier is None:
@@ -202,6 +217,7 @@ class _Audit:
             return None
         return Baseline(
             out=_printable(self.earlier.path),
+            partial=self.earlier.extent.reason,
             finished=str(self.earlier.summary.get("finished", "")),
             signature=self.earlier.signature,
             same_signature=not self.differs,

@@ -222,9 +222,11 @@ class BaselineChanges(TypedDict):
 
 
 class Baseline(TypedDict):
-    """What was compared with. ``differs``: parts of the signature that do, as ``key: before → after``."""
+    """What was compared with. ``differs``: parts of the signature that do, as ``key: before → after``. ``partial``:
+    as in :class:`Document`."""
 
     out: str
+    partial: str | None
     finished: str
     signature: str
     same_signature: bool
@@ -246,7 +248,9 @@ class Callout(TypedDict):
 
 class Gate(TypedDict):
     """A gate on one group. ``value``: what the thresholds are put to: the metric tonight, or its change where
-    ``against`` is ``baseline``. ``rings``: which side of a threshold does. ``silent``: too few rows, or no figure."""
+    ``against`` is ``baseline``. ``rings``: which side of a threshold does. ``silent``: fewer than ``min_rows`` rows, or
+    nothing to compare. ``missing``: what becomes of it without a figure. ``reason``: why it is silent, with what it
+    would have needed, or why there is no figure; else null."""
 
     metric: str
     group: Group
@@ -262,7 +266,19 @@ class Gate(TypedDict):
     against: Literal["baseline"] | None
     rows: int
     min_rows: int
+    missing: Literal["fail", "pass"]
+    reason: str | None
     message: str
+
+
+class Checked(TypedDict):
+    """Whether anything was checked. ``nothing_checked``: no gate was given, or all were ``silent``, and ``status`` says
+    nothing about the data. ``required``: that is a failure (``--require-gates``)."""
+
+    gates: int
+    silent: int
+    nothing_checked: bool
+    required: bool
 
 
 class FactShown(TypedDict):
@@ -336,13 +352,16 @@ class OptionsShown(TypedDict):
 
 class Document(TypedDict):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
-    first, the present night last; empty without ``--history``. ``notes``: what could not be told, and why."""
+    first, the present night last; empty without ``--history``. ``notes``: what could not be told, and why. ``partial``:
+    what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything."""
 
     schema: int
     out: str
     audited: str
     finished: str
+    partial: str | None
     status: Status
+    checked: Checked
     signature: str
     bundle: BundleShown
     templates: TemplatesShown

@@ -1,153 +1,36 @@
-"""Gates: thresholds on figures, from a TOML file, put to all rows or to groups.
+"""Gates put to all rows or to groups, and what each found.
 
-::
-
-    [[gates]]
-    metric = "not_ok_rate"
-    warn = 0.05                  # the largest value that still passes
-    fail = 0.10
-    group = { system = "tgen" }  # or by = ["system"]: one gate for each value; left out: all rows
-    against = "baseline"         # thresholds are on the increase since then
-    min_rows = 200               # silent in smaller groups
+A gate is *silent* where it was told to be (``min_rows``), or where there is nothing to compare: a group that is new
+since the baseline, no row in both nights. Any other gate without a figure fails, since nobody looked; ``missing =
+"pass"`` lets it pass.
 """
 
 from __future__ import annotations
 
-import math
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ..errors import UsageError
-from .document import RATES, Gate, Group, GroupFigures, Rate, Status
-from .grouping import Grouping, as_text
+from .document import RATES, Checked, Gate, Group, GroupFigures, Rate, Status
+from .grouping import Grouping
+from .rules import Rule
 
-METRICS = (*RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
-OF_BASELINE = ("label_flips", "psi_confidence")
-"""Metrics that are comparisons by themselves; ``against`` changes nothing about them."""
-LOWER_IS_WORSE = ("mean_confidence",)
-_KEYS = ("metric", "warn", "fail", "group", "by", "against", "min_rows")
+ROUNDING = 1e-12
+"""Shares are differences of quotients; one this far beyond a threshold equals it."""
 _MOST_LISTED = 20
+_OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
+"""Metrics that are 0 or nothing where no row has a label, and say nothing then."""
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One ``[[gates]]`` table. ``where``: how messages call it."""
-
-    where: str
-    metric: str
-    warn: float | None
-    fail: float | None
-    group: Group
-    by: Grouping
-    against: Literal["baseline"] | None
-    min_rows: int
-
-    @property
-    def grouping(self) -> Grouping:
-        """The columns whose groups it looks at."""
-        return self.by or tuple(sorted(self.group))
-
-    @property
-    def needs_baseline(self) -> bool:
-        return self.against is not None or self.metric in OF_BASELINE
-
-    @property
-    def rings(self) -> Literal["above", "below"]:
-        return "below" if self.metric in LOWER_IS_WORSE else "above"
-
-
-def load_gates(paths: Sequence[Path]) -> list[Rule]:
-    """The gates of TOML files, in order.
-
-    Raises:
-        UsageError: a file that cannot be read, is no TOML, or has a gate that is not of the form above; lists what
-            there is instead.
-    """
-    return [rule for path in paths for rule in _load(path)]
-
-
-def _load(path: Path) -> list[Rule]:
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as e:
-        raise UsageError(f"gates file {path}: {e.strerror or e}; give a readable TOML file") from e
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise UsageError(f"gates file {path} is not TOML: {e}") from e
-    unknown = [key for key in content if key != "gates"]
-    if unknown:
-        raise UsageError(f"gates file {path}: unknown table {unknown[0]!r}; it holds [[gates]] tables and nothing else")
-    tables = content.get("gates", [])
-    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"gates file {path} has no [[gates]] table; write one for each gate, or leave --gates out")
-    return [_rule(table, f"{path.name}, gate {number}") for number, table in enumerate(tables, 1)]
-
-
-def _rule(table: Mapping[str, Any], where: str) -> Rule:
-    unknown = [key for key in table if key not in _KEYS]
-    if unknown:
-        raise UsageError(f"{where}: unknown key {unknown[0]!r}; the keys are {', '.join(_KEYS)}")
-    metric = table.get("metric")
-    if metric not in METRICS:
-        what = "no metric" if metric is None else f"unknown metric {metric!r}"
-        raise UsageError(f"{where}: {what}; the metrics are {', '.join(METRICS)}")
-    warn, fail = (_number(table, key, where) for key in ("warn", "fail"))
-    if warn is None and fail is None:
-        raise UsageError(f"{where}: neither warn nor fail is given; write at least one of them")
-    falls = metric in LOWER_IS_WORSE and table.get("against") is not None
-    if falls:  # how far it may fall, whatever the sign it is written with
-        warn, fail = (None if limit is None else abs(limit) for limit in (warn, fail))
-    sign = -1 if metric in LOWER_IS_WORSE and not falls else 1
-    if warn is not None and fail is not None and sign * warn > sign * fail:
-        raise UsageError(f"{where}: warn = {warn:g} would ring after fail = {fail:g}; exchange them")
-    against = table.get("against")
-    if against not in (None, "baseline"):
-        raise UsageError(f'{where}: against = {against!r}; it can only be "baseline", or be left out')
-    group, by = table.get("group", {}), table.get("by", [])
-    if not isinstance(group, dict) or any(isinstance(value, (dict, list)) for value in group.values()):
-        raise UsageError(f'{where}: group = {group!r}; write a table of columns and values: {{ system = "tgen" }}')
-    if isinstance(by, str) or not isinstance(by, list) or not all(isinstance(column, str) for column in by):
-        raise UsageError(f'{where}: by = {by!r}; write a list of columns: ["system"]')
-    if group and by:
-        raise UsageError(f"{where}: both group and by; write one of them")
-    least = table.get("min_rows", 0)
-    if isinstance(least, bool) or not isinstance(least, int) or least < 0:
-        raise UsageError(f"{where}: min_rows = {least!r} is not a number of rows")
-    values = {column: as_text(value) for column, value in group.items()}
-    return Rule(where, metric, warn, fail, values, tuple(dict.fromkeys(by)), against, least)
-
-
-def _number(table: Mapping[str, Any], key: str, where: str) -> float | None:
-    value = table.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise UsageError(f"{where}: {key} = {value!r} is not a number")
-    return float(value)
-
-
-def check_columns(rules: Sequence[Rule], names: Sequence[str], has_baseline: bool) -> None:
-    """Refuse gates that could never speak.
-
-    Raises:
-        UsageError: a column that the output does not have, or a comparison without a baseline.
-    """
-    for rule in rules:
-        missing = [column for column in rule.grouping if column not in names]
-        if missing:
-            raise UsageError(f"{rule.where}: no column {missing[0]!r}; the columns are {', '.join(names)}")
-        if rule.needs_baseline and not has_baseline:
-            what = 'against = "baseline"' if rule.against else f"metric {rule.metric}"
-            raise UsageError(f"{rule.where}: {what} compares with an earlier night; give --baseline")
-
-
-def evaluate(rules: Sequence[Rule], figures: Callable[[Grouping], list[GroupFigures]]) -> list[Gate]:
+def evaluate(
+    rules: Sequence[Rule], figures: Callable[[Grouping], list[GroupFigures]], checks_omissions: bool = True
+) -> list[Gate]:
     """Put every rule to its groups.
 
     Args:
         figures: the groups of a grouping.
+        checks_omissions: whether the run looked for omissions at all.
 
     Raises:
         UsageError: a group that is in neither night; lists what is there.
@@ -157,18 +40,33 @@ def evaluate(rules: Sequence[Rule], figures: Callable[[Grouping], list[GroupFigu
         groups = figures(rule.grouping)
         if rule.by:
             chosen = sorted(groups, key=lambda g: [(v is None, v or "") for v in g["group"].values()])
+            # Without any group there is nothing to look at, which must not pass for nothing wrong.
+            chosen = chosen or figures(())
         else:
             chosen = [group for group in groups if group["group"] == rule.group]
             if not chosen:
                 raise UsageError(f"{rule.where}: no rows where {describe(rule.group)}; {_there(rule, groups)}")
-        gates += [_gate(rule, group) for group in chosen]
+        gates += [_gate(rule, group, checks_omissions) for group in chosen]
     return gates
 
 
 def worst_of(gates: Sequence[Gate]) -> Status:
-    """The gravest status; gates that are silent, or none at all, pass."""
+    """The gravest status; gates that are silent, or none at all, pass. See :func:`checked`."""
     seen = {gate["status"] for gate in gates}
     return "fail" if "fail" in seen else "warn" if "warn" in seen else "pass"
+
+
+def checked(gates: Sequence[Gate], required: bool) -> Checked:
+    """How many gates there were, and how many of them spoke."""
+    silent = sum(gate["status"] == "silent" for gate in gates)
+    return Checked(gates=len(gates), silent=silent, nothing_checked=silent == len(gates), required=required)
+
+
+def why_nothing(found: Checked) -> str:
+    """Why nothing was checked, as a sentence."""
+    if not found["gates"]:
+        return "No gate was given, so nothing could fail."
+    return "Every gate was silent, so nothing could fail."
 
 
 def describe(group: Group) -> str:
@@ -179,7 +77,7 @@ def describe(group: Group) -> str:
 def _there(rule: Rule, groups: Sequence[GroupFigures]) -> str:
     values = [describe(group["group"]) for group in groups]
     more = f" and {len(values) - _MOST_LISTED} more" if len(values) > _MOST_LISTED else ""
-    return f"there is {'; '.join(sorted(values)[:_MOST_LISTED])}{more}"
+    return f"there is {'; '.join(sorted(values)[:_MOST_LISTED])}{more}" if values else "there are no rows at all"
 
 
 @dataclass(frozen=True)
@@ -192,19 +90,27 @@ class _Value:
     high: float | None = None
 
 
-def _gate(rule: Rule, group: GroupFigures) -> Gate:
+def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     found = _value(rule, group)
     value = found.now
-    if rule.against and rule.metric not in OF_BASELINE:
+    if rule.signed:
         value = None if found.now is None or found.before is None else found.now - found.before
-    rows = group["rows"]
     status: Literal["pass", "warn", "fail", "silent"] = "pass"
-    if rows < rule.min_rows or value is None:
-        status = "silent"
-    elif _beyond(rule, value, rule.fail):
+    reason: str | None = None
+    if group["rows"] < rule.min_rows:
+        status, reason = "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {group['rows']:,}"
+    elif nobody := _nothing_tonight(rule, group):
+        status, reason = rule.missing, nobody
+    elif nothing := _nothing_to_compare(rule, group):
+        status, reason = "silent", nothing
+    elif none := _no_figure(rule, group, value, checks_omissions):
+        status, reason = rule.missing, none
+    elif value is not None and _beyond(rule, value, rule.fail):
         status = "fail"
-    elif _beyond(rule, value, rule.warn):
+    elif value is not None and _beyond(rule, value, rule.warn):
         status = "warn"
+    if reason is not None and status != "silent":
+        value, found = None, _Value(None, None)
     return Gate(
         metric=rule.metric,
         group=group["group"],
@@ -218,18 +124,55 @@ def _gate(rule: Rule, group: GroupFigures) -> Gate:
         fail=rule.fail,
         rings=rule.rings,
         against=rule.against,
-        rows=rows,
+        rows=group["rows"],
         min_rows=rule.min_rows,
-        message=_message(rule, group, status, value, found),
+        missing=rule.missing,
+        reason=reason,
+        message=_message(rule, group, status, value, found, reason),
     )
+
+
+def _nothing_tonight(rule: Rule, group: GroupFigures) -> str | None:
+    """Why nothing can be said of the night; ``None`` when something can."""
+    if not group["rows"]:
+        return "there are no rows"
+    if rule.metric in _OF_LABELS and not group["scored"] + group["reused"]:
+        return "no row has a label, all have errors"
+    return None
+
+
+def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
+    """Why a comparison has nothing to compare although nothing is wrong, with what it would have needed."""
+    change = group["change"]
+    if not rule.needs_baseline or change is None:
+        return None
+    if rule.by and not change["rows_before"]:
+        return "needs rows in the baseline, and this group is new"
+    if rule.metric == "label_flips" and not change["kept"]:
+        return "needs rows that are in both nights, and there are none"
+    return None
+
+
+def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omissions: bool) -> str | None:
+    """Why there is no figure although there are rows; ``None`` when there is one."""
+    change = group["change"]
+    if value is not None:
+        return None
+    if rule.metric == "omission_rate" and not checks_omissions:
+        return "the run did not look for omissions (--checks hallucination)"
+    if rule.metric == "backoff_rate" and group["backoff"] is None:
+        return "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
+    if rule.needs_baseline and change is not None:
+        return "the baseline has no such figure" if change["rows_before"] else "the baseline has no such rows"
+    return "no row counts for it"
 
 
 def _beyond(rule: Rule, value: float, threshold: float | None) -> bool:
     if threshold is None:
         return False
     if rule.rings == "above":
-        return value > threshold
-    return value < (-threshold if rule.against else threshold)
+        return value > threshold + ROUNDING
+    return value < (-threshold if rule.against else threshold) - ROUNDING
 
 
 def _value(rule: Rule, group: GroupFigures) -> _Value:
@@ -267,22 +210,24 @@ def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
     return f"{100 * value:+.1f} points" if signed else f"{value:.1%}"
 
 
-def _message(rule: Rule, group: GroupFigures, status: str, value: float | None, found: _Value) -> str:
-    where = describe(group["group"])
+def _message(
+    rule: Rule, group: GroupFigures, status: str, value: float | None, found: _Value, reason: str | None
+) -> str:
+    text = f"{describe(group['group'])}: {rule.metric}"
     if status == "silent":
-        few = f"{group['rows']:,} rows, fewer than min_rows {rule.min_rows:,}"
-        return f"{where}: {rule.metric} is silent ({'no figure' if group['rows'] >= rule.min_rows else few})"
-    signed = rule.against is not None and rule.metric not in OF_BASELINE
-    text = f"{where}: {rule.metric} {shown(rule.metric, found.now)}"
-    if signed:
+        return f"{text} is silent: it {reason}"
+    if reason is not None:
+        after = 'which missing = "pass" lets pass' if status == "pass" else 'which fails unless missing = "pass"'
+        return f"{text} has no figure: {reason}, {after}"
+    text += f" {shown(rule.metric, found.now)}"
+    if rule.signed:
         text += f", {shown(rule.metric, value, signed=True)} since the baseline ({shown(rule.metric, found.before)})"
     if found.low is not None and found.high is not None:
-        ends = [shown(rule.metric, end, signed=signed).removesuffix(" points") for end in (found.low, found.high)]
+        ends = [shown(rule.metric, end, signed=rule.signed).removesuffix(" points") for end in (found.low, found.high)]
         text += f", 95 % {ends[0]} to {ends[1]}"
     limits = [(name, limit) for name, limit in (("warn", rule.warn), ("fail", rule.fail)) if limit is not None]
     return text + f" ({', '.join(f'{name} {rule.rings} {_limit(rule, limit)}' for name, limit in limits)})"
 
 
 def _limit(rule: Rule, limit: float) -> str:
-    signed = rule.against is not None and rule.metric not in OF_BASELINE
-    return shown(rule.metric, -limit if signed and rule.rings == "below" else limit, signed=signed)
+    return shown(rule.metric, -limit if rule.signed and rule.rings == "below" else limit, signed=rule.signed)

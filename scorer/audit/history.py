@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
+from ..files import read_small
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
 from .document import RATES, GroupFigures, Night, Status
@@ -34,6 +35,10 @@ SCHEMA = pa.schema(
     ]
 )
 """``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows."""
+LARGEST = 256 << 20
+"""Bytes of a history file."""
+MOST_ROWS = 2_000_000
+"""Rows of a history file: a thousand groups for five years."""
 
 
 def nights_of(finished: str, signature: str, status: Status, groups: Sequence[GroupFigures]) -> list[Night]:
@@ -56,7 +61,7 @@ def remember(path: Path, tonight: Sequence[Night]) -> list[Night]:
     """Add a night to the file, made if it is not there, and give the whole of it, oldest first.
 
     Raises:
-        OutputError: the file is not a history, or cannot be written.
+        OutputError: the file is not a history or no regular file, is too large, or cannot be written.
     """
     check_user_file(path, "--history", is_read=True)
     with output_errors("write", path):
@@ -72,26 +77,59 @@ def remember(path: Path, tonight: Sequence[Night]) -> list[Night]:
 
 
 def _read(path: Path) -> list[Night]:
-    if not path.exists():
-        return []
     try:
-        with path.open("rb") as file:
-            table = pq.read_table(file)
+        content = read_small(path, LARGEST)
+    except FileNotFoundError:
+        return []
+    except OSError as e:
+        raise OutputError(f"cannot read the history {path}: {e.strerror or e}; name another file by --history") from e
+    try:
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            if file.metadata.num_rows > MOST_ROWS:
+                raise ValueError(f"it has {file.metadata.num_rows:,} rows, more than {MOST_ROWS:,}")
+            table = file.read(columns=SCHEMA.names, use_threads=False)
         lines = table.select(SCHEMA.names).cast(SCHEMA).to_pylist()
-        return [
-            Night(
-                night=line["night"],
-                signature=line["signature"],
-                status=line["status"],
-                group=json.loads(line["group"]),
-                rows=line["rows"],
-                mean_confidence=line["mean_confidence"],
-                rates={name: line[name] for name in RATES},
-            )
-            for line in lines
-        ]
-    except (OSError, pa.ArrowException, KeyError, ValueError) as e:
-        raise OutputError(f"{path} is not a history of `scorer audit` ({e}); name another file by --history") from e
+        return [_night(number, line) for number, line in enumerate(lines)]
+    except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError) as e:
+        reason = str(e) or "nested too deeply"
+        raise OutputError(
+            f"{path} is not a history of `scorer audit` ({reason}); name another file by --history"
+        ) from e
+
+
+def _night(number: int, line: dict[str, Any]) -> Night:
+    """A line, checked: what this program did not write must not be drawn, or sorted, as if it had.
+
+    Raises:
+        ValueError: says which value of which row cannot be.
+    """
+
+    def refuse(column: str, value: Any) -> ValueError:
+        return ValueError(f"row {number}: {column} is {str(value)[:60]!r}")
+
+    for column in ("night", "signature", "status", "group", "rows"):
+        if line[column] is None:
+            raise refuse(column, None)
+    for column in ("mean_confidence", *RATES):
+        value = line[column]
+        if value is not None and not 0 <= value <= 1:  # neither are infinity and NaN
+            raise refuse(column, value)
+    group = json.loads(line["group"])
+    if not isinstance(group, dict) or not all(value is None or isinstance(value, str) for value in group.values()):
+        raise refuse("group", line["group"])
+    if line["status"] not in get_args(Status):
+        raise refuse("status", line["status"])
+    if line["rows"] < 0:
+        raise refuse("rows", line["rows"])
+    return Night(
+        night=line["night"],
+        signature=line["signature"],
+        status=line["status"],
+        group=group,
+        rows=line["rows"],
+        mean_confidence=line["mean_confidence"],
+        rates={name: line[name] for name in RATES},
+    )
 
 
 def _flat(night: Night) -> dict[str, Any]:

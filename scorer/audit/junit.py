@@ -1,4 +1,7 @@
-"""The gates as JUnit XML, which build servers show: a gate that fails is a failure, a silent one is skipped."""
+"""The gates as JUnit XML, which build servers show: a gate that fails is a failure, a silent one is skipped.
+
+When nothing was checked, a case of its own says so: skipped, or a failure where gates are required.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,30 @@ import re
 from xml.etree import ElementTree
 
 from .document import Document
-from .gates import describe
+from .gates import describe, why_nothing
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(document: Document) -> str:
-    """The document's gates as one test suite; without gates, a single case that passes.
+    """The document's gates as one test suite.
 
-    A warning passes, and its message stands in ``system-out``.
+    A warning passes, and its message stands in ``system-out``. A partial output is a property of the suite.
     """
-    gates = document["gates"]
+    gates, checked = document["gates"], document["checked"]
+    unchecked, required = checked["nothing_checked"], checked["required"]
     suite = ElementTree.Element(
         "testsuite",
         name="scorer audit",
-        tests=str(max(1, len(gates))),
-        failures=str(sum(gate["status"] == "fail" for gate in gates)),
+        tests=str(len(gates) + unchecked),
+        failures=str(sum(gate["status"] == "fail" for gate in gates) + (unchecked and required)),
         errors="0",
-        skipped=str(sum(gate["status"] == "silent" for gate in gates)),
+        skipped=str(sum(gate["status"] == "silent" for gate in gates) + (unchecked and not required)),
         timestamp=document["audited"].removesuffix("+00:00"),
     )
+    if document["partial"] is not None:
+        properties = ElementTree.SubElement(suite, "properties")
+        ElementTree.SubElement(properties, "property", name="partial", value=_clean(document["partial"]))
     for gate in gates:
         name = gate["metric"] + (" against the baseline" if gate["against"] else "")
         case = ElementTree.SubElement(
@@ -38,8 +45,9 @@ def junit(document: Document) -> str:
             ElementTree.SubElement(case, "skipped", message=message)
         else:
             ElementTree.SubElement(case, "system-out").text = f"{gate['status']}: {message}"
-    if not gates:
-        ElementTree.SubElement(suite, "testcase", classname="audit", name="no gates", time="0")
+    if unchecked:
+        case = ElementTree.SubElement(suite, "testcase", classname="audit", name="nothing checked", time="0")
+        ElementTree.SubElement(case, "failure" if required else "skipped", message=why_nothing(checked))
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)

@@ -21,7 +21,7 @@ from ..metric.verdict import EMPTY_TEXT
 from ..signature import parse
 from .facts import FactReader, Facts, Names
 from .grouping import GroupCodes, Grouping
-from .output import Output
+from .output import Output, arrow_errors
 
 NONE = -1
 UNKNOWN_FACTS = -1
@@ -146,8 +146,13 @@ class _Pass:
         seen = 0
         for window in self.output.windows(self._leaves()):
             rows = slice(window.first, window.first + len(window.table))
-            self._rows(rows, window.table)
-            self._facts(rows, window.table)
+            if rows.stop > len(self.night):
+                raise InputError(
+                    f"{self.output.path}: there are more rows than the {len(self.night):,} of its receipts"
+                )
+            with arrow_errors(self.output):
+                self._rows(rows, window.table)
+                self._facts(rows, window.table)
             seen += len(window.table)
         if seen != len(self.night):
             raise InputError(f"{self.output.path}: {seen:,} rows were read of {len(self.night):,}")
@@ -156,9 +161,6 @@ class _Pass:
     def _leaves(self) -> list[str]:
         names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused", "row_key")
         leaves = [self.prefix + name for name in names]
-        missing = [name for name in leaves if name not in self.output.names]
-        if missing and self.output.names:
-            raise InputError(f"{self.output.path} has no column {missing[0]!r}: not all of its labels were kept")
         if self.text_column:
             leaves.append(self.text_column)
         if self.reader is not None and self.fact_column:
@@ -262,12 +264,15 @@ def _kinds(column: pa.Array, names: Names) -> npt.NDArray[np.int64]:
 
 
 def _text_lengths(column: pa.Array) -> npt.NDArray[np.int32]:
-    if pa.types.is_dictionary(column.type):
-        lengths = pc.utf8_length(column.dictionary).take(column.indices)
-    elif pa.types.is_null(column.type):
+    if pa.types.is_null(column.type):
         return np.full(len(column), -1, np.int32)
-    else:
-        lengths = pc.utf8_length(column)
+    codes = None
+    if pa.types.is_dictionary(column.type):
+        column, codes = column.dictionary, column.indices
+    if pa.types.is_string_view(column.type):  # which has no lengths; as bytes, because it may not be UTF-8
+        column = column.cast(pa.large_binary()).cast(pa.large_string(), safe=False)
+    lengths = pc.utf8_length(column)
+    lengths = lengths if codes is None else lengths.take(codes)
     return np.asarray(lengths.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False), np.int32)
 
 

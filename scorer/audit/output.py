@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -10,17 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError
+from ..metric.columns import OUTPUT
 from ..metric.inputs import ColumnNames
 from ..signature import Signature, what_differs
 from ..storage import OutputFolder, Receipts
 from ..storage.durable import read_json
 from ..storage.plan import RUN, SUCCESS
+from .partial import Extent, extent
+from .snapshot import Snapshot, take, unchanged
 
 WINDOW = 1 << 16
+LABELS = ("fine", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note", "reused", "row_key")
+"""Output columns that an audit reads."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +43,9 @@ class Window:
 class Output:
     """A finished output. ``files``: relative paths. ``starts``: int64, *Shape:* (files + 1,), number of each file's
     first row in the whole, and the number of all rows. ``names``: columns that any of the files has.
-    ``full_signature``: of all files; ``signature`` is its line. ``summary``:
-    the content of ``_run.json``; ``settings``: how the run was set up. ``columns``: what the run was told to read."""
+    ``full_signature``: of all files; ``signature`` is its line. ``summary``: the content of ``_run.json``;
+    ``settings``: how the run was set up. ``columns``: what the run was told to read.
+    ``extent``: how much of the inputs it holds. ``snapshot``: the folder as it was before anything of it was read."""
 
     path: Path
     files: list[str]
@@ -47,6 +55,8 @@ class Output:
     summary: dict[str, Any]
     settings: dict[str, Any]
     columns: ColumnNames
+    extent: Extent
+    snapshot: Snapshot
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -91,7 +101,7 @@ class Output:
                     here = inside[(inside >= start) & (inside < start + count)]
                     if len(here):
                         table = self._guarded(file.read_row_group, self.files[number], group, columns=chosen)
-                        few = table.take(here - start)  # a copy: a slice would keep the whole row group in memory
+                        few = _few(table, here - start)
                         base = int(self.starts[number])
                         found += [(base + int(row), few.slice(i, 1)) for i, row in enumerate(here)]
                     start += count
@@ -134,6 +144,27 @@ class Output:
             raise InputError(f"{self.path / relative} cannot be read: {e}; run `scorer run` again to mend it") from e
 
 
+@contextmanager
+def arrow_errors(output: Output) -> Iterator[None]:
+    """Columns of types that a run does not take, found in an output all the same, are one line.
+
+    Raises:
+        InputError: what Arrow cannot do with them.
+    """
+    try:
+        yield
+    except pa.ArrowException as e:
+        raise InputError(f"{output.path} has a column of a type that no run writes: {e}") from e
+
+
+def _few(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Some rows of a table, as a copy: a slice would keep the whole row group in memory."""
+    try:
+        return table.take(rows)
+    except pa.ArrowNotImplementedError:  # of string views
+        return pa.concat_tables([table.slice(row, 1) for row in rows.tolist()]).combine_chunks()
+
+
 def _chosen(file: pq.ParquetFile, leaves: Sequence[str]) -> list[str]:
     """What of ``leaves`` a file has; where a nested path is not there, the whole column above it."""
     tops = set(file.schema_arrow.names)
@@ -142,29 +173,42 @@ def _chosen(file: pq.ParquetFile, leaves: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(leaf for leaf in found if leaf in tops or leaf in paths))
 
 
-def open_output(path: Path) -> Output:
+def open_output(path: Path, allow_partial: bool = False) -> Output:
     """Open what ``scorer run`` finished.
 
+    Args:
+        allow_partial: also what a run left that ended without scoring all shards.
+
     Raises:
-        OutputError: no output folder, not finished, or its files are not what its receipts say.
+        OutputError: no output folder, not finished, its files are not what its receipts say, or it changes meanwhile.
     """
+    snapshot = take(path)
+    with unchanged([snapshot]):
+        return _open(path, snapshot, allow_partial)
+
+
+def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
     plan = OutputFolder.peek_plan(path) if path.is_dir() else None
     if plan is None:
         what = "has no readable _plan.json" if path.is_dir() else "is no folder"
         raise OutputError(f"{path} is no output folder of `scorer run`: it {what}")
     summary = read_json(path / RUN)
-    if not (path / SUCCESS).is_file() or not isinstance(summary, dict) or "rows" not in summary:
+    finished = (path / SUCCESS).is_file()
+    if not isinstance(summary, dict) or "rows" not in summary or not (finished or allow_partial):
+        resume = "the same `scorer run` resumes it"
         raise OutputError(
-            f"{path} is not finished: it has no {RUN if (path / SUCCESS).is_file() else SUCCESS}; "
-            "the same `scorer run` resumes it"
+            f"{path} is not finished: it has no {RUN if finished or allow_partial else SUCCESS}; "
+            + (resume if finished or allow_partial else f"{resume}, or --allow-partial audits what there is")
         )
+    _check_summary(path / RUN, summary)
     settings = plan.get("settings") if isinstance(plan.get("settings"), dict) else {}
     signature = Signature.of_plan(summary)
+    columns = _columns(settings)
     receipts = Receipts(path)
     files, rows, names = [], [], dict[str, None]()
     for relative in receipts.all():
         receipt = receipts.read(relative)
-        if receipt is None:
+        if receipt is None or not isinstance(receipt.output.get("rows"), int):
             raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
         found = _footer(path / relative, receipt.output)
         if (written := Signature.of_footer(found.metadata)) != signature:
@@ -172,16 +216,62 @@ def open_output(path: Path) -> Output:
                 f"{path}: {relative} was scored otherwise than the rest ({what_differs(written, signature)}); "
                 "run `scorer run` again"
             )
+        _check_labels(path / relative, found, columns.prefix)
         files.append(relative)
         rows.append(int(receipt.output["rows"]))
         names.update(dict.fromkeys(found.names))
     starts = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]).astype(np.int64)
-    if int(starts[-1]) != summary["rows"].get("in"):
+    count = int(starts[-1])
+    if count != summary["rows"]["in"]:
         raise OutputError(
-            f"{path}: its files have {int(starts[-1]):,} rows, its {RUN} says {summary['rows'].get('in')}; "
-            "run `scorer run` again"
+            f"{path}: its files have {count:,} rows, its {RUN} says {summary['rows']['in']}; run `scorer run` again"
         )
-    return Output(path, files, starts, list(names), signature, summary, dict(settings or {}), _columns(settings))
+    holds = extent(plan, count, set(files), finished)
+    settings = dict(settings or {})
+    return Output(path, files, starts, list(names), signature, summary, settings, columns, holds, snapshot)
+
+
+def _check_summary(path: Path, summary: dict[str, Any]) -> None:
+    """Refuse totals that no run writes, before somebody counts with them."""
+    facts = summary.get("facts") or {}
+    counted = (facts.get("by_predicate") or {}) if isinstance(facts, dict) else None
+    wrong = {
+        "rows": not isinstance(summary["rows"], dict) or type(summary["rows"].get("in")) is not int,
+        "facts": not isinstance(counted, dict) or not all(map(_are_counts, counted.values())),
+        "versions": not isinstance(summary.get("versions") or {}, dict),
+        "company_bound": not _is_bound(summary.get("company_bound")),
+    }
+    for key, is_wrong in wrong.items():
+        if is_wrong:
+            raise OutputError(f"{path} is damaged: {key} is {str(summary[key])[:80]}; run `scorer run` again")
+
+
+def _check_labels(path: Path, schema: pa.Schema, prefix: str) -> None:
+    """Refuse a file whose labels are missing, or not of the types that a run writes.
+
+    Raises:
+        InputError: says which column.
+    """
+    for name in LABELS:
+        if prefix + name not in schema.names:
+            raise InputError(f"{path} has no column {prefix + name!r}: not all of its labels were kept")
+        found, expected = schema.field(prefix + name).type, OUTPUT.field(name).type
+        if _plain(found) != _plain(expected):
+            raise InputError(f"{path}: column {prefix + name!r} is {found}, and a run writes {expected}")
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A type without how its strings are laid out."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+
+
+def _are_counts(counts: Any) -> bool:
+    return isinstance(counts, dict) and all(type(count) is int and count >= 0 for count in counts.values())
+
+
+def _is_bound(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and 0 <= value < math.inf)
 
 
 def _footer(path: Path, output: dict[str, Any]) -> pa.Schema:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .document import BaselineChanges, Document, GroupFigures, Rate
-from .gates import describe
+from .gates import describe, why_nothing
 
 MOST_GROUPS = 40
 MOST_PREDICATES = 10
@@ -44,7 +44,11 @@ def _harmless(value: Any) -> Any:
 
 def _first_lines(console: Console, document: Document) -> None:
     rows, baseline = document["rows"], document["baseline"]
-    console.print(Text.assemble((document["status"].upper(), _STYLES[document["status"]]), f"  {document['out']}"))
+    if document["partial"] is not None:
+        console.print(Text.assemble(("PARTIAL", _STYLES["warn"]), f"  {document['partial']}"))
+    console.print(Text.assemble(_verdict(document), f"  {document['out']}"))
+    if document["checked"]["nothing_checked"]:
+        console.print(why_nothing(document["checked"]))
     text = f"rows: {rows['in']:,} in, {rows['scored']:,} scored, {rows['reused']:,} reused"
     for what in ("errors", "notes"):
         kinds = rows["errors"] if what == "errors" else rows["notes"]
@@ -57,8 +61,17 @@ def _first_lines(console: Console, document: Document) -> None:
     console.print(f"signature: {document['signature']}", markup=False)
     if baseline is not None and document["baseline_changes"] is not None:
         console.print(f"baseline: {baseline['out']}, {_changed(document['baseline_changes'])}", markup=False)
+        if baseline["partial"] is not None:
+            console.print(f"  partial: {baseline['partial']}", markup=False)
         for part in baseline["differs"]:
             console.print(f"  scored otherwise: {part}", markup=False)
+
+
+def _verdict(document: Document) -> tuple[str, str]:
+    """The first word and its style: a status that no gate supports is none."""
+    if not document["checked"]["nothing_checked"]:
+        return document["status"].upper(), _STYLES[document["status"]]
+    return "NOTHING CHECKED", _STYLES["fail" if document["status"] == "fail" else "warn"]
 
 
 def _changed(changes: BaselineChanges) -> str:

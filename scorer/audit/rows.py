@@ -12,10 +12,11 @@ from ..metric.templates import Templates
 from ..metric.triples import Triple, from_lists, from_mr, iterate
 from ..metric.verdict import FINE
 from .document import FactShown, Flip, Flips, WorstRow
-from .grouping import Grouping, as_text
+from .grouping import Grouping
 from .matching import Ints, Matched
 from .night import Night, array, fact_column, facts_are_mr
-from .output import Output
+from .output import Output, arrow_errors
+from .values import texts
 
 MOST_CHARACTERS = 4000
 MOST_CHARACTERS_OF_PART = 500
@@ -51,7 +52,8 @@ def worst_rows(
             chosen[row] = kind
             order.append(row)
     shown = dict(night.output.take(order, _shown_columns(night.output, columns)))
-    return [_worst(night.output, row, chosen[row], shown[row], columns, templates) for row in order]
+    with arrow_errors(night.output):
+        return [_worst(night.output, row, chosen[row], shown[row], columns, templates) for row in order]
 
 
 def _kinds(night: Night) -> dict[str, Ints]:
@@ -77,6 +79,9 @@ def _worst(
     def value(name: str) -> Any:
         return table[name][0].as_py() if name in table.schema.names else None
 
+    def name_of(name: str) -> str | None:
+        return texts(array(table, name), name)[0] if name in table.schema.names else None
+
     text = _text(table, output.columns.text)
     facts, whole = _facts(output, table, value(prefix + "omitted"), value(prefix + "fact_entailment"), templates)
     return WorstRow(
@@ -84,7 +89,7 @@ def _worst(
         file=file.encode("utf-8", "replace").decode(),
         row=number,
         row_key=value(prefix + "row_key").hex(),
-        group={column: as_text(value(column)) for column in columns},
+        group={column: name_of(column) for column in columns},
         text=None if text is None else text[:MOST_CHARACTERS],
         clipped=not whole or (text is not None and len(text) > MOST_CHARACTERS),
         facts=facts,

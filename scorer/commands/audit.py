@@ -61,14 +61,26 @@ def audit_command(
     across_signatures: Annotated[
         bool, typer.Option("--across-signatures", help="Compare although the baseline was scored otherwise.")
     ] = False,
+    require_gates: Annotated[
+        bool,
+        typer.Option("--require-gates", help="Exit 1 when nothing was checked: no gate given, or all of them silent."),
+    ] = False,
+    allow_partial: Annotated[
+        bool,
+        typer.Option(
+            "--allow-partial",
+            help="Audit a run that ended without scoring all shards, and compare a partial run with a complete one.",
+        ),
+    ] = False,
     worst: Annotated[
         int, typer.Option("--worst", min=0, metavar="N", help="Rows in the sample, of each kind of fault.")
     ] = 30,
 ) -> None:
     """What a night's scores say, what changed since the baseline, and whether the gates hold.
 
-    Exit codes: 0 all gates pass or warn, 1 a gate failed, 2 usage or configuration, also when OUT or the baseline is no
-    finished output, or the two were not scored alike.
+    Exit codes: 0 all gates pass, warn or are silent, 1 a gate failed (or nothing was checked, with --require-gates), 2
+    usage or configuration, also when OUT or the baseline is no finished output or changes meanwhile, when the two were
+    not scored alike, or when one is partial and the other complete.
     """
     from ..audit import AuditOptions, audit
     from ..audit.junit import junit as as_junit
@@ -83,6 +95,8 @@ def audit_command(
         across_signatures=across_signatures,
         worst=worst,
         history=history,
+        require_gates=require_gates,
+        allow_partial=allow_partial,
     )
     for given, option in ((report, "--report"), (junit, "--junit")):
         if given is not None:
@@ -101,4 +115,7 @@ def audit_command(
     failed = [gate for gate in document["gates"] if gate["status"] == "fail"]
     if failed:
         say(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
+    elif document["status"] == "fail":
+        say("scorer: nothing was checked, and --require-gates was given")
+    if document["status"] == "fail":
         raise typer.Exit(1)

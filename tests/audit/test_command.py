@@ -35,7 +35,8 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
     text = scorer(nights[1], "--baseline", nights[0]).stdout
-    assert text.startswith(f"PASS  {nights[1]}\nrows: 90 in, 90 scored, 0 reused\n")
+    assert text.startswith(f"NOTHING CHECKED  {nights[1]}\nNo gate was given, so nothing could fail.\nrows: 90 in, 90 ")
+    assert "\nrows: 90 in, 90 scored, 0 reused\n" in text
     assert "90 rows kept, 0 added, 10 removed; 0 label flips" in text
     assert SIGNATURE in text
     lines = {line.split("  ")[0]: line.split() for line in text.splitlines()}
@@ -89,7 +90,9 @@ def test_junit_without_gates_and_with_characters_xml_cannot_hold(tmp_path: Path)
     scorer(out, "--gates", gates, "--junit", xml, code=1)
     assert ElementTree.parse(xml).getroot()[0][0].get("classname") == "audit.system=a\ufffd\ufffd\ufffd]]>"
     scorer(out, "--junit", xml)
-    assert ElementTree.parse(xml).getroot()[0].get("tests") == "1"
+    suite = ElementTree.parse(xml).getroot()[0]
+    assert (suite.get("tests"), suite.get("skipped"), suite.get("failures")) == ("1", "1", "0")
+    assert suite[0][0].get("message") == "No gate was given, so nothing could fail."
 
 
 def test_the_report_is_written(nights: tuple[Path, Path], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Gate
-from scorer.audit.gates import METRICS, load_gates
+from scorer.audit.rules import METRICS, load_gates
 from scorer.errors import ScorerError, UsageError
 from tests.audit.nights import Row, night, row
 
@@ -70,7 +70,17 @@ def test_thresholds_are_the_last_values_that_pass(nights: tuple[Path, Path], tmp
     assert status("not_ok_rate", "warn = 0\nfail = 0\nmin_rows = 100") == "fail"
     assert status("mean_confidence", "warn = 0.6\nfail = 0.45") == "warn"  # it is 0.5, and lower is worse
     assert status("mean_confidence", "warn = 0.4") == "pass"
-    assert status("label_flips", "fail = 0") == "pass"
+    assert status("label_flips", "fail = 0") == "silent"  # no row of b is in both nights
+    (everywhere,) = gate(nights, tmp_path, '[[gates]]\nmetric = "label_flips"\nfail = 0')
+    assert everywhere["status"] == "pass"
+
+
+def test_a_value_equal_to_a_threshold_passes_whatever_the_rounding(tmp_path: Path) -> None:
+    assert 28 / 100 - 20 / 100 > 0.08  # as floats go
+    outs = night(tmp_path / "before", rows(20, 100, "a")), night(tmp_path / "after", rows(28, 100, "a", 500))
+    text = '[[gates]]\nmetric = "not_ok_rate"\nagainst = "baseline"\nfail = {}'
+    assert gate(outs, tmp_path, text.format(0.08))[0]["status"] == "pass"
+    assert gate(outs, tmp_path, text.format(0.0799))[0]["status"] == "fail"
 
 
 def test_against_the_baseline_the_increase_counts(nights: tuple[Path, Path], tmp_path: Path) -> None:
@@ -85,7 +95,7 @@ def test_against_the_baseline_the_increase_counts(nights: tuple[Path, Path], tmp
         assert [one["status"] for one in (a, b, c)] == ["pass", "warn", "pass"]
         assert b["value"] == pytest.approx(-0.18)
     (_, b, _) = gate(nights, tmp_path, text.format("backoff_rate", "warn = 0"))
-    assert b["status"] == "silent"  # the earlier run did not count it
+    assert (b["status"], b["value"], b["reason"]) == ("fail", None, "the baseline has no such figure")
 
 
 def test_groups_by_values_of_any_type_and_several_columns(nights: tuple[Path, Path], tmp_path: Path) -> None:

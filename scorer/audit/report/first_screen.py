@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..document import RATES, Callout, Document, RateChange
+from ..gates import why_nothing
 from . import numbers
 from .limits import Limits, clip, first
 from .markup import Child, Html, element, join
@@ -32,9 +33,9 @@ _SEEN = 4  # callouts in sight
 
 
 def title(document: Document) -> tuple[str, str]:
-    """(class, words) of the verdict. Without a gate nothing was judged, which is not the same as passing."""
-    if not document["gates"] and document["status"] == "pass":
-        return "silent", "No gates set"
+    """(class, words) of the verdict. Where no gate spoke nothing was judged, which is not the same as passing."""
+    if document["checked"]["nothing_checked"]:
+        return "fail" if document["status"] == "fail" else "warn", "Nothing checked"
     return document["status"][:40], _TITLES.get(document["status"], document["status"][:40])
 
 
@@ -67,6 +68,7 @@ def header(document: Document, limits: Limits, sections: frozenset[str]) -> Html
                 f", run finished {_moment(document['finished'])}",
                 class_="eyebrow",
             ),
+            _partial(document, limits),
             element("h1", glyph, element("span", words)),
             element("p", _lede(document), class_="lede"),
             _figures(document),
@@ -98,6 +100,19 @@ def header(document: Document, limits: Limits, sections: frozenset[str]) -> Html
     )
 
 
+def _partial(document: Document, limits: Limits) -> Html | None:
+    """What of the inputs is not in these figures, before anything that is said of them."""
+    lines = [
+        join(tag("partial"), f" {of}: ", clip(reason, limits.text), ".")
+        for of, reason in (
+            ("This output", document["partial"]),
+            ("The baseline", document["baseline"]["partial"] if document["baseline"] else None),
+        )
+        if reason is not None
+    ]
+    return element("div", join(element("p", line) for line in lines), class_="partial") if lines else None
+
+
 def _moment(stamp: str) -> str:
     """``2026-11-21T03:12:44Z`` as ``2026-11-21 03:12 UTC``; anything else as it is."""
     if len(stamp) >= 17 and stamp[10] == "T" and stamp.endswith(("Z", "+00:00")):
@@ -109,8 +124,8 @@ def _lede(document: Document) -> str:
     """One or two sentences: the gates, and how many rows are not OK."""
     by_status = [gate["status"] for gate in document["gates"]]
     parts = []
-    if not by_status:
-        parts.append("No gate was given, so nothing could fail.")
+    if document["checked"]["nothing_checked"]:
+        parts.append(why_nothing(document["checked"]))
     else:
         said = [
             f"{numbers.count(by_status.count(status))} {word}"
@@ -118,7 +133,7 @@ def _lede(document: Document) -> str:
                 ("fail", "failed"),
                 ("warn", "warned"),
                 ("pass", "passed"),
-                ("silent", "had too few rows"),
+                ("silent", "stayed silent"),
             )
             if status in by_status
         ]

@@ -22,7 +22,7 @@ def gates(document: Document, limits: Limits) -> Html:
     rows: list[Row] = [
         [
             Cell(tag(gate["status"]), str(_ORDER.get(gate["status"], 4))),
-            join(clip(metric_name(gate["metric"]), limits.name), _against(gate)),
+            join(clip(metric_name(gate["metric"]), limits.name), _against(gate), _reason(gate, limits)),
             Cell(group_label(gate["group"], limits), group_plain(gate["group"], limits)),
             Cell(_value(gate), gate["value"]),
             Cell(_threshold(gate, gate["warn"]), gate["warn"]),
@@ -47,6 +47,14 @@ def _against(gate: Gate) -> Html | None:
     return element("span", "increase since the baseline", class_="beside") if gate["against"] else None
 
 
+def _reason(gate: Gate, limits: Limits) -> Html | None:
+    """Why a gate is silent, or has no figure."""
+    if gate["reason"] is None:
+        return None
+    what = "silent: it " if gate["status"] == "silent" else "no figure: "
+    return element("span", what, clip(gate["reason"], limits.text), class_="beside")
+
+
 def _figure(gate: Gate, value: float | None) -> str:
     if value is None:
         return numbers.MISSING
@@ -58,12 +66,9 @@ def _figure(gate: Gate, value: float | None) -> str:
 
 
 def _value(gate: Gate) -> Html:
-    """The value, below it its interval, or why the gate is silent."""
+    """The value, below it its interval."""
     beside = ""
-    if gate["status"] == "silent":
-        few = gate["rows"] < gate["min_rows"]
-        beside = f"silent below {numbers.plural(gate['min_rows'], 'row')}" if few else "no figure"
-    elif gate["metric"] in _SHARES:
+    if gate["metric"] in _SHARES and gate["reason"] is None:
         beside = (numbers.point_span if gate["against"] else numbers.span)(gate["low"], gate["high"])
     return join(_figure(gate, gate["value"]), element("span", beside, class_="beside") if beside else None)
 

@@ -34,7 +34,7 @@ def page(document: Document, limits: Limits, embedded: bool = False) -> Html:
                 element("meta", name="color-scheme", content="light dark"),
                 element("meta", name="referrer", content="no-referrer"),
                 element("link", rel="icon", href="data:,"),
-                element("title", f"{title(document)[1]}: audit of {clip_plain(document['out'], limits.name)}"),
+                element("title", f"{_verdict(document)}: audit of {clip_plain(document['out'], limits.name)}"),
                 element("style", style),
             ),
             element(
@@ -84,6 +84,11 @@ def page(document: Document, limits: Limits, embedded: bool = False) -> Html:
         ),
         trusted("\n"),
     )
+
+
+def _verdict(document: Document) -> str:
+    words = title(document)[1]
+    return words if document["partial"] is None else f"Partial. {words}"
 
 
 def _sections(document: Document, limits: Limits) -> list[tuple[str, str, Html]]:

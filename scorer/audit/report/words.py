@@ -25,7 +25,8 @@ OTHER_METRICS: Final = {
 }
 KINDS: Final = {"omission_rate": "omission", "hallucination_rate": "hallucination", "error_rate": "error"}
 WIDE: Final = 0.2  # of an interval: such a rate is too uncertain to make a scale for
-STATUSES: Final = {"pass": "passed", "warn": "warning", "fail": "failed", "silent": "silent"}
+STATUSES: Final = {"pass": "passed", "warn": "warning", "fail": "failed", "silent": "silent", "partial": "partial"}
+_COLOURS: Final = {"partial": "warn"}
 
 
 def metric_name(metric: str) -> str:
@@ -106,9 +107,8 @@ def top_of(rates: list[Rate | None]) -> float:
 
 def tag(status: str) -> Html:
     """A status as a word in its colour, never as a colour alone."""
-    return element(
-        "span", STATUSES.get(status, status[:40]), class_=f"tag {status if status in STATUSES else 'silent'}"
-    )
+    colour = _COLOURS.get(status, status) if status in STATUSES else "silent"
+    return element("span", STATUSES.get(status, status[:40]), class_=f"tag {colour}")
 
 
 def difference(change: RateChange) -> Html:

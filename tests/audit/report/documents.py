@@ -141,6 +141,8 @@ def gates() -> list[Any]:
                 "against": against,
                 "rows": 37 if status == "silent" else 16070,
                 "min_rows": 200,
+                "missing": "fail",
+                "reason": "needs 200 rows (min_rows), there are 37" if status == "silent" else None,
                 "message": message,
             }
         )
@@ -176,7 +178,14 @@ def document(baseline: bool = True, gated: bool = True, nights: int = 7) -> Docu
         "out": "/data/scored/2026-11-21",
         "audited": "2026-11-21T03:14:02Z",
         "finished": "2026-11-21T03:12:44Z",
+        "partial": None,
         "status": "fail" if gated else "pass",
+        "checked": {
+            "gates": 6 if gated else 0,
+            "silent": 1 if gated else 0,
+            "nothing_checked": not gated,
+            "required": False,
+        },
         "signature": signature,
         "bundle": {"name": "roberta-large-mnli", "sha": "90dcdf1ea4b0"},
         "templates": {"sha": "5b2f0c1d9e77", "file": "/data/templates/e2e.json"},
@@ -192,6 +201,7 @@ def document(baseline: bool = True, gated: bool = True, nights: int = 7) -> Docu
         },
         "baseline": {
             "out": "/data/scored/2026-11-20",
+            "partial": None,
             "finished": "2026-11-20T03:11:09Z",
             "signature": signature,
             "same_signature": True,

@@ -43,7 +43,7 @@ def test_the_first_screen_answers_four_questions(page: Node) -> None:
     header = page.one("header", class_="top fail")
     said = words(header)
     assert words(header.one("h1")) == "Failed"
-    assert "Of 6 gates, 1 failed, 1 warned, 3 passed and 1 had too few rows." in said
+    assert "Of 6 gates, 1 failed, 1 warned, 3 passed and 1 stayed silent." in said
     assert "10.1 % of 48,210 rows are not OK." in said
     assert "2,678 rows added, 2,410 removed, 45,532 kept." in said
     assert "2 kept rows changed the label, 0 of them beyond the bound." in said
@@ -67,7 +67,11 @@ def test_gates_stand_with_the_failed_first(page: Node) -> None:
     assert rows[1][2:6] == ["All rows", "7.1 %6.6–7.4 %", "> 5.0 %", "> 10.0 %"]
     assert rows[3][3:6] == ["2", "> 10", "> 100"]
     assert rows[4][3:6] == ["0.903", "< 0.850", "< 0.800"]
-    assert rows[5][2:4] == ["nullsystem", "–silent below 200 rows"]
+    assert rows[5][1:4] == [
+        "Drift of confidence (PSI)silent: it needs 200 rows (min_rows), there are 37",
+        "nullsystem",
+        "–",
+    ]
 
 
 def test_predicates_stand_with_the_suspect_marked(page: Node) -> None:
@@ -104,7 +108,42 @@ def test_without_a_baseline_it_says_so() -> None:
 
 def test_without_gates_nothing_has_passed() -> None:
     root = parse(render(document(gated=False)))
-    assert words(root.one("h1")) == "No gates set"
+    assert words(root.one("h1")) == "Nothing checked"
+    assert "No gate was given, so nothing could fail." in words(root.one("header", class_="top warn"))
+    assert words(root.one("title")).startswith("Nothing checked: audit of ")
+
+
+def test_gates_that_all_stayed_silent_have_not_passed() -> None:
+    found: Any = document()
+    found["gates"] = [gate for gate in found["gates"] if gate["status"] == "silent"]
+    found |= {"status": "pass", "checked": {"gates": 1, "silent": 1, "nothing_checked": True, "required": False}}
+    root = parse(render(found))
+    assert words(root.one("h1")) == "Nothing checked"
+    assert "Every gate was silent" in words(root.one("header", class_="top warn"))
+    found |= {"status": "fail", "checked": {**found["checked"], "required": True}}
+    assert words(parse(render(found)).one("header", class_="top fail").one("h1")) == "Nothing checked"
+
+
+def test_a_partial_output_is_told_before_the_verdict() -> None:
+    found: Any = document()
+    assert not parse(render(found)).find("div", class_="partial")
+    found["partial"] = "only the first 10 rows were scored (--limit) <b>"
+    found["baseline"]["partial"] = "the run did not finish"
+    root = parse(render(found))
+    said = words(root.one("header", class_="top fail"))
+    first, second = (words(line) for line in root.one("div", class_="partial").find("p"))
+    assert first == "partial This output: only the first 10 rows were scored (--limit) <b>."
+    assert second == "partial The baseline: the run did not finish."
+    assert said.index("only the first 10 rows") < said.index("Failed")
+    assert words(root.one("title")).startswith("Partial. Failed: ")
+
+
+def test_a_gate_without_a_figure_says_why() -> None:
+    found: Any = document()
+    found["gates"][0] |= {"value": None, "now": None, "reason": "no row has a label, all have errors"}
+    row = cells(table_of(parse(render(found)), "Gates"))[0]
+    assert row[1].endswith("no figure: no row has a label, all have errors")
+    assert row[3] == "–"
 
 
 def test_other_signatures_are_named() -> None:

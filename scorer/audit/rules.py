@@ -1,0 +1,226 @@
+"""Gates as a TOML file has them.
+
+::
+
+    [[gates]]
+    metric = "not_ok_rate"
+    warn = 0.05                  # the largest value that still passes
+    fail = 0.10
+    group = { system = "tgen" }  # or by = ["system"]: one gate for each value; left out: all rows
+    against = "baseline"         # thresholds are on the increase since then
+    min_rows = 100               # silent in smaller groups
+    missing = "fail"             # without a figure; or "pass"
+
+A threshold that no value can reach, or that every value does, is refused: such a gate would say nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import UsageError
+from ..files import read_small
+from .document import RATES, Group
+from .grouping import Grouping
+from .values import as_text
+
+METRICS = (*RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
+SHARES = (*RATES, "backoff_rate", "mean_confidence")
+"""Metrics between 0 and 1."""
+OF_BASELINE = ("label_flips", "psi_confidence")
+"""Metrics that are comparisons by themselves; ``against`` changes nothing about them."""
+LOWER_IS_WORSE = ("mean_confidence",)
+LARGEST_FILE = 64 << 10
+"""Bytes of a gates file, some five hundred gates."""
+MOST_DOTS = 100
+"""Full stops in a line: the parser's memory grows with the square of the parts of a dotted key."""
+MOST_ROWS = 2**53
+"""Of ``min_rows``: the largest number that every reader of JSON has."""
+_KEYS = ("metric", "warn", "fail", "group", "by", "against", "min_rows", "missing")
+_MOST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One ``[[gates]]`` table. ``where``: how messages call it."""
+
+    where: str
+    metric: str
+    warn: float | None
+    fail: float | None
+    group: Group
+    by: Grouping
+    against: Literal["baseline"] | None
+    min_rows: int
+    missing: Literal["fail", "pass"] = "fail"
+
+    @property
+    def grouping(self) -> Grouping:
+        """The columns whose groups it looks at."""
+        return self.by or tuple(sorted(self.group))
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether its figure is a comparison."""
+        return self.against is not None or self.metric in OF_BASELINE
+
+    @property
+    def signed(self) -> bool:
+        """Whether its value is a difference, which may be negative."""
+        return self.against is not None and self.metric not in OF_BASELINE
+
+    @property
+    def rings(self) -> Literal["above", "below"]:
+        """Which side of a threshold does."""
+        return "below" if self.metric in LOWER_IS_WORSE else "above"
+
+
+def load_gates(paths: Sequence[Path]) -> list[Rule]:
+    """The gates of TOML files, in order.
+
+    Raises:
+        UsageError: a file that cannot be read, is not a regular file of at most :data:`LARGEST_FILE` bytes, is no
+            TOML, or has a gate that is not of the form above; lists what there is instead.
+    """
+    return [rule for path in paths for rule in _load(path)]
+
+
+def _load(path: Path) -> list[Rule]:
+    try:
+        text = read_small(path, LARGEST_FILE).decode("utf-8")
+        if any(line.count(".") > MOST_DOTS for line in re.split("[\r\n]", text)):
+            raise UsageError(
+                f"gates file {path}: a line has more than {MOST_DOTS} full stops, and no gate needs as many"
+            )
+        content = tomllib.loads(text)
+    except OSError as e:
+        raise UsageError(f"gates file {path}: {e.strerror or e}; give a readable TOML file") from e
+    except RecursionError as e:
+        raise UsageError(f"gates file {path} is nested too deeply; a gate is one table of plain values") from e
+    except ValueError as e:  # not UTF-8, no TOML, or an integer of more digits than Python reads
+        raise UsageError(f"gates file {path} is not TOML: {str(e)[:200]}") from e
+    unknown = [key for key in content if key != "gates"]
+    if unknown:
+        raise UsageError(
+            f"gates file {path}: unknown table {_shown(unknown[0])}; it holds [[gates]] tables and nothing else"
+        )
+    tables = content.get("gates", [])
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+        raise UsageError(f"gates file {path} has no [[gates]] table; write one for each gate, or leave --gates out")
+    return [_rule(table, f"{path.name}, gate {number}") for number, table in enumerate(tables, 1)]
+
+
+def _rule(table: Mapping[str, Any], where: str) -> Rule:
+    unknown = [key for key in table if key not in _KEYS]
+    if unknown:
+        raise UsageError(f"{where}: unknown key {_shown(unknown[0])}; the keys are {', '.join(_KEYS)}")
+    metric = table.get("metric")
+    if metric not in METRICS:
+        what = "no metric" if metric is None else f"unknown metric {_shown(metric)}"
+        raise UsageError(f"{where}: {what}; the metrics are {', '.join(METRICS)}")
+    against = _choice(table, "against", (None, "baseline"), where)
+    warn, fail = _thresholds(table, metric, against is not None, where)
+    group, by = _group(table, where), table.get("by", [])
+    if isinstance(by, str) or not isinstance(by, list) or not all(isinstance(column, str) for column in by):
+        raise UsageError(f'{where}: by = {_shown(by)}; write a list of columns: ["system"]')
+    if group and by:
+        raise UsageError(f"{where}: both group and by; write one of them")
+    least = table.get("min_rows", 0)
+    if isinstance(least, bool) or not isinstance(least, int) or not 0 <= least <= MOST_ROWS:
+        raise UsageError(f"{where}: min_rows = {_shown(least)} is not a number of rows")
+    missing = _choice(table, "missing", ("fail", "pass"), where)
+    return Rule(where, metric, warn, fail, group, tuple(dict.fromkeys(by)), against, least, missing)
+
+
+def _choice(table: Mapping[str, Any], key: str, choices: tuple[Any, ...], where: str) -> Any:
+    """A key of few values, the first of which is the default."""
+    value = table.get(key, choices[0])
+    if value not in choices:
+        listed = " or ".join(f'"{choice}"' for choice in choices if choice is not None)
+        raise UsageError(f"{where}: {key} = {_shown(value)}; it can be {listed}, or be left out")
+    return value
+
+
+def _group(table: Mapping[str, Any], where: str) -> Group:
+    group = table.get("group", {})
+    if not isinstance(group, dict) or any(isinstance(value, (dict, list)) for value in group.values()):
+        raise UsageError(
+            f'{where}: group = {_shown(group)}; write a table of columns and values: {{ system = "tgen" }}'
+        )
+    try:
+        return {column: as_text(value) for column, value in group.items()}
+    except ValueError as e:  # an integer that Python does not write
+        raise UsageError(f"{where}: group = {_shown(group)}: {e}") from e
+
+
+def _thresholds(
+    table: Mapping[str, Any], metric: str, is_change: bool, where: str
+) -> tuple[float | None, float | None]:
+    falls = metric in LOWER_IS_WORSE and is_change
+    warn, fail = (_threshold(table, key, metric, falls, where) for key in ("warn", "fail"))
+    if warn is None and fail is None:
+        raise UsageError(f"{where}: neither warn nor fail is given; write at least one of them")
+    sign = -1 if metric in LOWER_IS_WORSE and not falls else 1
+    if warn is not None and fail is not None and sign * warn > sign * fail:
+        raise UsageError(f"{where}: warn = {warn:g} would ring after fail = {fail:g}; exchange them")
+    return warn, fail
+
+
+def _threshold(table: Mapping[str, Any], key: str, metric: str, falls: bool, where: str) -> float | None:
+    """A threshold. ``falls``: it is how far the metric may fall, whatever the sign it is written with."""
+    value = table.get(key)
+    if value is None:
+        return None
+    said = f"{where}: {key} = {_shown(value)}"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UsageError(f"{said} is not a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise UsageError(f"{said} is not a number that a figure can reach; write a finite one")
+    number = abs(number) if falls else number
+    if number < 0:
+        instead = f"{-number:g}" if metric not in SHARES or number >= -1 else "a value between 0 and 1"
+        raise UsageError(f"{said} is negative, and {metric} never falls below 0 by itself; did you mean {instead}?")
+    if metric in SHARES and number > 1:
+        instead = f"did you mean {_share(number)}?" if number <= 100 else "write a share between 0 and 1"
+        raise UsageError(f"{said} is above 1, and {metric} is a share between 0 and 1; {instead}")
+    return number
+
+
+def _share(percent: float) -> str:
+    """``0.20`` for 20: two digits at least."""
+    text = f"{percent / 100:.10f}".rstrip("0")
+    return text + "0" * (4 - len(text))
+
+
+def _shown(value: Any) -> str:
+    """A value of the file in a message: at most a few characters, however large or deep it is."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested deeper, or an integer longer, than Python writes
+        return f"a {type(value).__name__} too large to show"
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
+
+
+def check_columns(rules: Sequence[Rule], names: Sequence[str], has_baseline: bool) -> None:
+    """Refuse gates that could never speak.
+
+    Raises:
+        UsageError: a column that the output does not have, or a comparison without a baseline.
+    """
+    for rule in rules:
+        missing = [column for column in rule.grouping if column not in names]
+        if missing:
+            raise UsageError(f"{rule.where}: no column {_shown(missing[0])}; the columns are {', '.join(names)}")
+        if rule.needs_baseline and not has_baseline:
+            what = 'against = "baseline"' if rule.against else f"metric {rule.metric}"
+            raise UsageError(f"{rule.where}: {what} compares with an earlier night; give --baseline")

@@ -1,0 +1,46 @@
+"""The gates that README and docs give as examples find what a reader would expect them to find."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scorer.audit import AuditOptions, audit
+from tests.audit.nights import Row, night, row
+
+ROOT = Path(__file__).resolve().parents[2]
+SYSTEMS = ("a", "b", "c")
+
+
+def examples(page: str) -> list[str]:
+    """The gates files of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [one for one in re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "[[gates]]" in one]
+
+
+def rows(bad: int, name: str) -> list[Row]:
+    """120 rows of each system, ``bad`` of them wrong in the first and 12 in the others."""
+    return [
+        row(f"{name} {system} {i}", [("food", 0.1 if i < (bad if system == "a" else 12) else 0.9)], system=system)
+        for system in SYSTEMS
+        for i in range(120)
+    ]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/audit.md", "docs/nightly.md"])
+def test_a_rise_by_a_tenth_in_a_group_of_120_rows_fails(page: str, tmp_path: Path) -> None:
+    before, after = night(tmp_path / "before", rows(12, "before")), night(tmp_path / "after", rows(26, "after"))
+    files = []
+    for number, text in enumerate(examples(page)):
+        files.append(tmp_path / f"{number}.toml")
+        files[-1].write_text(text)
+    assert files
+    document = audit(after, AuditOptions(baseline=before, gates=tuple(files)))
+    (failed,) = [gate for gate in document["gates"] if gate["status"] == "fail"]
+    assert (failed["group"], failed["value"]) == ({"system": "a"}, pytest.approx(14 / 120))
+    same = night(tmp_path / "same", rows(12, "same"))
+    document = audit(same, AuditOptions(baseline=before, gates=tuple(files), require_gates=True))
+    assert document["status"] == "pass"
+    assert not document["checked"]["nothing_checked"]

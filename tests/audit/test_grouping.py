@@ -1,0 +1,83 @@
+"""Groups of any number of columns are those that a dictionary of the rows' own values gives."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scorer.audit import AuditOptions, audit
+from scorer.audit.grouping import GroupCodes
+from scorer.errors import UsageError
+from tests.audit.nights import night, row
+
+VALUES = st.one_of(st.none(), st.sampled_from(["a", "b", "null", "", "1"]))
+
+
+def naive(tables: list[pa.Table], columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The values of every row."""
+    return [tuple(line.get(c) for c in columns) for table in tables for line in table.to_pylist()]
+
+
+def grouped(tables: list[pa.Table], columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The values of the group of every row."""
+    codes = GroupCodes(columns)
+    found = np.concatenate([np.empty(0, np.int64), *(codes.codes(table) for table in tables)]).tolist()
+    groups = codes.groups()
+    assert len({tuple(group.items()) for group in groups}) == len(groups) == len(set(found)) or not columns
+    return [tuple(groups[code][c] for c in columns) for code in found]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_windows_of_any_columns(data: st.DataObject) -> None:
+    columns = tuple(f"c{i}" for i in range(data.draw(st.integers(0, 40))))
+    tables = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        n = data.draw(st.integers(0, 12))
+        there = [c for c in columns if data.draw(st.integers(0, 4))]  # a window may lack a column
+        drawn = {c: pa.array(data.draw(st.lists(VALUES, min_size=n, max_size=n)), pa.string()) for c in there}
+        tables.append(pa.table({"row": pa.array(range(n), pa.int64()), **drawn}))
+    assert grouped(tables, columns) == naive(tables, columns)
+
+
+def test_groups_whose_combinations_outgrow_any_integer() -> None:
+    made = random.Random(1)
+    n, columns = 990, tuple(f"c{i}" for i in range(40))
+    table = pa.table({c: [str(made.randrange(n)) for _ in range(n)] for c in columns})
+    assert grouped([table], columns) == naive([table], columns)
+    assert len(set(naive([table], columns))) == n
+
+
+def test_the_first_of_many_columns_counts() -> None:
+    # A code of 70 bits would lose the first columns.
+    columns = tuple(f"c{i}" for i in range(70))
+    table = pa.table(
+        {c: ["ab"[i % 2 if number == 0 else i // 2 % 2] for i in range(8)] for number, c in enumerate(columns)}
+    )
+    assert grouped([table], columns) == naive([table], columns)
+    assert len(set(naive([table], columns))) == 4
+
+
+def test_an_audit_by_many_columns_counts_each_row_once(tmp_path: Path) -> None:
+    made = random.Random(2)
+    columns = tuple(f"c{i}" for i in range(24))
+    rows = [row(f"t{i}", **{c: f"v{made.randrange(300)}" for c in columns}) for i in range(300)]
+    document = audit(night(tmp_path / "out", rows), AuditOptions(by=(columns,)))
+    found = Counter({tuple(g["group"][c] for c in columns): g["rows"] for g in document["groups"][1:]})
+    assert found == Counter(tuple(one[c] for c in columns) for one in rows)
+
+
+def test_one_group_too_many() -> None:
+    table = pa.table({"a": list(range(40)) * 26, "b": [i // 40 for i in range(40 * 26)]})
+    assert len(set(grouped([table.slice(0, 1000)], ("a", "b")))) == 1000
+    for tables in ([table], [table.slice(0, 600), table.slice(600)]):
+        with pytest.raises(UsageError, match="a, b makes more than 1000 groups"):
+            grouped(tables, ("a", "b"))

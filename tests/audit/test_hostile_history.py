@@ -1,0 +1,113 @@
+"""Histories that no audit wrote: refused with the row and the value, left as they are, and never waited for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.audit import history
+from scorer.commands import app
+from tests.audit.nights import night, row
+
+GOOD: dict[str, Any] = {
+    "night": "2025-12-31T03:00:00+00:00",
+    "signature": "s",
+    "status": "pass",
+    "group": "{}",
+    "rows": 3,
+    "mean_confidence": None,
+    **dict.fromkeys(("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate"), 0.5),
+}
+NAN, INFINITY = float("nan"), float("inf")
+
+
+def refused(out: Path, file: Path) -> str:
+    result = CliRunner().invoke(app, ["audit", str(out), "--history", str(file)])
+    assert result.exit_code == 2, result.output
+    assert len(result.stderr.strip().splitlines()) == 1
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return night(tmp_path_factory.mktemp("out") / "out", [row("t")])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"night": None}, "row 1: night is 'None'"),
+        ({"signature": None}, "row 1: signature is 'None'"),
+        ({"status": None}, "row 1: status is 'None'"),
+        ({"status": "fine"}, "row 1: status is 'fine'"),
+        ({"group": None}, "row 1: group is 'None'"),
+        ({"group": "[]"}, "row 1: group is '[]'"),
+        ({"group": '{"a": 1}'}, "row 1: group is '{\"a\": 1}'"),
+        ({"group": "{"}, "is not a history"),
+        ({"group": "[" * 100_000}, "is not a history"),
+        ({"rows": None}, "row 1: rows is 'None'"),
+        ({"rows": -1}, "row 1: rows is '-1'"),
+        ({"not_ok_rate": INFINITY}, "row 1: not_ok_rate is 'inf'"),
+        ({"not_ok_rate": -INFINITY}, "row 1: not_ok_rate is '-inf'"),
+        ({"empty_rate": NAN}, "row 1: empty_rate is 'nan'"),
+        ({"error_rate": 1.5}, "row 1: error_rate is '1.5'"),
+        ({"mean_confidence": NAN}, "row 1: mean_confidence is 'nan'"),
+    ],
+)
+def test_values_that_no_audit_writes(out: Path, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    file = tmp_path / "history.parquet"
+    pq.write_table(pa.Table.from_pylist([GOOD, {**GOOD, **changes}], history.SCHEMA), file)
+    before = file.read_bytes()
+    said = refused(out, file)
+    assert "is not a history of `scorer audit`" in said
+    assert message in said
+    assert file.read_bytes() == before
+
+
+def test_columns_of_wrong_types(out: Path, tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    for name, values in (
+        ("night", [1]),
+        ("night", [b"\xff"]),
+        ("rows", [1.5]),
+        ("rows", [["x"]]),
+        ("rows", ["many"]),
+        ("not_ok_rate", ["high"]),
+        ("not_ok_rate", [{"a": 1}]),
+        ("group", [{"a": "b"}]),
+    ):
+        made = pa.table({column: values if column == name else [value] for column, value in GOOD.items()})
+        if values == [b"\xff"]:
+            made = made.set_column(0, "night", pa.array(values).cast(pa.string(), safe=False))
+        pq.write_table(made, file)
+        if name == "night" and values == [1]:
+            continue  # Arrow writes numbers as strings, and "1" is a night
+        assert "is not a history" in refused(out, file)
+
+
+def test_what_is_no_regular_file_of_bounded_size(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    assert "not a regular file but a FIFO" in refused(out, fifo)
+    assert "not a regular file but a device" in refused(out, Path("/dev/zero"))
+    assert "not a regular file but a directory" in refused(out, tmp_path)
+    file = tmp_path / "history.parquet"
+    pq.write_table(pa.Table.from_pylist([GOOD] * 3, history.SCHEMA), file)
+    monkeypatch.setattr(history, "MOST_ROWS", 2)
+    assert "it has 3 rows, more than 2" in refused(out, file)
+    monkeypatch.setattr(history, "LARGEST", 10)
+    assert "more than the 10 bytes" in refused(out, file)
+
+
+def test_a_history_that_an_audit_wrote_is_read(out: Path, tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    pq.write_table(pa.Table.from_pylist([GOOD], history.SCHEMA), file)
+    for _ in range(2):
+        assert CliRunner().invoke(app, ["audit", str(out), "--history", str(file)]).exit_code == 0
+    assert pq.read_table(file)["night"].to_pylist() == [GOOD["night"], "2026-01-01T03:00:00+00:00"]

@@ -1,0 +1,127 @@
+"""Outputs that do not hold all of their inputs: said first, and not compared with those that do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from scorer.audit import AuditOptions, audit
+from scorer.commands import app
+from scorer.errors import OutputError, UsageError
+from tests.audit.nights import night, row
+
+LIMITED = "only the first 10 rows were scored (--limit)"
+
+
+def limited(out: Path, limit: int | None, rows: int = 10) -> Path:
+    """A finished output whose plan has a limit."""
+    made = night(out, [row(f"t{i}") for i in range(rows)])
+    edit(made / "_plan.json", limit=limit)
+    return made
+
+
+def edit(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def command(*arguments: Any, code: int = 0) -> Any:
+    result = CliRunner().invoke(app, ["audit", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def lacking(tmp_path: Path) -> Path:
+    """What is left by a run of which two shards of three were scored."""
+    out = night(tmp_path / "lacking", [row(f"t{i}") for i in range(9)], shards=3)
+    (out / "_SUCCESS").unlink()
+    (out / "_receipts" / "part-1.parquet.json").unlink()
+    summary = json.loads((out / "_run.json").read_text())
+    edit(out / "_run.json", rows={**summary["rows"], "in": 6})
+    return out
+
+
+def test_a_limit_is_said_first(tmp_path: Path) -> None:
+    out, page, xml = limited(tmp_path / "out", 10), tmp_path / "report.html", tmp_path / "junit.xml"
+    shown = command(out, "--report", page, "--junit", xml).stdout
+    assert shown.startswith(f"PARTIAL  {LIMITED}\nNOTHING CHECKED")
+    text = page.read_text()
+    assert text.index(LIMITED) < text.index("<h1>")
+    assert "<title>Partial. " in text
+    properties = ElementTree.parse(xml).getroot()[0].find("properties")
+    assert properties is not None
+    assert properties[0].attrib == {"name": "partial", "value": LIMITED}
+    assert json.loads(command(out, "--json").stdout)["partial"] == LIMITED
+
+
+@pytest.mark.parametrize("limit", [None, 11, "10", True, 1.5])
+def test_a_limit_that_cut_nothing_is_none(tmp_path: Path, limit: Any) -> None:
+    assert audit(limited(tmp_path / "out", limit))["partial"] is None
+
+
+def test_a_partial_output_against_a_complete_one(tmp_path: Path) -> None:
+    part, whole = limited(tmp_path / "part", 10), night(tmp_path / "whole", [row(f"t{i}") for i in range(30)])
+    refused = command(part, "--baseline", whole, code=2).stderr
+    assert f"the output is partial ({LIMITED}), and the baseline is complete" in refused
+    assert "--allow-partial" in refused
+    refused = command(whole, "--baseline", part, code=2).stderr
+    assert f"the baseline is partial ({LIMITED}), and the output is complete" in refused
+    shown = command(part, "--baseline", whole, "--allow-partial").stdout
+    assert shown.startswith("PARTIAL  ")
+    assert "20 removed" in shown
+    shown = command(whole, "--baseline", part, "--allow-partial").stdout
+    assert f"  partial: {LIMITED}" in shown
+    document = audit(whole, AuditOptions(baseline=part, allow_partial=True))
+    assert document["baseline"] is not None
+    assert (document["partial"], document["baseline"]["partial"]) == (None, LIMITED)
+
+
+def test_the_same_limit_compares_and_another_does_not(tmp_path: Path) -> None:
+    one, same = limited(tmp_path / "one", 10), limited(tmp_path / "same", 10)
+    other = limited(tmp_path / "other", 8, rows=8)
+    assert audit(one, AuditOptions(baseline=same))["partial"] == LIMITED
+    with pytest.raises(UsageError, match="and so is the baseline, otherwise"):
+        audit(one, AuditOptions(baseline=other))
+
+
+def test_missing_shards(lacking: Path, tmp_path: Path) -> None:
+    refused = command(lacking, code=2).stderr
+    assert "it has no _SUCCESS; the same `scorer run` resumes it, or --allow-partial audits what there is" in refused
+    shown = command(lacking, "--allow-partial").stdout
+    assert shown.startswith("PARTIAL  1 of 3 shards were not scored: part-1.parquet\n")
+    assert "rows: 6 in" in shown
+    whole = night(tmp_path / "whole", [row(f"t{i}") for i in range(9)], shards=3)
+    assert "has no _SUCCESS" in command(lacking, "--baseline", whole, code=2).stderr
+    assert "has no _SUCCESS" in command(whole, "--baseline", lacking, code=2).stderr
+    assert command(whole, "--baseline", lacking, "--allow-partial").stdout.startswith("NOTHING CHECKED")
+
+
+def test_a_run_that_has_no_totals_yet_is_not_audited(lacking: Path, tmp_path: Path) -> None:
+    unfinished = Path(shutil.copytree(lacking, tmp_path / "unfinished"))
+    (unfinished / "_run.json").unlink()
+    with pytest.raises(OutputError, match=r"it has no _run\.json"):
+        audit(unfinished, AuditOptions(allow_partial=True))
+    whole = night(tmp_path / "whole", [row("t")])
+    (whole / "_SUCCESS").unlink()
+    document = audit(whole, AuditOptions(allow_partial=True))
+    assert document["partial"] == "the run did not finish"
+
+
+def test_a_real_run_with_a_limit(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    triples = [["The Mill | food | French"]] * 6
+    pq.write_table(pa.table({"triples": triples, "text": ["The Mill serves French food."] * 6}), tmp_path / "a.parquet")
+    for name, options in (("part", ["--limit", "4"]), ("whole", ["--limit", "100"])):
+        arguments = ["run", tmp_path / "a.parquet", "--out", tmp_path / name, "--bundle", "embedded", *options]
+        result = CliRunner().invoke(app, list(map(str, arguments)))
+        assert result.exit_code == 0, result.output
+    assert audit(tmp_path / "part")["partial"] == "only the first 4 rows were scored (--limit)"
+    assert audit(tmp_path / "whole")["partial"] is None

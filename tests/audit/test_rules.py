@@ -1,0 +1,113 @@
+"""Gates files: thresholds that could not be meant, and files that are hostile."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from scorer.audit.rules import LARGEST_FILE, METRICS, OF_BASELINE, SHARES, load_gates
+from scorer.errors import UsageError
+
+RATE = '[[gates]]\nmetric = "not_ok_rate"\n'
+
+
+def load(tmp_path: Path, text: str | bytes) -> None:
+    path = tmp_path / "gates.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    load_gates([path])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fail = 20", "fail = 20 is above 1, and not_ok_rate is a share between 0 and 1; did you mean 0.20?"),
+        ("fail = 5", "did you mean 0.05?"),
+        ("warn = 2.5", "did you mean 0.025?"),
+        ("warn = 1.01", "did you mean 0.0101?"),
+        ("warn = 100", "did you mean 1.00?"),
+        ("warn = 101", "write a share between 0 and 1"),
+        ("fail = 20\nagainst = 'baseline'", "did you mean 0.20?"),
+        ("fail = -0.05", "fail = -0.05 is negative, and not_ok_rate never falls below 0 by itself; did you mean 0.05?"),
+        ("fail = -5", "did you mean a value between 0 and 1?"),
+        ("fail = -0.05\nagainst = 'baseline'", "is negative"),
+        ("fail = nan", "fail = nan is not a number that a figure can reach"),
+        ("fail = inf", "fail = inf is not a number"),
+        ("fail = -inf", "fail = -inf is not a number"),
+        ("fail = 1e400", "fail = inf is not a number"),
+        ("fail = 0x" + "f" * 5000, "fail = a int too large to show is not a number"),
+        ("fail = 0x" + "f" * 300, "fail = [0-9]{60}… is not a number"),
+        ("fail = 1" + "0" * 5000, "is not TOML: Exceeds the limit"),
+        ("fail = 0.1\nmin_rows = 0x" + "f" * 5000, "min_rows = a int too large to show is not a number of rows"),
+        ("fail = 0.1\nmin_rows = 0x" + "f" * 20, "is not a number of rows"),
+        ("fail = 0.1\nmin_rows = 1.5", "is not a number of rows"),
+        ("fail = 0.1\nmissing = 'silent'", """missing = 'silent'; it can be "fail" or "pass", or be left out"""),
+        ("fail = 0.1\nmissing = []", r"missing = \[\]"),
+        ("fail = 0.1\nagainst = {}", "against = {}"),
+        ("fail = 0.1\ngroup = { n = 0x" + "f" * 5000 + " }", "group = a dict too large to show"),
+        ("fail = 0.1\ngroup." + ".".join("a" * 90) + " = 1", "group = .{60,70}; write a table"),
+        ("fail = 0.1\ngroup." + ".".join("a" * 30_000) + " = 1", "a line has more than 100 full stops"),
+        ("fail = 0.1\nby = " + "[" * 20000, "is nested too deeply"),
+        ("fail = 0.1\nby = " + "{a=" * 20000, "is nested too deeply"),
+        ("fail = 0.1\nby = ['" + "x" * 5000 + "', 1]", "by = .{61}; write a list of columns"),
+        ("fail = 0.1\n" + "x" * 5000 + " = 1", "unknown key 'x{59}…; the keys are"),
+        ("fail = 2026-01-01", r"fail = datetime.date\(2026, 1, 1\) is not a number"),
+    ],
+)
+def test_what_cannot_be_meant(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, RATE + text)
+    said = str(caught.value)
+    pattern = re.compile(re.escape(message) if message.endswith("?") else message)
+    assert pattern.search(said), said
+    assert len(said) < 500
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_has_bounds(tmp_path: Path, metric: str) -> None:
+    text = f'[[gates]]\nmetric = "{metric}"\n'
+    load(tmp_path, text + "fail = 0")
+    load(tmp_path, text + "fail = 1")
+    if metric in SHARES:
+        with pytest.raises(UsageError, match=r"did you mean 0\.95\?"):
+            load(tmp_path, text + "fail = 95")
+    else:
+        assert metric in OF_BASELINE
+        load(tmp_path, text + "fail = 95")
+    for value in ("-1", "nan", "inf"):
+        with pytest.raises(UsageError):
+            load(tmp_path, text + f"fail = {value}")
+
+
+def test_how_far_confidence_may_fall_has_any_sign(tmp_path: Path) -> None:
+    text = '[[gates]]\nmetric = "mean_confidence"\nagainst = "baseline"\n'
+    load(tmp_path, text + "warn = -0.01\nfail = 0.02")
+    with pytest.raises(UsageError, match=r"fail = -20 is above 1, .* did you mean 0\.20"):
+        load(tmp_path, text + "fail = -20")
+
+
+def test_only_regular_files_of_bounded_size_are_opened(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo.toml"
+    os.mkfifo(fifo)
+    large = tmp_path / "large.toml"
+    large.write_text(RATE + "fail = 0.1\n" + "#" * LARGEST_FILE)
+    for path, message in (
+        (fifo, "not a regular file but a FIFO"),
+        (Path("/dev/zero"), "not a regular file but a device"),
+        (tmp_path, "not a regular file but a directory"),
+        (large, "more than the 65,536 bytes"),
+        (tmp_path / "absent", "No such file"),
+        (tmp_path / "nul\0", "not a possible file name"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            load_gates([path])
+    link = tmp_path / "link.toml"
+    link.symlink_to(tmp_path / "gates.toml")
+    (tmp_path / "gates.toml").write_text(RATE + "fail = 0.1\n")
+    assert len(load_gates([link])) == 1
+    for content in (b"\xff", b"\x00", b'[[gates]]\nmetric = "\\uD800"', b"=" * 10_000):
+        with pytest.raises(UsageError, match="is not TOML"):
+            load(tmp_path, content)

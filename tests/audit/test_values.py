@@ -1,0 +1,226 @@
+"""Values of every Arrow type as texts: none is refused but lists and structs, and no two become one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.make_scored import finish
+from scorer.audit import AuditOptions, audit
+from scorer.audit.grouping import GroupCodes
+from scorer.audit.values import encode, texts
+from scorer.errors import ColumnError
+from tests.audit.nights import night, row, table
+
+FAR = 2**62
+D = decimal.Decimal
+
+
+class Tagged(pa.ExtensionType):
+    """An extension type that nobody registered."""
+
+    def __init__(self, storage: pa.DataType) -> None:
+        super().__init__(storage, "test.tagged")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Tagged:
+        return cls(storage)
+
+
+def stored(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Integers as they are stored, in a type that may not be able to give them to Python."""
+    width = {32: pa.int32(), 64: pa.int64()}[kind.bit_width]
+    return pa.array(values, width).view(kind)
+
+
+def broken(kind: pa.DataType) -> pa.Array:
+    """Two strings that are not UTF-8, and one that is."""
+    return pa.array([b"caf\xe9", b"caf\xe8", b"caf\xc3\xa9"], pa.large_binary()).cast(kind, safe=False)
+
+
+def view(values: list[bytes]) -> pa.Array:
+    """Strings, perhaps broken ones, in the view layout."""
+    return pa.array(values, pa.binary_view()).view(pa.string_view())
+
+
+SINGLE: dict[str, tuple[Callable[[], pa.Array], list[str | None]]] = {
+    "null": (lambda: pa.nulls(2), [None, None]),
+    "bool": (lambda: pa.array([True, False, None]), ["true", "false", None]),
+    **{
+        str(kind): (lambda kind=kind: pa.array([0, 7, None], kind), ["0", "7", None])  # type: ignore[misc]
+        for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
+    },
+    "uint64 at its end": (lambda: pa.array([2**64 - 1], pa.uint64()), [str(2**64 - 1)]),
+    "half": (lambda: pa.array(np.array([1.5, np.nan], np.float16)), ["1.5", "nan"]),
+    "float": (lambda: pa.array([0.5, None, float("inf")], pa.float32()), ["0.5", None, "inf"]),
+    "double": (lambda: pa.array([0.1, float("nan")]), ["0.1", "nan"]),
+    **{
+        str(kind): (lambda kind=kind: pa.array([D("1.25"), None, D("-3.00")], kind), ["1.25", None, "-3.00"])  # type: ignore[misc]
+        for kind in (pa.decimal32(5, 2), pa.decimal64(12, 2), pa.decimal128(20, 2), pa.decimal256(50, 2))
+    },
+    **{
+        str(kind): (lambda kind=kind: pa.array(["a", None, "", "é"], kind), ["a", None, "", "é"])  # type: ignore[misc]
+        for kind in (pa.string(), pa.large_string(), pa.string_view())
+    },
+    "string, not UTF-8": (lambda: broken(pa.string()), ["caf\\xe9", "caf\\xe8", "café"]),
+    "large_string, not UTF-8": (lambda: broken(pa.large_string()), ["caf\\xe9", "caf\\xe8", "café"]),
+    "string_view, not UTF-8": (lambda: view([b"a\xff", b"a\xfe" * 20]), ["a\\xff", "a\\xfe" * 20]),
+    **{
+        str(kind): (lambda kind=kind: pa.array([b"\x00\xff", None], kind), ["00ff", None])  # type: ignore[misc]
+        for kind in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2))
+    },
+    "date32": (lambda: pa.array([dt.date(2026, 1, 2), None]), ["2026-01-02", None]),
+    "date32, far": (lambda: stored([2**31 - 1, -(2**31)], pa.date32()), ["5881580-07-11", "-5877641-06-23"]),
+    "date64": (lambda: pa.array([dt.date(2026, 1, 2)], pa.date64()), ["2026-01-02"]),
+    "date64, far": (lambda: stored([FAR], pa.date64()), ["146140482-04-24"]),
+    "time32[s]": (lambda: pa.array([3661], pa.time32("s")), ["01:01:01"]),
+    "time32[ms]": (lambda: pa.array([1], pa.time32("ms")), ["00:00:00.001000"]),
+    "time64[us]": (lambda: pa.array([1], pa.time64("us")), ["00:00:00.000001"]),
+    "time64[ns]": (lambda: pa.array([1, 1000], pa.time64("ns")), ["00:00:00.000000001", "00:00:00.000001"]),
+    "time64, out of a day": (
+        lambda: stored([-1, FAR], pa.time64("ns")),
+        ["-1:59:59.999999999", "1281023:53:38.427387904"],
+    ),
+    "timestamp[s]": (lambda: pa.array([0, -1], pa.timestamp("s")), ["1970-01-01 00:00:00", "1969-12-31 23:59:59"]),
+    "timestamp[s], far": (lambda: stored([FAR], pa.timestamp("s")), ["146138514283-06-19 07:45:04"]),
+    "timestamp[ms]": (lambda: pa.array([1], pa.timestamp("ms")), ["1970-01-01 00:00:00.001000"]),
+    "timestamp[us], far": (lambda: stored([FAR + 1], pa.timestamp("us")), ["148108-07-06 14:00:27.387905"]),
+    "timestamp[ns]": (
+        lambda: pa.array([1, 1000, None], pa.timestamp("ns")),
+        ["1970-01-01 00:00:00.000000001", "1970-01-01 00:00:00.000001", None],
+    ),
+    "timestamp[ns, UTC]": (
+        lambda: pa.array([1], pa.timestamp("ns", "UTC")),
+        ["1970-01-01 00:00:00.000000001+00:00"],
+    ),
+    "timestamp, a zone": (
+        lambda: pa.array([0], pa.timestamp("s", "Asia/Tokyo")),
+        ["1970-01-01 09:00:00+09:00"],
+    ),
+    "timestamp, an offset": (lambda: pa.array([0], pa.timestamp("s", "-02:30")), ["1969-12-31 21:30:00-02:30"]),
+    "timestamp, no such zone": (
+        lambda: pa.array([0, 1], pa.timestamp("us", "Mars/Base")),
+        ["1970-01-01 00:00:00+00:00", "1970-01-01 00:00:00.000001+00:00"],
+    ),
+    "timestamp, far in a zone": (
+        lambda: stored([FAR], pa.timestamp("us", "Asia/Tokyo")),
+        ["148108-07-06 14:00:27.387904+00:00"],
+    ),
+    "duration[ms]": (lambda: pa.array([86400500], pa.duration("ms")), ["1 day, 0:00:00.500000"]),
+    "duration[ns]": (lambda: pa.array([1, -1], pa.duration("ns")), ["0:00:00.000000001", "-1 day, 23:59:59.999999999"]),
+    "duration, far": (lambda: pa.array([FAR], pa.duration("s")), [f"{FAR} s"]),
+    "interval": (
+        lambda: pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
+        ["1 months, 2 days, 3 ns", None],
+    ),
+    "dictionary": (lambda: pa.array(["a", "b", "a", None]).dictionary_encode(), ["a", "b", "a", None]),
+    "dictionary of nanoseconds": (
+        lambda: pa.DictionaryArray.from_arrays(pa.array([1, 0, None]), pa.array([1, None], pa.timestamp("ns"))),
+        [None, "1970-01-01 00:00:00.000000001", None],
+    ),
+    "dictionary that says a value twice": (
+        lambda: pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array(["a", "a", "b"])),
+        ["a", "a", "b"],
+    ),
+    "run ends": (lambda: pc.run_end_encode(pa.array(["a", "a", None])), ["a", "a", None]),
+    "uuid": (lambda: pa.array([b"\x01" * 16, None], pa.uuid()), ["01010101-0101-0101-0101-010101010101", None]),
+    "json": (lambda: pa.array(["{}"], pa.json_()), ["{}"]),
+    "extension of nanoseconds": (
+        lambda: pa.ExtensionArray.from_storage(Tagged(pa.timestamp("ns")), pa.array([1], pa.timestamp("ns"))),
+        ["1970-01-01 00:00:00.000000001"],
+    ),
+    "extension of dictionaries": (
+        lambda: pa.ExtensionArray.from_storage(
+            Tagged(pa.dictionary(pa.int32(), pa.string())), pa.array(["a", None]).dictionary_encode()
+        ),
+        ["a", None],
+    ),
+}
+NESTED: dict[str, Callable[[], pa.Array]] = {
+    "list": lambda: pa.array([[1]]),
+    "large_list": lambda: pa.array([[1]], pa.large_list(pa.int8())),
+    "list_view": lambda: pa.array([[1]], pa.list_view(pa.int8())),
+    "fixed_size_list": lambda: pa.array([[1]], pa.list_(pa.int8(), 1)),
+    "struct": lambda: pa.array([{"a": 1}]),
+    "map": lambda: pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int8())),
+    "union": lambda: pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
+    "extension of lists": lambda: pa.ExtensionArray.from_storage(Tagged(pa.list_(pa.int64())), pa.array([[1]])),
+    "dictionary of structs": lambda: pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([{"a": 1}])),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_every_type_has_texts(name: str) -> None:
+    make, expected = SINGLE[name]
+    column = make()
+    assert texts(column, "x") == expected
+    codes, distinct = encode(column, "x")
+    assert len(set(distinct)) == len(distinct)
+    assert codes.dtype == np.int64
+    sliced = pa.concat_arrays([column, column]).slice(1, len(column)) if name != "run ends" else column.slice(0)
+    assert sorted(map(str, texts(sliced, "x"))) == sorted(map(str, expected))
+    assert texts(column.slice(0, 0), "x") == []
+    groups = GroupCodes(("x",))
+    found = groups.codes(pa.table({"x": column})).tolist()
+    assert [groups.groups()[code]["x"] for code in found] == expected
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_types_are_refused_by_name(name: str) -> None:
+    column = NESTED[name]()
+    with pytest.raises(ColumnError, match=r"column 'x' is .* and cannot group rows") as caught:
+        GroupCodes(("x",)).codes(pa.table({"x": column}))
+    assert str(column.type) in str(caught.value)
+
+
+def test_names_are_those_of_python_where_python_has_them() -> None:
+    moments = [dt.datetime(2026, 1, 2, 3, 4, 5), dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)]
+    assert texts(pa.array(moments), "x") == [str(moment) for moment in moments]
+    spans = [dt.timedelta(days=3, microseconds=5), dt.timedelta(seconds=-1), dt.timedelta(0)]
+    assert texts(pa.array(spans), "x") == [str(span) for span in spans]
+    times = [dt.time(3, 4), dt.time(23, 59, 59, 5)]
+    assert texts(pa.array(times), "x") == [str(time) for time in times]
+
+
+def test_outputs_grouped_by_each_type_that_parquet_holds(tmp_path: Path) -> None:
+    tried = 0
+    for number, (make, expected) in enumerate(SINGLE.values()):
+        column, rows = make(), [row(f"t{i}", [("food", 0.1)]) for i in range(len(expected))]
+        whole = table(rows).append_column("kind", column)
+        try:
+            pq.write_table(whole, tmp_path / "try.parquet")
+        except (pa.ArrowException, NotImplementedError):
+            continue  # Parquet has no such type
+        out = finish(tmp_path / str(number), {"a.parquet": whole})
+        document = audit(out, AuditOptions(by=(("kind",),)))
+        found = {group["group"]["kind"]: group["rows"] for group in document["groups"][1:]}
+        assert sum(found.values()) == len(expected)
+        assert {one["group"]["kind"] for one in document["worst"]} == set(found)
+        tried += 1
+    assert tried > 30
+
+
+def test_the_worst_rows_show_the_same_names(tmp_path: Path) -> None:
+    whole = table([row(f"t{i}", [("food", 0.1)]) for i in range(3)])
+    far = stored([1, FAR, 5], pa.timestamp("ns", "Mars/Base"))
+    out = finish(tmp_path / "out", {"a.parquet": whole.append_column("system", far)})
+    document = audit(out)
+    assert {one["group"]["system"] for one in document["worst"]} == {
+        group["group"]["system"] for group in document["groups"][1:]
+    }
+
+
+def test_a_night_without_rows_has_no_groups(tmp_path: Path) -> None:
+    assert len(audit(night(tmp_path / "out", [row(system="a")][:0]))["groups"]) == 1
