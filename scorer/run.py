@@ -40,8 +40,8 @@ from .storage import (
     require_space,
     resolve_inputs,
 )
+from .storage.believed import Believed
 from .storage.canonical import digest
-from .storage.earlier import stamp_of
 from .survey import Shard, Survey, part_of, survey
 from .tally import Counts, error_rate, total
 from .totals import add_up
@@ -118,8 +118,7 @@ class _Run:
         self.survey = found
         self.receipts = folder.receipts
         self.failures: dict[str, str] = {}
-        self.believed: dict[str, tuple[int, int, int]] = {}
-        """By relative path, the stamp of each output that was hashed or written, from before that was done."""
+        self.believed = Believed(options.out, self.receipts)
         self.written: set[str] = set()
         self.writing = self.scoring = 0.0
         self.reuse = reuse
@@ -204,12 +203,9 @@ class _Run:
         reasons = {}
         for shard in shards:
             relative = shard.file.relative
-            before = stamp_of(self.options.out / relative)
-            found = self.receipts.check(relative, shard.info.identity, self._fingerprint(shard))
-            if isinstance(found, str):
+            found = self.believed.check(relative, shard.info.identity, self._fingerprint(shard))
+            if found is not None:
                 reasons[relative] = found
-            elif before is not None:
-                self.believed[relative] = before
         return reasons
 
     def _mine(self, relative: str) -> bool:
@@ -295,9 +291,7 @@ class _Run:
     def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
         written = writer.commit()
         relative = shard.file.relative
-        if (now := stamp_of(self.options.out / relative)) is not None:
-            self.believed[relative] = now
-        self.receipts.write(
+        self.believed.write(
             Receipt(
                 relative=relative,
                 input={"uri": shard.file.uri, "identity": shard.info.identity},
@@ -319,9 +313,7 @@ class _Run:
         self.reporter.shard_failed(file.relative, str(error))
 
     def _conclude(self, started: float, skipped: int) -> Outcome:
-        # An output that was touched since it was hashed or written is hashed again.
-        trusted = {name for name, before in self.believed.items() if stamp_of(self.options.out / name) == before}
-        totals = add_up(self.survey, self.receipts, self._fingerprint, trusted)
+        totals = add_up(self.survey, self.receipts, self._fingerprint, self.believed)
         counts = total([receipt.counts for receipt in totals.receipts])
         fresh = [receipt.counts for receipt in totals.receipts if receipt.relative in self.written]
         engine = self.scorer.engine

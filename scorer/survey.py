@@ -79,11 +79,12 @@ def survey(files: Sequence[InputFile], reader: ShardReader, names: ColumnNames, 
     """
     found = Survey([], {})
     left = limit
-    for file in files:
+    following = [file.uri for file in files[1:]]
+    for file, then in zip(files, [*following, None], strict=True):
         if left is not None and left <= 0:
             break
         try:
-            info = reader.probe(file.uri)
+            info = reader.probe(file.uri, then)
             shard = Shard(file, info, find_columns(info.schema, names))
         except (ShardError, ColumnError) as error:
             found.failed[file.relative] = (file, error)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .storage import Receipt, Receipts
+from .storage.believed import Believed
 from .storage.canonical import normal
 from .survey import Shard, Survey
 
@@ -21,26 +22,28 @@ class Totals:
 
 
 def add_up(
-    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Mapping[str, Any]], trusted: Collection[str]
+    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Mapping[str, Any]], believed: Believed
 ) -> Totals:
     """Look at every planned shard.
 
     Args:
         fingerprint: what the receipt of a shard must say.
-        trusted: paths whose outputs this process wrote or hashed. The outputs of others are hashed here, but only by
-            whoever finds all receipts there: as long as one is missing, nothing is finished by this look.
+        believed: outputs that this process wrote or hashed. Others, and those that were touched since, are hashed
+            here, but only by whoever finds all receipts there: as long as one is missing, nothing is finished.
     """
     notes = receipts.failed()
     totals = Totals()
     unseen: list[Shard] = []
     for shard in found.usable:
         relative = shard.file.relative
+        if (known := believed.receipt(relative)) is not None:
+            totals.receipts.append(known)
+            continue
         identity = normal(shard.info.identity)
         receipt = receipts.read(relative)
         if receipt and receipt.fingerprint == normal(fingerprint(shard)) and receipt.input.get("identity") == identity:
             totals.receipts.append(receipt)
-            if relative not in trusted:
-                unseen.append(shard)
+            unseen.append(shard)
         elif notes.get(relative, {}).get("identity") == identity:
             totals.failed.append(relative)
         else:

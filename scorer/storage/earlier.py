@@ -57,7 +57,7 @@ class EarlierShard:
     rows: int
     prefix: str
     groups: npt.NDArray[np.int64]
-    stamp: tuple[int, int, int]
+    stamp: Stamp
 
 
 @dataclass
@@ -125,13 +125,16 @@ def open_earlier(out: Path, wanted: Wanted) -> EarlierOutput:
     return found
 
 
-def stamp(path: Path) -> tuple[int, int, int]:
+Stamp = tuple[int, int, int]
+
+
+def stamp(path: Path) -> Stamp:
     """What changes when a file is replaced or written to: size, modification time in ns, inode."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def stamp_of(path: Path) -> tuple[int, int, int] | None:
+def stamp_of(path: Path) -> Stamp | None:
     """The :func:`stamp` of a file, ``None`` where there is none that can be looked at."""
     try:
         return stamp(path)

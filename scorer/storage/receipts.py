@@ -161,6 +161,10 @@ class Receipts:
         found = {relative: read_json(self._path(self._failed, relative)) for relative in _listed(self._failed)}
         return {relative: content if isinstance(content, dict) else {} for relative, content in found.items()}
 
+    def path(self, relative: str) -> Path:
+        """Where the receipt of a shard lies, or would."""
+        return self._path(self._receipts, relative)
+
     def _path(self, folder: Path, relative: str) -> Path:
         check_relative(relative)
         return folder / (relative + _SUFFIX)

@@ -50,6 +50,7 @@ class ShardReader:
         self._memory_bytes = max(memory_bytes, MINIMUM_MEMORY)
         self._child: Child | None = None
         self._talk: _Conversation | None = None  # what the child is in the middle of
+        self._ahead: dict[str, Any] | None = None  # what it was asked besides, whose answer is still to come
         self._closed = False
         self._guard = threading.Lock()  # so that no child is started once this is closed
         self._identities: dict[str, dict[str, Any]] = {}
@@ -68,13 +69,17 @@ class ShardReader:
             self._closed = True
         self._drop()
 
-    def probe(self, uri: str) -> ShardInfo:
+    def probe(self, uri: str, then: str | None = None) -> ShardInfo:
         """Open a shard's footer.
+
+        Args:
+            then: the shard that is probed next, if that is known; the child opens it while the caller works.
 
         Raises:
             ShardError: ``unreadable``, ``crashed`` or ``timeout``.
         """
-        header, payload = self._asking(uri, _Conversation({"op": "probe", "uri": uri}))
+        ahead = {"op": "probe", "uri": then} if then is not None else None
+        header, payload = self._asking(uri, _Conversation({"op": "probe", "uri": uri}, ahead=ahead))
         self._talk = None
         with _arrow_errors(uri):
             schema = pa.ipc.read_schema(payload)
@@ -151,7 +156,8 @@ class ShardReader:
 
     def _next(self, talk: _Conversation) -> tuple[dict[str, Any], pa.Buffer]:
         if self._talk is not talk:
-            if self._talk is not None or (self._child is not None and not self._child.alive()):
+            unasked = self._ahead is not None and self._ahead != talk.request  # nobody will take that answer
+            if unasked or self._talk is not None or (self._child is not None and not self._child.alive()):
                 self._drop()
             with self._guard:
                 if self._closed:
@@ -159,8 +165,11 @@ class ShardReader:
                 if self._child is None:
                     self._child = Child(self._memory_bytes)
                 child = self._child
-            child.ask(talk.request)
-            self._talk = talk
+            if self._ahead is None:
+                child.ask(talk.request)
+            self._talk, self._ahead = talk, talk.ahead
+            if talk.ahead is not None:
+                child.ask(talk.ahead)
         elif self._child is not None:
             child = self._child
         else:
@@ -176,7 +185,7 @@ class ShardReader:
                 return header, payload
 
     def _drop(self) -> None:
-        child, self._child, self._talk = self._child, None, None
+        child, self._child, self._talk, self._ahead = self._child, None, None, None
         if child is not None:
             child.end()
 
@@ -192,7 +201,8 @@ def _arrow_errors(uri: str) -> Iterator[None]:
 
 @dataclass
 class _Conversation:
-    """A request, and how often a child failed over it."""
+    """A request, the one that is asked right behind it, and how often a child failed over it."""
 
     request: dict[str, Any]
     failures: int = 0
+    ahead: dict[str, Any] | None = None

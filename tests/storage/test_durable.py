@@ -85,7 +85,7 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
                 attempt()
     assert [name for name in tree(tmp_path) if name != "_failed"] == [n for n in before if not is_temporary(n)]
     found = Receipts(tmp_path).read("b.parquet")
-    assert found is not None and found.signature == "s"
+    assert found is not None and found.fingerprint == {"signature": "s"}
 
 
 def write_output(folder: OutputFolder) -> None:

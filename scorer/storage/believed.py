@@ -1,0 +1,49 @@
+"""Outputs that this process has hashed or written, believed for as long as nobody touches them or their receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .earlier import Stamp, stamp_of
+from .receipts import Receipt, Receipts
+
+
+class Believed:
+    """Remembers receipts together with the stamps (size, modification time, inode) of both files.
+
+    So a run hashes each output once, and still notices at its end what was removed or overwritten meanwhile.
+    """
+
+    def __init__(self, out: Path, receipts: Receipts) -> None:
+        self._out = out
+        self._receipts = receipts
+        self._known: dict[str, tuple[Receipt, tuple[Stamp | None, Stamp | None]]] = {}
+
+    def check(self, relative: str, identity: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> str | None:
+        """Why a shard is not done; ``None`` when it is, and is remembered. See :meth:`Receipts.check`."""
+        before = self._stamps(relative)
+        found = self._receipts.check(relative, identity, fingerprint)
+        if isinstance(found, str):
+            return found
+        self._known[relative] = found, before
+        return None
+
+    def write(self, receipt: Receipt) -> None:
+        """Make a shard done whose output this process has just written.
+
+        Raises:
+            OutputError: the receipt cannot be written.
+        """
+        written = stamp_of(self._out / receipt.relative)
+        self._receipts.write(receipt)
+        self._known[receipt.relative] = receipt, (written, self._stamps(receipt.relative)[1])
+
+    def receipt(self, relative: str) -> Receipt | None:
+        """The receipt of an output that was hashed or written here, if neither file was touched since."""
+        receipt, before = self._known.get(relative, (None, None))
+        return receipt if receipt is not None and before == self._stamps(relative) else None
+
+    def _stamps(self, relative: str) -> tuple[Stamp | None, Stamp | None]:
+        return stamp_of(self._out / relative), stamp_of(self._receipts.path(relative))
