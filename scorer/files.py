@@ -1,0 +1,53 @@
+"""Small files that a user names: only regular files of bounded size are opened, and no read waits for anybody.
+
+A FIFO would be waited for without end, a device such as ``/dev/zero`` would fill the memory, and opening some devices
+already does something. So a file is looked at before it is opened, and again through its descriptor.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def read_small(path: Path, largest: int) -> bytes:
+    """The content of a regular file of at most ``largest`` bytes. Symbolic links are followed.
+
+    Raises:
+        OSError: it cannot be opened or read, is not a regular file, or has more bytes; ``strerror`` says which of
+            these in one phrase. What no file system can name (a NUL byte, half a character) is an ``OSError`` too.
+    """
+    try:
+        _check(path, path.stat(), largest)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except ValueError as e:
+        raise OSError(errno.EINVAL, f"not a possible file name ({e})", str(path)) from e
+    with os.fdopen(descriptor, "rb") as file:
+        _check(path, os.fstat(descriptor), largest)  # another file may have taken the name meanwhile
+        content = file.read(largest + 1)
+    if len(content) > largest:  # it grew, or is one of those in /proc whose size is said to be 0
+        raise _too_large(path, largest)
+    return content
+
+
+def _check(path: Path, found: os.stat_result, largest: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((words for is_kind, words in _KINDS if is_kind(found.st_mode)), "something else")
+        code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
+        raise OSError(code, f"not a regular file but {kind}", str(path))
+    if found.st_size > largest:
+        raise _too_large(path, largest)
+
+
+def _too_large(path: Path, largest: int) -> OSError:
+    return OSError(errno.EFBIG, f"more than the {largest:,} bytes that such a file may have", str(path))
