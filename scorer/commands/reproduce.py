@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from .common import guarded, say
+from .common import guarded, print_json, say
 
 
 @guarded
@@ -48,7 +48,7 @@ def reproduce_command(
     text = json.dumps(lines, indent=1, ensure_ascii=False)
     (out / "figures.json").write_text(text + "\n", encoding="utf-8")
     if as_json:
-        typer.echo(text)
+        print_json(lines)
     else:
         print_lines(lines, wide_console())
     if bundle == "embedded":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +35,7 @@ from .common import (
     column_names,
     guarded,
     open_scorer,
+    print_json,
     say,
     scorer_settings,
 )
@@ -84,7 +84,7 @@ def run_command(
     but shards failed or too many rows have errors, 130/143 interrupted.
     """
     from ..run import RunOptions, run
-    from .progress import make_reporter, printable
+    from .progress import make_reporter
     from .summary import print_summary
 
     if bundle == "embedded":
@@ -113,8 +113,8 @@ def run_command(
     with make_reporter() as reporter:
         outcome = run(options, make, reporter)
     if as_json:
-        typer.echo(json.dumps(outcome.summary, indent=1, ensure_ascii=False))
-    print_summary(outcome.summary, Path(printable(str(out))), to_stderr=as_json)
+        print_json(outcome.summary)
+    print_summary(outcome.summary, out, to_stderr=as_json)
     if outcome.exit_code:
         say(f"scorer: {outcome.reason}")
         raise typer.Exit(outcome.exit_code)

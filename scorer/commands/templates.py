@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from .common import (
     PrecisionOption,
     TriplesColumnOption,
     guarded,
+    print_json,
     say,
 )
 
@@ -105,7 +105,7 @@ def extract_command(
     if engine is not None:
         engine.close()
     if as_json:
-        typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
+        print_json(report)
     else:
         _print_extracted(report)
 
@@ -166,7 +166,7 @@ def check_command(
     if scorer is not None:
         scorer.engine.close()
     if as_json:
-        typer.echo(json.dumps({"file": str(file), **report}, indent=1, ensure_ascii=False))
+        print_json({"file": str(file), **report})
     else:
         from ..templating.rendering import print_check
 
