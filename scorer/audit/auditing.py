@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_fields, checked
 from ..errors import ColumnError, UsageError
 from ..metric.templates import Templates
 from ..signature import differences, parse
@@ -58,7 +59,11 @@ class AuditOptions:
     worst: int = WORST
     history: Path | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
 
+
+@checked
 def audit(out: Path, options: AuditOptions | None = None) -> Document:
     """Audit the finished output folder ``out``.
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..paths import user_path
 from .ending import guarded as guarded
 from .output import print_json as print_json
 from .output import say as say
+from .output import say_once as say_once
 from .output import tell as tell
-from .paths import user_path
 
 if TYPE_CHECKING:
     from ..api import Scorer
@@ -156,4 +157,4 @@ def open_scorer(settings: dict[str, Any], **more: Any) -> Scorer:
     """A :class:`scorer.Scorer` from settings as a plan records them."""
     from ..api import Scorer
 
-    return Scorer(**settings, log=say, **more)
+    return Scorer(**settings, log=say_once, **more)

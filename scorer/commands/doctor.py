@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ScorerError
+from ..paths import user_path
 from .common import guarded, print_json, say, tell
 
 _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch", "optimum-onnx")
@@ -78,7 +79,7 @@ def _providers(bundle: str) -> dict[str, str]:
     from ..inference.bundle import Bundle
     from ..inference.sessions import CPU, CUDA, create_session, resolve_device, runtime
 
-    opened = Bundle.load(bundle)
+    opened = Bundle.load(user_path(bundle))
     model = opened.variant("fp32" if "fp32" in opened.variants else next(iter(opened.variants)))
     found = {}
     for provider in runtime().get_available_providers():
@@ -100,7 +101,7 @@ def _bundle(bundle: str) -> dict[str, Any]:
     from ..inference.engine import Engine
     from ..inference.verify import verify
 
-    opened = Bundle.load(bundle)
+    opened = Bundle.load(user_path(bundle))
     engine = Engine(opened)
     facts = verify(engine, say)
     probes = opened.probes()

@@ -20,8 +20,8 @@ import typer
 from ..display import visible
 from ..errors import ScorerError
 from ..interrupts import Terminated
-from .output import say
-from .paths import expanded
+from ..paths import user_path
+from .output import begin_command, say
 from .streams import install, was_lost
 
 # typer brings its own copy of click in some versions and shares it in others; its public errors lead to either.
@@ -55,8 +55,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     def wrapper(*args: Any, **options: Any) -> None:
         if options.pop(_OPTION, False):
             set_verbose(True)
+        begin_command()
         try:
-            command(*args, **{name: expanded(value) for name, value in options.items()})
+            command(*args, **{name: _expanded(value) for name, value in options.items()})
         except _PASSED_ON:
             raise
         except (Exception, KeyboardInterrupt, Terminated) as error:
@@ -67,6 +68,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     wrapper.__signature__ = shape.replace(parameters=[*shape.parameters.values(), more])  # type: ignore[attr-defined]
     wrapper.__annotations__ = inspect.get_annotations(command, eval_str=True) | {_OPTION: _VerboseOption}
     return wrapper
+
+
+def _expanded(value: Any) -> Any:
+    if isinstance(value, Path):
+        return user_path(value)
+    return [_expanded(item) for item in value] if isinstance(value, list) else value
 
 
 def run_app(app: typer.Typer) -> int:

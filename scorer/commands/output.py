@@ -16,6 +16,21 @@ def say(message: str) -> None:
     typer.echo(visible(message), err=True)
 
 
+_said: set[str] = set()
+
+
+def say_once(message: str) -> None:
+    """A line that a command says once, however often a file is read or a scorer opened."""
+    if message not in _said:
+        _said.add(message)
+        say(message)
+
+
+def begin_command() -> None:
+    """Forget what earlier commands of this process said."""
+    _said.clear()
+
+
 def tell(message: str) -> None:
     """One line of the result, on stdout."""
     typer.echo(visible(message))

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
+from ..paths import user_path
 from .common import (
     DeviceOption,
     MrColumnOption,
@@ -18,6 +19,7 @@ from .common import (
     guarded,
     print_json,
     say,
+    say_once,
 )
 
 app = typer.Typer(
@@ -89,7 +91,7 @@ def extract_command(
         from ..inference.engine import Engine
         from ..inference.verify import verify
 
-        engine = Engine(Bundle.load(bundle), device=device, precision=precision.value, warn=say)
+        engine = Engine(Bundle.load(user_path(bundle)), device=device, precision=precision.value, warn=say)
         verify(engine, say)
     report = make_templates(
         inputs,
@@ -146,11 +148,11 @@ def check_command(
     """
     from ..evaluation.gold import run_columns
     from ..metric.inputs import ColumnNames
-    from ..metric.templates import Templates
+    from ..metric.slots import load_templates
     from ..templating.review import names_of, review
 
-    templates = Templates.load(file)
-    plan = run_columns(Path(data[0])) if len(data) == 1 else ColumnNames()
+    templates = load_templates(file, say_once)
+    plan = run_columns(user_path(data[0])) if len(data) == 1 else ColumnNames()
     names = names_of(plan, text_column, triples_column, mr_column, prefix)
     scorer = None
     if bundle is not None:
@@ -158,7 +160,7 @@ def check_command(
 
         kept = ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=())
         scorer = Scorer(
-            bundle, templates=file, device=device, precision=precision.value, columns=kept, log=say
+            user_path(bundle), templates=file, device=device, precision=precision.value, columns=kept, log=say_once
         )  # fmt: skip
     report = review(
         templates, data, names, scorer, sample=sample, seed=seed, note=lambda message: say(f"note: {message}")

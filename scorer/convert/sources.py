@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError, UsageError
+from ..paths import user_path
 from .lines import display
 
 
@@ -27,14 +28,14 @@ def parse_source(argument: str) -> Source:
     """Read ``FILE`` or ``NAME=FILE``; the whole is a file's name if there is such a file.
 
     Raises:
-        UsageError: it is empty.
+        UsageError: it is empty, or begins with a home folder that is not known.
     """
     if not argument.strip():
         raise UsageError("a file name is empty; is a variable of the shell not set?")
     name, sign, path = argument.partition("=")
     if sign and name.strip() and path and not _exists(Path(argument)):
-        return Source(display(name.strip()), Path(path), True)
-    return Source(display(Path(argument).stem), Path(argument), False)
+        return Source(display(name.strip()), user_path(path), True)
+    return Source(display(Path(argument).stem), user_path(argument), False)
 
 
 def parse_systems(arguments: Sequence[str]) -> list[Source]:

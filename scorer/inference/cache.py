@@ -17,10 +17,18 @@ from .sessions import runtime
 
 def entry(engine: Engine, kind: str, *what: object) -> Path:
     """The file of an entry: by bundle, variant, device, runtime version and threads, and by what more is given."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "d2t-scorer"
+    base = _folder() / "d2t-scorer"
     parts = [engine.device, engine.device.name, runtime().__version__, engine.threads, kind, *what]
     digest = hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:12]
     return base / f"{engine.bundle.sha256[:12]}-{engine.precision}-{kind}-{digest}.json"
+
+
+def _folder() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return Path(given) if given else Path.home() / ".cache"
+    except RuntimeError:  # a user without a home folder: nothing can be kept, as where the folder cannot be written
+        return Path(os.devnull)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from ..errors import InputError, UsageError
+from ..paths import user_path
 
 Kind = Literal["file", "folder", "absent"]
 
@@ -112,7 +113,7 @@ class LocalListing:
 
     @classmethod
     def place(cls, path: str) -> Place:
-        return Place(cls(), str(Path(path).expanduser().absolute()))
+        return Place(cls(), str(user_path(path).absolute()))
 
     @classmethod
     def from_uri(cls, uri: str) -> Place:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
-from ..errors import UsageError
+from .errors import UsageError
 
 
 def user_path(given: str | Path) -> Path:
@@ -26,12 +25,3 @@ def user_path(given: str | Path) -> Path:
     except RuntimeError as e:
         who = f"no user {first[1:]!r}" if first != "~" else "no home folder known"
         raise UsageError(f"{str(path)!r}: there is {who} on this machine; write the path from / on") from e
-
-
-def expanded(value: Any) -> Any:
-    """The value of an option; paths in it go through :func:`user_path`."""
-    if isinstance(value, Path):
-        return user_path(value)
-    if isinstance(value, list) and any(isinstance(item, Path) for item in value):
-        return [expanded(item) for item in value]
-    return value
