@@ -125,8 +125,15 @@ def _item_hints(hint: Any) -> list[Any]:
     return list(get_args(hint)) if get_origin(hint) is not Literal else []
 
 
-_WORDS = {str: "a string", int: "an integer", float: "a number", bool: "True or False", Path: "a pathlib.Path",
-          type(None): "None", None: "None"}  # fmt: skip
+_WORDS: dict[Any, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "True or False",
+    Path: "a pathlib.Path",
+    type(None): "None",
+    None: "None",
+}
 _PLURALS = {str: "strings", Path: "pathlib.Path objects"}
 
 
@@ -142,4 +149,4 @@ def _in_words(hint: Any) -> str:
         if issubclass(origin, Collection | Iterable) and len(items) == 1:
             return f"a {name} of {_PLURALS.get(items[0], _in_words(items[0]))}"
         return f"a {name}"
-    return _WORDS.get(hint) or getattr(hint, "__name__", str(hint))
+    return _WORDS.get(hint) or str(getattr(hint, "__name__", hint))
