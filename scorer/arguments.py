@@ -122,7 +122,8 @@ def _matches(value: Any, hint: Any) -> bool:
 def _item_hints(hint: Any) -> list[Any]:
     if get_origin(hint) in _UNIONS:
         return [inner for choice in get_args(hint) for inner in _item_hints(choice)]
-    return list(get_args(hint)) if get_origin(hint) is not Literal else []
+    origin = get_origin(hint)
+    return list(get_args(hint)) if isinstance(origin, type) and issubclass(origin, Iterable) else []
 
 
 _WORDS: dict[Any, str] = {
@@ -137,6 +138,10 @@ _WORDS: dict[Any, str] = {
 _PLURALS = {str: "strings", Path: "pathlib.Path objects"}
 
 
+def _article(name: str) -> str:
+    return "an" if name[0] in "aeiou" else "a"
+
+
 def _in_words(hint: Any) -> str:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in _UNIONS:
@@ -147,6 +152,6 @@ def _in_words(hint: Any) -> str:
         items = [inner for inner in arguments if inner is not ... and not isinstance(inner, list)]
         name = "callable" if origin is Callable else origin.__name__.lower()
         if issubclass(origin, Collection | Iterable) and len(items) == 1:
-            return f"a {name} of {_PLURALS.get(items[0], _in_words(items[0]))}"
-        return f"a {name}"
+            return f"{_article(name)} {name} of {_PLURALS.get(items[0], _in_words(items[0]))}"
+        return f"{_article(name)} {name}"
     return _WORDS.get(hint) or str(getattr(hint, "__name__", hint))

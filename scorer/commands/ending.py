@@ -76,13 +76,13 @@ def _expanded(value: Any) -> Any:
     return [_expanded(item) for item in value] if isinstance(value, list) else value
 
 
-def run_app(app: typer.Typer) -> int:
+def run_app(app: typer.Typer, name: str = "scorer") -> int:
     """Run the command line of this process to its end; the result is the exit code.
 
     From here on nothing that is printed can fail (:mod:`.streams`).
     """
     out, _ = install()
-    code = _run(app)
+    code = _run(app, name)
     sys.stdout.flush()
     if lost := was_lost(out):
         say(f"scorer: stdout: {lost}; what was printed there is not complete")
@@ -90,21 +90,23 @@ def run_app(app: typer.Typer) -> int:
     return code
 
 
-def _run(app: typer.Typer) -> int:
+def _run(app: typer.Typer, name: str) -> int:
     try:
         # Not standalone: there every usage error, broken pipe and interrupt has an exit code of the parser's own.
-        code = typer.main.get_command(app).main(prog_name="scorer", standalone_mode=False)
+        code = typer.main.get_command(app).main(prog_name=name, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2
+        if isinstance(ended.code, str):
+            say(ended.code)
+        return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
     except _ParserError as error:
         shown = io.StringIO()
         error.show(shown)  # type: ignore[attr-defined]  # its class is found by its place, not by name
         for line in shown.getvalue().splitlines():
             say(line)
         return 2
-    except typer.Abort:
-        return _code_of(KeyboardInterrupt())
+    except typer.Abort as error:  # what the parser makes of an interrupt, and of an end of its input
+        return _code_of(error.__cause__ if isinstance(error.__cause__, EOFError) else KeyboardInterrupt())
     except (Exception, KeyboardInterrupt, Terminated) as error:
         return _code_of(error)
 
@@ -121,7 +123,7 @@ def _code_of(error: BaseException) -> int:
     if _Verbose.asked:
         for line in "".join(traceback.format_exception(error)).split("\n"):
             say(line)
-    say(f"scorer: {_unexpected(error)}" + ("" if _Verbose.asked else f"; {AGAIN}"))
+    say(f"scorer: {_unexpected(error)}" if _Verbose.asked else f"scorer: {_unexpected(error)}; {AGAIN}")
     return 2
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from .common import guarded, print_json, say
+from .ending import run_app
 
 
 @guarded
@@ -57,4 +58,6 @@ def reproduce_command(
 
 
 if __name__ == "__main__":
-    typer.run(reproduce_command)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command()(reproduce_command)
+    sys.exit(run_app(alone, "python -m scorer.commands.reproduce"))

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..arguments import checked
 from .templates import Pattern, Templates
 
 Key = tuple[str, str | None]
 """A template of the file: its predicate, and in a per-object map the object."""
 
 
+@checked
 def load_templates(path: str | Path, warn: Callable[[str], None]) -> Templates:
     """Read a template file, and tell ``warn`` in one line of templates that lack a slot.
 

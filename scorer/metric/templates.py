@@ -157,7 +157,7 @@ def parse_optional(specs: Iterable[str]) -> frozenset[tuple[str, str]]:
         TypeError: a single string instead of a list, or an item that is no string.
     """
     pairs = set()
-    for spec in strings("optional", specs):
+    for spec in strings("specs", specs):
         predicate, equals, value = (part.strip() for part in spec.partition("="))
         if not (equals and predicate and value):
             raise UsageError(f"optional fact {spec!r}: write PREDICATE=OBJECT, for example eatType=restaurant")
