@@ -67,7 +67,7 @@ def export_bundle(
         OutputError: ``out`` is in use or cannot be written.
         MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
     """
-    wanted = _check_options(precisions, templates, name, revision, random_init, labels)
+    wanted = _check_options(precisions, templates, name, revision, random_init, labels, log)
     out = Path(out)
     _check_out(out)
     toolchain.require()
@@ -211,6 +211,7 @@ def _check_options(
     revision: str | None,
     random_init: bool,
     labels: Sequence[str] | None,
+    log: Callable[[str], None],
 ) -> list[str]:
     unknown = [precision for precision in precisions if precision not in PRECISIONS]
     if unknown or not precisions:
@@ -220,9 +221,9 @@ def _check_options(
     if name is not None and (not name or re.search(_NOT_IN_NAMES, name)):
         raise UsageError(f"--name is {name!r}; it stands in signatures, so it may not hold blanks or | @ / \\")
     if templates is not None:
-        from scorer.metric.templates import Templates
+        from scorer.metric.slots import load_templates
 
-        Templates.load(Path(templates))
+        load_templates(templates, log)
     return [precision for precision in PRECISIONS if precision in precisions]
 
 

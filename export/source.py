@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import CheckpointError
+from scorer.paths import user_path
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _TOKENIZER = (
@@ -57,7 +58,7 @@ def find_source(checkpoint: str, revision: str | None, log: Callable[[str], None
         CheckpointError: neither a folder nor reachable on the hub; pickled weights only; code of its own; a file
             missing, unreadable or outside the folder.
     """
-    folder = Path(checkpoint).expanduser()
+    folder = user_path(checkpoint)
     if checkpoint and folder.is_dir():
         if revision is not None:
             raise CheckpointError(f"{folder} is a folder, so --revision {revision} says nothing; leave it out")

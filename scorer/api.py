@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from .arguments import checked, described
 from .errors import UsageError
 from .inference.bundle import Bundle
 from .inference.calibrate import calibrate
@@ -19,10 +20,11 @@ from .inference.texts import PLAIN, SPACED
 from .inference.verify import DeviceFacts, verify
 from .metric.checks import KIND_NAMES, Options
 from .metric.inputs import ColumnNames, find_columns, output_schema
+from .metric.python_rows import TripleLike
 from .metric.rows import Rows, from_pairs
 from .metric.sentences import Room, SentenceSide
+from .metric.slots import load_templates, slot_warning
 from .metric.templates import Templates, parse_optional
-from .metric.triples import Triple
 from .metric.verdict import passes
 from .pipeline import Item, Judged, Pipeline
 from .reuse import Origin
@@ -86,9 +88,11 @@ class Scorer:
         device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
 
     Raises:
-        ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to mend it.
+        ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.
+        TypeError: an argument of another type than these.
     """
 
+    @checked
     def __init__(
         self,
         bundle: str | Path,
@@ -110,7 +114,7 @@ class Scorer:
     ) -> None:
         splitter = open_splitter() if sentences else None
         opened = Bundle.load(bundle)
-        self.templates = _templates(templates, opened)
+        self.templates = _templates(templates, opened, log)
         self.options = Options(
             _one_of("protocol", protocol, ("paper", "nlgi_eval")),
             _one_of("checks", checks, ("both", "hallucination")),
@@ -162,12 +166,24 @@ class Scorer:
         """A scorer with the model that ships. It knows restaurants and nothing else."""
         return cls("embedded", **options)
 
-    def score(self, triples: Sequence[Triple | tuple[str, str, str]], text: str | None) -> Verdict:
-        """Score one row."""
+    def score(self, triples: Iterable[TripleLike], text: str | None) -> Verdict:
+        """Score one row.
+
+        Args:
+            triples: each a :class:`Triple`, a tuple or list of three strings, a dictionary with the keys ``subject``,
+                ``predicate`` and ``object`` in any case, or a string ``subject | predicate | object``.
+            text: ``None`` gives the error ``null_text``, as in a table.
+
+        Raises:
+            TypeError: a triple of another form, named with its position, or a text that is no string.
+        """
         return self.score_row(from_pairs([(triples, text)]))
 
+    @checked
     def score_row(self, rows: Rows) -> Verdict:
         """Score the first of parsed rows, its selection included."""
+        if not len(rows):
+            raise UsageError("rows is empty; give at least one row")
         judged = self.pipeline.score(rows)
         asked = self.pipeline.names.sentences
         names = [field.name for field in output_schema(ColumnNames(sentences=asked))]
@@ -192,16 +208,38 @@ class Scorer:
         )
 
     def score_table(self, table: pa.Table) -> pa.Table:
-        """Add the output columns to a table; order, rows and other columns unchanged."""
+        """Add the output columns to a table; order, rows and other columns unchanged.
+
+        Raises:
+            ColumnError: a column is missing, of a type that cannot be read, or has an output column's name.
+            TypeError: it is no table.
+        """
+        if not isinstance(table, pa.Table):
+            raise TypeError(f"table is {described(table)}; give a pyarrow.Table, or record batches to score_batches")
         columns = find_columns(table.schema, self.pipeline.names)
         judged = self.pipeline.score(columns.rows(table))
         return self.pipeline.add_columns(table, columns, judged)
 
     def score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
-        """Score a stream of record batches or tables, each a window of its own; reading overlaps with inference."""
+        """Score a stream of record batches or tables, each a window of its own; reading overlaps with inference.
 
+        Raises:
+            ColumnError: as :meth:`score_table`.
+            TypeError: at once where it is no iterable, or a single table; else when the batch of a wrong type comes.
+        """
+        if isinstance(batches, pa.Table | pa.RecordBatch | str | bytes | Mapping) or not isinstance(batches, Iterable):
+            raise TypeError(
+                f"batches is {described(batches)}; give an iterable of pyarrow.RecordBatch or pyarrow.Table "
+                "(a single one in a list)"
+            )
+        return self._score_batches(batches)
+
+    def _score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
         def items() -> Iterator[Item[None]]:
-            for batch in batches:
+            for position, batch in enumerate(batches):
+                if not isinstance(batch, pa.RecordBatch | pa.Table):
+                    wanted = "a pyarrow.RecordBatch or pyarrow.Table"
+                    raise TypeError(f"batches[{position}] is {described(batch)}; give {wanted}")
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
                 yield Item(None, table, find_columns(table.schema, self.pipeline.names))
 
@@ -210,10 +248,15 @@ class Scorer:
                 yield table
 
 
-def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle) -> Templates:
+def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Callable[[str], None]) -> Templates:
     if given is None:
-        return Templates.load(bundle.templates_file) if bundle.templates_file else Templates()
-    return Templates.from_dict(given) if isinstance(given, Mapping) else Templates.load(Path(given))
+        return load_templates(bundle.templates_file, log) if bundle.templates_file else Templates()
+    if not isinstance(given, Mapping):
+        return load_templates(given, log)
+    found = Templates.from_dict(given)
+    if message := slot_warning(found, "templates"):
+        log(message)
+    return found
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_fields, checked
 from ..errors import ColumnError, UsageError
 from ..metric.templates import Templates
 from ..signature import differences, parse
@@ -61,7 +62,11 @@ class AuditOptions:
     require_gates: bool = False
     allow_partial: bool = False
 
+    def __post_init__(self) -> None:
+        check_fields(self)
 
+
+@checked
 def audit(out: Path, options: AuditOptions | None = None) -> Document:
     """Audit the finished output folder ``out``.
 

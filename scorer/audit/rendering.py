@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..console import make_console
+from ..display import all_visible
 from .document import BaselineChanges, Document, GroupFigures, Rate
 from .gates import describe, why_nothing
 
@@ -16,30 +15,19 @@ MOST_GROUPS = 40
 MOST_PREDICATES = 10
 MOST_CALLOUTS = 20
 WIDTH = 120
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "silent": "dim", "info": ""}
 
 
 def print_document(document: Document) -> None:
-    """Print a document on stdout. What a terminal would obey in names from data is shown as a replacement mark."""
-    document = _harmless(document)
-    console = Console(highlight=False, soft_wrap=True)
-    console.width = max(console.width, WIDTH)
+    """Print a document on stdout. Hidden characters in names from data are shown as code points."""
+    document, console = all_visible(document), make_console(least_width=WIDTH)
     _first_lines(console, document)
     _callouts(console, document)
     _gates(console, document)
     _groups(console, document)
     _predicates(console, document["groups"][0])
     for note in document["notes"]:
-        console.print(f"note: {note}", markup=False)
-
-
-def _harmless(value: Any) -> Any:
-    if isinstance(value, str):
-        return _CONTROL.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_harmless(key): _harmless(inner) for key, inner in value.items()}
-    return [_harmless(inner) for inner in value] if isinstance(value, list) else value
+        console.print(f"note: {note}")
 
 
 def _first_lines(console: Console, document: Document) -> None:
@@ -54,17 +42,17 @@ def _first_lines(console: Console, document: Document) -> None:
         kinds = rows["errors"] if what == "errors" else rows["notes"]
         if kinds:
             text += f"; {what}: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
-    console.print(text, markup=False)
+    console.print(text)
     repeated = document["groups"][0]["duplicates"]["repeated"]
     if repeated:
         console.print(f"duplicates: {repeated:,} rows have the facts and text of another")
-    console.print(f"signature: {document['signature']}", markup=False)
+    console.print(f"signature: {document['signature']}")
     if baseline is not None and document["baseline_changes"] is not None:
-        console.print(f"baseline: {baseline['out']}, {_changed(document['baseline_changes'])}", markup=False)
+        console.print(f"baseline: {baseline['out']}, {_changed(document['baseline_changes'])}")
         if baseline["partial"] is not None:
-            console.print(f"  partial: {baseline['partial']}", markup=False)
+            console.print(f"  partial: {baseline['partial']}")
         for part in baseline["differs"]:
-            console.print(f"  scored otherwise: {part}", markup=False)
+            console.print(f"  scored otherwise: {part}")
 
 
 def _verdict(document: Document) -> tuple[str, str]:
@@ -90,7 +78,7 @@ def _callouts(console: Console, document: Document) -> None:
     for one in callouts[:MOST_CALLOUTS]:
         console.print(Text.assemble((one["severity"], _STYLES[one["severity"]]), f"  {one['message']}"))
         for line in one["evidence"]:
-            console.print(f"      {line}", markup=False)
+            console.print(f"      {line}")
     if len(callouts) > MOST_CALLOUTS:
         console.print(f"and {len(callouts) - MOST_CALLOUTS} more, in --json and --report")
 

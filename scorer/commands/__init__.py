@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, NoReturn
 
 import typer
 
 from ..interrupts import leave
 from . import audit, baseline, check, convert, doctor, evaluate, explain, export, plan, run, templates
+from .ending import run_app, set_verbose
+from .output import tell
 
 app = typer.Typer(
     name="scorer",
@@ -24,9 +27,9 @@ def _version(asked: bool) -> None:
     if asked:
         from .. import __version__
 
-        typer.echo(f"d2t-scorer {__version__}")
+        tell(f"d2t-scorer {__version__}")
         for line in doctor.runtime_lines():
-            typer.echo(line)
+            tell(line)
         raise typer.Exit
 
 
@@ -39,6 +42,15 @@ def _root(
             callback=_version,
             is_eager=True,
             help="Show versions and the providers of ONNX Runtime, and exit.",
+        ),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            callback=set_verbose,
+            is_eager=True,
+            help="Show the trace of an unexpected error; accepted after the command too.",
         ),
     ] = False,
 ) -> None:
@@ -58,9 +70,6 @@ app.command("audit")(audit.audit_command)
 app.command("doctor")(doctor.doctor_command)
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Entry point of the ``scorer`` command."""
-    try:
-        app()
-    except SystemExit as ended:
-        leave(ended.code)
+    leave(run_app(app))

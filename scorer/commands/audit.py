@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .common import guarded, local, say
+from .common import guarded, local, print_json, say
 
 
 class ErrorRows(StrEnum):
@@ -109,7 +108,7 @@ def audit_command(
     if junit is not None:
         write_user_file(junit, as_junit(document).encode("utf-8"), "--junit")
     if as_json:
-        typer.echo(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(document, allow_nan=False)
     else:
         print_document(document)
     failed = [gate for gate in document["gates"] if gate["status"] == "fail"]

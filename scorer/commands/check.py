@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +24,7 @@ from .common import (
     TemplatesOption,
     guarded,
     open_scorer,
+    print_json,
     say,
     scorer_settings,
 )
@@ -76,9 +76,7 @@ def check_command(
         return
     verdict = scorer.score(row, text)
     if as_json:
-        typer.echo(
-            json.dumps({**dataclasses.asdict(verdict), "signature": scorer.signature}, indent=1, ensure_ascii=False)
-        )
+        print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
     else:
         print_verdict(verdict)
     scorer.engine.close()
@@ -106,7 +104,8 @@ def _console(scorer: Scorer) -> None:
         import readline  # noqa: F401  (importing it is what turns it on)
 
     say("An example first:")
-    say(f"triples> {EXAMPLE_TRIPLES}\ntext> {EXAMPLE_TEXT}")
+    say(f"triples> {EXAMPLE_TRIPLES}")
+    say(f"text> {EXAMPLE_TEXT}")
     print_verdict(scorer.score(_parse(EXAMPLE_TRIPLES), EXAMPLE_TEXT))
     say("Now yours. Ctrl-D ends.")
     while True:

@@ -1,25 +1,23 @@
-"""What the commands share: options with one wording, and how an error ends a command."""
+"""What the commands share: options with one wording, and the settings they make."""
 
 from __future__ import annotations
 
-import functools
-import sys
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ScorerError
-from ..interrupts import Terminated
+from .ending import guarded as guarded
+from .output import print_json as print_json
+from .output import say as say
+from .output import say_once as say_once
+from .output import tell as tell
 
 if TYPE_CHECKING:
     from ..api import Scorer
     from ..metric.inputs import ColumnNames
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class Protocol(StrEnum):
@@ -123,35 +121,6 @@ ExactOption = Annotated[
 EMBEDDED_NOTE = "the embedded model knows restaurants (E2E) and nothing else; for other data give --bundle a real one"
 
 
-def guarded(command: Callable[P, R]) -> Callable[P, R]:
-    """End a command as the contract says: one line on stderr and an exit code, never a traceback for bad input."""
-
-    @functools.wraps(command)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except ScorerError as error:
-            say(f"scorer: {' '.join(str(error).split())}")
-            raise typer.Exit(error.exit_code) from error
-        except KeyboardInterrupt:
-            say("scorer: interrupted; the same command resumes")
-            raise typer.Exit(130) from None
-        except Terminated:
-            say("scorer: terminated; the same command resumes")
-            raise typer.Exit(143) from None
-        except BrokenPipeError:
-            # Whoever read our output has left; that is no failure of ours, and nothing more can be said to them.
-            sys.stderr.close()
-            raise typer.Exit(0) from None
-
-    return wrapper
-
-
-def say(message: str) -> None:
-    """A line for people, on stderr; stdout is for data."""
-    typer.echo(message, err=True)
-
-
 def scorer_settings(
     bundle: str,
     templates: str | None,
@@ -204,4 +173,4 @@ def open_scorer(settings: dict[str, Any], **more: Any) -> Scorer:
     """A :class:`scorer.Scorer` from settings as a plan records them."""
     from ..api import Scorer
 
-    return Scorer(**settings, log=say, **more)
+    return Scorer(**settings, log=say_once, **more)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import guarded, local, say
+from .common import guarded, local, say, tell
 
 if TYPE_CHECKING:
     from ..convert import Problems, Rows
@@ -142,4 +142,4 @@ def _finish(rows: Rows, problems: Problems, out: Path) -> None:
         f"{problems.count:,} malformed lines"
         + (f", {rows.unreferenced:,} inputs without references" if rows.unreferenced else "")
     )
-    typer.echo(str(out))
+    tell(str(out))

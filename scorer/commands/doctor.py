@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from importlib import metadata
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ScorerError
-from .common import guarded, say
+from .common import guarded, print_json, say, tell
 
 _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch", "optimum-onnx")
 
@@ -41,7 +40,7 @@ def doctor_command(
             "both onnxruntime and onnxruntime-gpu are installed; they shadow each other: uninstall both, install one"
         )
     if as_json:
-        typer.echo(json.dumps(findings, indent=1, ensure_ascii=False))
+        print_json(findings)
     else:
         _print(findings)
     if findings["problems"]:
@@ -127,8 +126,8 @@ def _bundle(bundle: str) -> dict[str, Any]:
 
 def _print(findings: dict[str, Any]) -> None:
     for name, version in findings["packages"].items():
-        typer.echo(f"{name}: {version or 'not installed'}")
+        tell(f"{name}: {version or 'not installed'}")
     for provider, state in findings.get("providers", {}).items():
-        typer.echo(f"{provider}: {state}")
+        tell(f"{provider}: {state}")
     for key, value in findings.get("bundle", {}).items():
-        typer.echo(f"bundle {key.replace('_', ' ')}: {value}")
+        tell(f"bundle {key.replace('_', ' ')}: {value}")

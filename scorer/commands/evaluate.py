@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import guarded, local, say
+from .common import guarded, local, print_json, say
 
 
 class Against(StrEnum):
@@ -142,7 +141,7 @@ def evaluate_command(
     )
     report = evaluate(out, options, lambda message: say(f"note: {message}"))
     if as_json:
-        typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
+        print_json(report)
     else:
         print_report(report)
 
@@ -158,6 +157,6 @@ def _spans(
     options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples)
     report = evaluate_spans(out, options, lambda message: say(f"note: {message}"))
     if as_json:
-        typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
+        print_json(report)
     else:
         print_spans(report)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .common import Precision, guarded, local, open_scorer, say
+from .common import Precision, guarded, local, open_scorer, print_json, say, tell
 
 
 @guarded
@@ -39,21 +38,21 @@ def explain_command(
     found = explain(out, scorer, file, number, columns)
     scorer.engine.close()
     if as_json:
-        typer.echo(json.dumps(dataclasses.asdict(found), indent=1, ensure_ascii=False))
+        print_json(dataclasses.asdict(found))
         return
-    typer.echo(f"{file}:{number}  key {found.key}")
+    tell(f"{file}:{number}  key {found.key}")
     for position, fact in enumerate(found.recomputed.facts):
-        typer.echo(f"fact {position}: {fact}")
+        tell(f"fact {position}: {fact}")
     print_verdict(found.recomputed)
     stored = found.stored
     if stored.get("fine") is not None:
-        typer.echo(f"stored: {stored['fine']}, confidence {stored['confidence']:.4f}")
+        tell(f"stored: {stored['fine']}, confidence {stored['confidence']:.4f}")
     elif stored.get("error") is not None:
-        typer.echo(f"stored: error {stored['error']}")
+        tell(f"stored: error {stored['error']}")
     if found.difference is not None:
         bound = {True: "within", False: "beyond", None: "without"}[found.within_bound]
         allowed = f" of {found.allowed:.2g}" if found.allowed is not None else ""
-        typer.echo(f"largest difference of an entailment probability: {found.difference:.2g}, {bound} a bound{allowed}")
+        tell(f"largest difference of an entailment probability: {found.difference:.2g}, {bound} a bound{allowed}")
     if not found.same_labels:
         say("note: the recomputed label differs from the stored one")
     if found.signature != found.stored_signature:

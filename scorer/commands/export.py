@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import MissingDependencyError
-from .common import guarded, local, say
+from .common import guarded, local, say, tell
 
 
 @guarded
@@ -70,7 +70,7 @@ def export_command(
         force=force,
         log=say,
     )
-    typer.echo(str(path))
+    tell(str(path))
 
 
 def _split(value: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +30,7 @@ from .common import (
     guarded,
     local,
     open_scorer,
+    print_json,
     scorer_settings,
 )
 
@@ -73,18 +73,18 @@ def plan_command(
     found = forecast(inputs, scorer, names, out, reuse or ())
     scorer.engine.close()
     if as_json:
-        typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        print_json(found)
     else:
         _print(found)
 
 
 def _print(found: dict[str, Any]) -> None:
-    from rich.console import Console
-
+    from ..console import make_console
+    from ..display import all_visible
     from ..preview import named, told
     from .summary import print_backoff, print_source
 
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console, found = make_console(), all_visible(found)
     shards, rows, checks = found["shards"], found["rows"], found["checks"]
     about = "about " if found["estimated"] else ""
     if found["estimated"]:

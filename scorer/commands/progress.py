@@ -7,18 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from .common import say
+from ..console import make_console
+from ..display import visible
+from .output import say
 
 _PLAIN_EVERY = 30.0
 """Seconds between plain progress lines."""
-
-
-def printable(text: str) -> str:
-    """A text that any terminal takes; names of files need not be UTF-8."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class PlainReporter:
@@ -68,7 +64,7 @@ class BarReporter(PlainReporter):
         self._bar.update(self._task, advance=rows, pairs=pairs)
 
     def say(self, message: str) -> None:
-        self._bar.console.print(printable(message), markup=False, highlight=False)
+        self._bar.console.print(visible(message))
 
 
 @contextmanager
@@ -85,5 +81,5 @@ def make_reporter() -> Iterator[PlainReporter]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=make_console(stderr=True), transient=True) as bar:
         yield BarReporter(bar)

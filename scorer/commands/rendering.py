@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from ..api import CheckResult, Verdict
+from ..console import make_console
+from ..display import all_visible
 
 _ASKED = {"omission": "text → fact {}", "hallucination": "facts → text", "all_facts": "text → all facts",
           "sentence": "facts → sentence"}  # fmt: skip
@@ -14,16 +15,16 @@ _ASKED = {"omission": "text → fact {}", "hallucination": "facts → text", "al
 
 def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     """The facts in words with what became of each, C/N/E of every check, and the label with its confidence."""
-    console = console or Console(highlight=False, soft_wrap=True)
+    console, verdict = console or make_console(), all_visible(verdict)
     if verdict.error:
-        console.print(f"error: {verdict.error}", markup=False)
+        console.print(f"error: {verdict.error}")
     else:
-        console.print(f"{verdict.fine} ({verdict.rough}), confidence {verdict.confidence:.4f}", markup=False)
+        console.print(f"{verdict.fine} ({verdict.rough}), confidence {verdict.confidence:.4f}")
     if verdict.note:
-        console.print(f"note: {verdict.note}", markup=False)
+        console.print(f"note: {verdict.note}")
     if verdict.omitted:
         for position in verdict.omitted:
-            console.print(f"omitted fact {position}: {verdict.facts[position]}", markup=False)
+            console.print(f"omitted fact {position}: {verdict.facts[position]}")
     if verdict.checks:
         console.print(_table(verdict.checks))
 
@@ -44,7 +45,7 @@ def _table(checks: list[CheckResult]) -> Table:
             *numbers,
             outcome,
             "-" if check.tokens is None else str(check.tokens),
-            Text(_shortened(asked)),
+            _shortened(asked),
         )
     return table
 

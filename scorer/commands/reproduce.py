@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from .common import guarded, local, say
+from .common import guarded, local, print_json, say
+from .ending import run_app
 
 
 @guarded
@@ -58,7 +59,7 @@ def reproduce_command(
     text = json.dumps(lines, indent=1, ensure_ascii=False)
     write_user_file(out / "figures.json", (text + "\n").encode(), "--out")
     if as_json:
-        typer.echo(text)
+        print_json(lines)
     else:
         print_lines(lines, wide_console())
     if bundle == "embedded":
@@ -67,4 +68,6 @@ def reproduce_command(
 
 
 if __name__ == "__main__":
-    typer.run(reproduce_command)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command()(reproduce_command)
+    sys.exit(run_app(alone, "python -m scorer.commands.reproduce"))

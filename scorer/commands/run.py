@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,6 +36,7 @@ from .common import (
     guarded,
     local,
     open_scorer,
+    print_json,
     say,
     scorer_settings,
 )
@@ -92,7 +92,7 @@ def run_command(
     """
     from ..run import run
     from ..run_options import RunOptions
-    from .progress import make_reporter, printable
+    from .progress import make_reporter
     from .summary import print_summary
 
     if bundle == "embedded":
@@ -122,8 +122,8 @@ def run_command(
     with make_reporter() as reporter:
         outcome = run(options, make, reporter)
     if as_json:
-        typer.echo(json.dumps(outcome.summary, indent=1, ensure_ascii=False))
-    print_summary(outcome.summary, Path(printable(str(out))), to_stderr=as_json)
+        print_json(outcome.summary)
+    print_summary(outcome.summary, out, to_stderr=as_json)
     if outcome.exit_code:
         say(f"scorer: {outcome.reason}")
         raise typer.Exit(outcome.exit_code)

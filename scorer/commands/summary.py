@@ -8,12 +8,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ..console import make_console
+from ..display import all_visible
 from ..metric.verdict import FINE
 
 
 def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False) -> None:
     """Print the labels, what needs a look (errors, notes, backoff, failed shards), and where the output lies."""
-    console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
+    console, summary, out = make_console(stderr=to_stderr), all_visible(summary), all_visible(out)
     rows, labels, facts = summary["rows"], summary["labels"], summary["facts"]
     labelled = rows["scored"] + rows["reused"]
     table = Table(box=None, pad_edge=False)
@@ -35,7 +37,7 @@ def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False
     for what in ("errors", "notes"):
         if rows[what]:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows[what].items()))
-            console.print(f"{what}: {kinds}", markup=False)
+            console.print(f"{what}: {kinds}")
     print_backoff(console, facts)
     checks, tokens = summary["checks"], summary["tokens"]
     if checks["all"]:
@@ -55,8 +57,8 @@ def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False
         print_speed(console, summary["speed"], total, summary["device"]["kind"])
     console.print(f"shards: {shards['done']} done ({shards['skipped']} before), {shards['failed']} failed")
     if shards["failed"]:
-        console.print(f"what failed and why: {out}/_failed/", markup=False)
-    console.print(f"output: {out}", markup=False)
+        console.print(f"what failed and why: {out}/_failed/")
+    console.print(f"output: {out}")
 
 
 def print_speed(console: Console, speed: dict[str, Any], total: float, device: str) -> None:
@@ -77,7 +79,7 @@ def print_source(console: Console, source: dict[str, Any]) -> None:
     if source["shards_refused"]:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in source["shards_refused"].items())
         said += f"; shards not used: {reasons}"
-    console.print(said, markup=False)
+    console.print(said)
 
 
 def print_backoff(console: Console, facts: dict[str, Any]) -> None:
@@ -91,4 +93,4 @@ def print_backoff(console: Console, facts: dict[str, Any]) -> None:
         most = sorted(missing, key=lambda p: (-missing[p], p))[:5]
         named = ", ".join(f"{predicate} {missing[predicate]:,}" for predicate in most)
         more = f", and {len(missing) - 5} more predicates" if len(missing) > 5 else ""
-        console.print(f"  most often: {named}{more}", markup=False)
+        console.print(f"  most often: {named}{more}")

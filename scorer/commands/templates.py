@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +17,9 @@ from .common import (
     TriplesColumnOption,
     guarded,
     local,
+    print_json,
     say,
+    say_once,
 )
 
 app = typer.Typer(
@@ -113,7 +114,7 @@ def extract_command(
     if engine is not None:
         engine.close()
     if as_json:
-        typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
+        print_json(report)
     else:
         _print_extracted(report)
 
@@ -154,27 +155,34 @@ def check_command(
     """
     from ..evaluation.gold import run_columns
     from ..metric.inputs import ColumnNames
-    from ..metric.templates import Templates
+    from ..metric.slots import load_templates
+    from ..paths import user_path
     from ..templating.review import names_of, review
 
-    templates = Templates.load(file)
-    plan = run_columns(Path(data[0])) if len(data) == 1 else ColumnNames()
+    templates = load_templates(file, say_once)
+    plan = run_columns(user_path(data[0])) if len(data) == 1 else ColumnNames()
     names = names_of(plan, text_column, triples_column, mr_column, prefix)
     scorer = None
     if bundle is not None:
         from ..api import Scorer
+        from ..storage.local_paths import local_path
 
         kept = ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=())
         scorer = Scorer(
-            bundle, templates=file, device=device, precision=precision.value, columns=kept, log=say
-        )  # fmt: skip
+            str(local_path(bundle, "--bundle")),
+            templates=file,
+            device=device,
+            precision=precision.value,
+            columns=kept,
+            log=say_once,
+        )
     report = review(
         templates, data, names, scorer, sample=sample, seed=seed, note=lambda message: say(f"note: {message}")
     )
     if scorer is not None:
         scorer.engine.close()
     if as_json:
-        typer.echo(json.dumps({"file": str(file), **report}, indent=1, ensure_ascii=False))
+        print_json({"file": str(file), **report})
     else:
         from ..templating.rendering import print_check
 

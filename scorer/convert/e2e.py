@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..arguments import checked
 from ..errors import UsageError
 from ..metric.triples import Triple, parse_mr
 from .lines import display
@@ -18,6 +19,7 @@ from .sheets import Form, Sheet
 from .sources import Source, parse_source, parse_systems
 
 
+@checked
 def convert_e2e(
     inputs: Sequence[str],
     problems: Problems,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..arguments import checked
 from ..errors import InputError
 
 SHOWN = 20
@@ -17,6 +18,7 @@ class Problems:
     counted.
     """
 
+    @checked
     def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
         self.count = 0
         self._strict = strict

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..arguments import checked
 from ..errors import InputError, UsageError
 from ..metric.triples import Triple, parse_triple
 from .lines import display, read_bytes
@@ -22,6 +23,7 @@ REFERENCE = "reference"
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
+@checked
 def convert_webnlg(
     inputs: Sequence[str],
     problems: Problems,

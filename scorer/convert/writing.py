@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..arguments import checked
 from ..errors import InputError, OutputError, UsageError
 from ..storage import ShardWriter
 from ..storage.durable import output_errors
@@ -15,6 +16,7 @@ from .sources import parse_source
 ROW_GROUP = 100_000
 
 
+@checked
 def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
     """Refuse an output that would destroy something, before any work is done.
 
@@ -40,6 +42,7 @@ def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
         raise OutputError(f"--out {out} is there already; choose another name, or overwrite it with --force")
 
 
+@checked
 def write_rows(rows: Rows, out: Path) -> None:
     """Write the table of all rows.
 

@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ..console import make_console
+from ..display import all_visible
 from .correlation import KINDS
 from .labels import BLOCKS
 
@@ -17,11 +19,11 @@ _SHORT = {"OK": "OK", "omission": "om", "hallucination": "hal", "omission+halluc
 
 def print_report(report: dict[str, Any], console: Console | None = None) -> None:
     """Print all tables that have something in them."""
-    console = console or wide_console()
+    console, report = console or wide_console(), all_visible(report)
     say = console.print
     signature = report["signature"] or "no signature"
-    say(f"{report['path']}: {report['rows']:,} rows, {report['errors']['n']:,} with errors", markup=False)
-    say(f"signature: {signature}", markup=False)
+    say(f"{report['path']}: {report['rows']:,} rows, {report['errors']['n']:,} with errors")
+    say(f"signature: {signature}")
     if report["rough"]["n"]:
         _labels(console, report)
     if report["correlations"]:
@@ -43,7 +45,7 @@ def print_report(report: dict[str, Any], console: Console | None = None) -> None
 def _labels(console: Console, report: dict[str, Any]) -> None:
     say = console.print
     gold = report["gold"]["fine"] or report["gold"]["rough"]
-    say(f"\nAgainst {gold}, {report['rough']['n']:,} rows of {report['inputs']:,} inputs", markup=False)
+    say(f"\nAgainst {gold}, {report['rough']['n']:,} rows of {report['inputs']:,} inputs")
     table = _table("", "figure", "value", "95 % interval", "n")
     for block, names in BLOCKS.items():
         for name in names if report[block]["n"] else ():
@@ -77,7 +79,7 @@ def _labels(console: Console, report: dict[str, Any]) -> None:
             f"with errors {_signed(found['errors'])} (n {found['n']:,})"
         )
     for column, lines in report["by"].items():
-        say(f"\nBy {column}", markup=False)
+        say(f"\nBy {column}")
         say(_overview({str(line["value"]): line for line in lines}))
     if report.get("shares"):
         say("\nShare of each label, predicted (gold)")
@@ -85,7 +87,7 @@ def _labels(console: Console, report: dict[str, Any]) -> None:
         for rows, found in report["farthest"].items():
             where = "on all rows" if rows == "all" else "without suspect gold"
             points = 100 * found["difference"]
-            say(f"farthest from the gold's share of OK, {where}: {found['value']}, {points:+.2f} points", markup=False)
+            say(f"farthest from the gold's share of OK, {where}: {found['value']}, {points:+.2f} points")
 
 
 def _overview(parts: dict[str, dict[str, Any]]) -> Table:
@@ -170,21 +172,19 @@ def _against(console: Console, report: dict[str, Any]) -> None:
         at = f", OK from {line['threshold']:g}" if line.get("threshold") else ""
         groups.setdefault(f"{line['source']}: {line['row']}{at}", []).append(line)
     for name, lines in groups.items():
-        console.print(name, markup=False)
+        console.print(name)
         table = _table("figure", "published", "ours", "difference", "n")
         for line in lines:
             ours, difference = _number(line["ours"]), _signed(line["difference"])
             table.add_row(line["figure"], f"{line['published']:.3f}", ours, difference, f"{line['n']:,}")
         console.print(table)
     for note in found["notes"]:
-        console.print(f"note: {note}", markup=False)
+        console.print(f"note: {note}")
 
 
 def wide_console() -> Console:
     """A console on which no figure is cut off: a narrow terminal wraps lines, a pipe gets them whole."""
-    console = Console(highlight=False, soft_wrap=True)
-    console.width = max(console.width, WIDTH)
-    return console
+    return make_console(least_width=WIDTH)
 
 
 def _table(*headers: str, left: int = 1) -> Table:

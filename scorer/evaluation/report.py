@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..arguments import check_fields, checked
 from ..errors import ColumnError, UsageError
 from ..metric.inputs import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
@@ -58,7 +59,11 @@ class EvaluateOptions:
     against: str | None = None
     resamples: int = RESAMPLES
 
+    def __post_init__(self) -> None:
+        check_fields(self)
 
+
+@checked
 def evaluate(
     path: Path, options: EvaluateOptions, note: Callable[[str], None] = lambda message: None
 ) -> dict[str, Any]:

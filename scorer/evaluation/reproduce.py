@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from ..display import all_visible
 from ..errors import ColumnError, InputError, TemplateError, UsageError
 from ..signature import Signature, differences
 from ..storage.durable import output_errors
@@ -128,7 +129,7 @@ def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
     table = Table(box=None, pad_edge=False)
     for position, header in enumerate(("data", "templates", "protocol", *_HEADERS, "n", "errors")):
         table.add_column(header, justify="left" if position < 3 else "right", no_wrap=True)
-    for line in lines:
+    for line in all_visible(list(lines)):
         cells = [_cell(line["ours"][name]) for name in FIGURES]
         table.add_row(line["data"], line["templates"], line["protocol"], *cells, f"{line['n']:,}", str(line["errors"]))
         printed = [_cell(line["published"][name]) for name in FIGURES]

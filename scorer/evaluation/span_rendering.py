@@ -7,18 +7,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ..display import all_visible
 from .rendering import wide_console
 
 
 def print_spans(report: dict[str, Any], console: Console | None = None) -> None:
     """Print recall by category, precision over flags, and what stands beside them."""
-    console = console or wide_console()
+    console, report = console or wide_console(), all_visible(report)
     say = console.print
-    say(f"{report['path']}: {report['texts']:,} texts against {report['gold']}", markup=False)
-    say(f"signature: {report['signature'] or 'no signature'}", markup=False)
+    say(f"{report['path']}: {report['texts']:,} texts against {report['gold']}")
+    say(f"signature: {report['signature'] or 'no signature'}")
     if report["flagged_below"] is not None:
         say(f"flagged: sentences with P(entailment) below {report['flagged_below']:g}")
-    say(f"note: {report['about']}", markup=False)
+    say(f"note: {report['about']}")
     say("\nErrors found, by category of the gold (95 % intervals over texts)")
     say(_categories(report))
     say("\nFlags that meet an error, and errors that are flagged")
@@ -96,9 +97,7 @@ def _agreement(console: Console, found: dict[str, Any]) -> None:
     joined, kappa = found["majority"], found["fleiss_kappa"]
     console.print(f"\nAnnotators: {found['annotators']}, joined by majority")
     categories = ", ".join(f"{name} {count:,}" for name, count in joined["categories"].items())
-    console.print(
-        f"{joined['items']:,} items marked by anyone, {joined['errors']:,} errors: {categories}", markup=False
-    )
+    console.print(f"{joined['items']:,} items marked by anyone, {joined['errors']:,} errors: {categories}")
     for key, what in (
         ("typed_by_all", "items that all typed"),
         ("all_items", "all items, not marking being a label too"),

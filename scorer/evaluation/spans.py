@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arguments import check_fields, checked
 from ..errors import InputError
 from .agreement import PUBLISHED_KAPPA, agreement, majority
 from .bootstrap import RESAMPLES, SEED, percentiles
@@ -49,6 +50,9 @@ class SpanOptions:
     annotations: Path | None = None
     resamples: int = RESAMPLES
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 def overlaps(spans: Spans, others: Spans) -> Ints:
     """How many of the others each span has a character in common with. *Shape:* (spans,), int64.
@@ -68,6 +72,7 @@ def overlaps(spans: Spans, others: Spans) -> Ints:
     return np.searchsorted(other_starts, ends, side="left") - np.searchsorted(other_ends, starts, side="right")
 
 
+@checked
 def evaluate_spans(
     path: Path, options: SpanOptions, note: Callable[[str], None] = lambda message: None
 ) -> dict[str, Any]:

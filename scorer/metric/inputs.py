@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ..arguments import check_fields
 from ..errors import ColumnError
 from .columns import DETAILS, OUTPUT, SENTENCES
 from .rows import Rows, from_arrow
@@ -24,6 +25,9 @@ class ColumnNames:
     prefix: str = ""
     details: bool = False
     sentences: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True)

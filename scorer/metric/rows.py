@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, Triple, decode, encode, from_python, to_bytes
+from ..arguments import described
+from .python_rows import TripleLike
+from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, decode, encode, from_python, to_bytes
 
 NULL_TEXT = "null_text"
 INVALID_SELECTION = "invalid_selection"
@@ -72,8 +74,15 @@ def from_arrow(triples: RowTriples, text: pa.Array, selected: pa.Array | None = 
     return Rows(triples, codes, values, used, selections, errors)
 
 
-def from_pairs(pairs: Sequence[tuple[Sequence[Triple | tuple[str, str, str]], str | None]]) -> Rows:
-    """Put (triples, text) pairs of Python objects together."""
+def from_pairs(pairs: Sequence[tuple[Iterable[TripleLike], str | None]]) -> Rows:
+    """Put (triples, text) pairs of Python objects together.
+
+    Raises:
+        TypeError: a text or a triple of another type.
+    """
+    for _, given in pairs:
+        if not (given is None or isinstance(given, str)):
+            raise TypeError(f"text is {described(given)}; give a string, or None for a text that is missing")
     text = pa.array([None if text is None else to_bytes(text) for _, text in pairs], pa.binary())
     return from_arrow(from_python([triples for triples, _ in pairs]), text)
 

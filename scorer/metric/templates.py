@@ -18,10 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..arguments import checked, described, strings
 from ..errors import TemplateError, UsageError
+from ..files import read_small
 from .triples import Triple
 
 VERSION = 1
+LARGEST_FILE = 64 * 1024 * 1024
+"""Bytes of a template file; larger ones are refused unread."""
 _SLOT = re.compile(r"<(subject|object)>")
 _CAMEL = re.compile(r"([a-z])([A-Z])")
 _QUOTED = re.compile(r"""["'](.*)["']""", re.DOTALL)
@@ -54,34 +58,40 @@ class Templates:
     sha256: str = "none"
 
     @classmethod
-    def load(cls, path: Path) -> Templates:
-        """Read a template file.
+    @checked
+    def load(cls, path: str | Path) -> Templates:
+        """Read a template file, a regular file of at most :data:`LARGEST_FILE` bytes.
 
         Raises:
-            TemplateError: unreadable, not JSON, or not of the form above; names the file and the predicate.
+            TemplateError: unreadable, not JSON, a key twice, or not of the form above; names the file and the key.
+            TypeError: ``path`` is no path.
         """
         try:
-            data = json.loads(path.read_text(encoding="utf-8-sig"))
+            data = json.loads(read_small(Path(path), LARGEST_FILE).decode("utf-8-sig"), object_pairs_hook=_no_key_twice)
         except OSError as e:
             raise TemplateError(f"template file {path}: {e.strerror or e}; give a readable JSON file") from e
+        except _KeyTwiceError as e:
+            raise TemplateError(f"template file {path}: the key {e.args[0]!r} stands there twice; remove one") from e
         except (UnicodeDecodeError, RecursionError, ValueError) as e:
-            raise TemplateError(f"template file {path} is not UTF-8 JSON ({e}); mend it or give another") from e
+            raise TemplateError(f"template file {path} is not UTF-8 JSON ({e}); fix it or give another") from e
         return cls.from_dict(data, str(path))
 
     @classmethod
+    @checked
     def from_dict(cls, data: Any, where: str = "templates") -> Templates:
         """Build from the parsed JSON of a template file. Raises :class:`TemplateError` as :meth:`load` does."""
-        if not isinstance(data, dict):
+        if not isinstance(data, Mapping):
             raise TemplateError(f"{where}: the top level is {type(data).__name__}, not an object of predicates")
+        for key in data:
+            if not isinstance(key, str):
+                raise TemplateError(f"{where}: the key {described(key)} is no string; predicates are strings")
         plain: dict[str, Pattern] = {}
         by_object: dict[str, dict[str, Pattern]] = {}
         for predicate, value in data.items():
             if predicate.startswith("$"):
                 continue
-            if isinstance(value, dict):
-                by_object[predicate] = {
-                    key: _pattern(choice, f"{where}: {predicate!r}, object {key!r}") for key, choice in value.items()
-                }
+            if isinstance(value, Mapping):
+                by_object[predicate] = _choices(value, f"{where}: {predicate!r}")
             else:
                 plain[predicate] = _pattern(value, f"{where}: {predicate!r}")
         known = {"$version", "$aliases", "$optional"}
@@ -98,10 +108,12 @@ class Templates:
         except UsageError as e:
             raise TemplateError(f"{where}: '$optional': {e}") from e
         try:
-            content = json.dumps(data, sort_keys=True, ensure_ascii=False).encode()
+            content = json.dumps(data, sort_keys=True, ensure_ascii=False, default=_plain).encode()
         except UnicodeEncodeError as e:  # JSON can spell half a character, which no tokenizer takes
             half = f"\\u{ord(e.object[e.start]):04x}"
             raise TemplateError(f"{where}: {half} is half of a surrogate pair and no character; remove it") from e
+        except (TypeError, ValueError, RecursionError) as e:  # behind the first of a list, where nothing else looks
+            raise TemplateError(f"{where}: it holds what JSON cannot ({e}); use strings, lists and objects") from e
         return cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
 
     def is_identified_by(self, digest: str) -> bool:
@@ -146,9 +158,10 @@ def parse_optional(specs: Iterable[str]) -> frozenset[tuple[str, str]]:
 
     Raises:
         UsageError: a specification without ``=``, or with an empty side.
+        TypeError: a single string instead of a list, or an item that is no string.
     """
     pairs = set()
-    for spec in specs:
+    for spec in strings("specs", specs):
         predicate, equals, value = (part.strip() for part in spec.partition("="))
         if not (equals and predicate and value):
             raise UsageError(f"optional fact {spec!r}: write PREDICATE=OBJECT, for example eatType=restaurant")
@@ -161,22 +174,52 @@ def _unquote(value: str) -> str:
     return match[1] if match else value
 
 
+class _KeyTwiceError(ValueError):
+    """A key that stands twice in one object; Python's reader would keep the last."""
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _KeyTwiceError(key)
+            seen.add(key)
+    return found
+
+
+def _plain(value: Any) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{described(value)} has no form in JSON")
+
+
+def _choices(value: Mapping[Any, Any], where: str) -> dict[str, Pattern]:
+    for key in value:
+        if not isinstance(key, str):
+            raise TemplateError(f"{where}: the object {described(key)} is no string")
+    return {key: _pattern(choice, f"{where}, object {key!r}") for key, choice in value.items()}
+
+
 def _pattern(value: Any, where: str) -> Pattern:
     if isinstance(value, list) and value:
         value = value[0]  # choosing among candidates is `scorer templates`' work, not the scorer's
     if not isinstance(value, str) or not value.strip():
-        raise TemplateError(f"{where}: found {value!r}; a template is a string, or a list whose first item is one")
+        raise TemplateError(
+            f"{where}: found {described(value)}; a template is a string, or a list whose first item is one"
+        )
     return tuple(_SLOT.split(value))
 
 
 def _strings(value: Any, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TemplateError(f"{where}: found {value!r}, which is not a list of strings")
+        raise TemplateError(f"{where}: found {described(value)}, which is not a list of strings")
     return value
 
 
 def _aliases(value: Any, predicates: Iterable[str], where: str) -> dict[str, str]:
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         raise TemplateError(
             f"{where}: '$aliases' is {type(value).__name__}, not an object of other spelling → predicate"
         )

@@ -21,6 +21,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .python_rows import TripleLike, parts_of_row, split_bars
+
 NO_TRIPLES = "no_triples"
 MALFORMED = "malformed_triples"
 INVALID_UTF8 = "invalid_utf8"
@@ -67,11 +69,8 @@ def parse_triple(text: str) -> Triple | None:
 
     Where the parts hold bars of their own, only bars between blanks separate.
     """
-    parts = text.split("|")
-    if len(parts) != 3:
-        parts = re.split(r"\s\|\s", text)
-    stripped = [part.strip() for part in parts]
-    return Triple(*stripped) if len(stripped) == 3 and all(stripped) else None
+    parts = split_bars(text)
+    return Triple(*parts) if len(parts) == 3 and all(parts) else None
 
 
 def parse_mr(text: str) -> list[Triple] | None:
@@ -94,12 +93,16 @@ def parse_mr(text: str) -> list[Triple] | None:
     return [Triple(names[0], slot, value) for slot, value in slots if slot != "name"]
 
 
-def from_python(rows: Iterable[Iterable[Triple | tuple[str, str, str]]]) -> RowTriples:
-    """Intern triples given as Python objects; blank parts make a row malformed, half a character ``invalid_utf8``."""
+def from_python(rows: Iterable[Iterable[TripleLike]]) -> RowTriples:
+    """Intern triples given as Python objects; blank parts make a row malformed, half a character ``invalid_utf8``.
+
+    Raises:
+        TypeError: what is no triple in any of the forms of :mod:`.python_rows`.
+    """
     cleaned: list[tuple[list[Triple] | None, bytes]] = []
     invalid = []
     for number, row in enumerate(rows):
-        triples = [Triple(*(part.strip() for part in triple)) for triple in row]
+        triples = [Triple(*(part.strip() for part in parts)) for parts in parts_of_row(row)]
         is_utf8 = all(decode(to_bytes(part)) is not None for triple in triples for part in triple)
         if not is_utf8:
             invalid.append(number)

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from ..errors import UsageError
+from ..paths import user_path
 
 _FILE = re.compile(r"file:(?://(?P<host>[^/]*)(?=/)|(?!//))(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -55,10 +56,9 @@ def expand_home(path: Path, what: str = "") -> Path:
         UsageError: there is no such user, or no home folder.
     """
     try:
-        return path.expanduser()
-    except RuntimeError as error:
-        before = f"{what}: " if what else ""
-        raise UsageError(f"{before}{path}: there is no home folder of that user; write the whole path") from error
+        return user_path(path)
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}" if what else str(error)) from error
 
 
 def path_of_uri(uri: str, what: str = "") -> str:

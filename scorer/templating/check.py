@@ -11,13 +11,11 @@ import numpy as np
 
 from ..metric.inputs import ColumnNames, find_columns
 from ..metric.rows import Rows
-from ..metric.templates import Pattern, Templates
+from ..metric.slots import Key, without_slot
+from ..metric.templates import Templates
 from ..metric.triples import Triple
 from ..pipeline import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
-
-Key = tuple[str, str | None]
-"""A template of the file: its predicate, and in a per-object map the object."""
 
 
 @dataclass
@@ -89,32 +87,6 @@ def template_key(templates: Templates, triple: Triple) -> Key:
         return predicate, None
     value = triple.object
     return predicate, value if value in templates.by_object[predicate] else value.strip("\"'")
-
-
-def all_templates(templates: Templates) -> Iterator[tuple[Key, Pattern]]:
-    """Every template of the file."""
-    for predicate, pattern in templates.plain.items():
-        yield (predicate, None), pattern
-    for predicate, choices in templates.by_object.items():
-        for value, pattern in choices.items():
-            yield (predicate, value), pattern
-
-
-def written(pattern: Pattern) -> str:
-    """A template as the file has it."""
-    return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
-
-
-def without_slot(templates: Templates) -> list[tuple[Key, dict[str, Any]]]:
-    """Templates that lack a slot: the subject's in any, the object's in those that are not for one object."""
-    found = []
-    for (predicate, value), pattern in all_templates(templates):
-        slots = ("subject",) if value is not None else ("subject", "object")
-        absent = [slot for slot in slots if slot not in pattern[1::2]]
-        if absent:
-            line: dict[str, Any] = {"predicate": predicate, "template": written(pattern), "slots": absent}
-            found.append(((predicate, value), line | ({"object": value} if value is not None else {})))
-    return found
 
 
 def read_rows(inputs: Sequence[str], names: ColumnNames) -> Iterator[tuple[str, Rows, Any]]:

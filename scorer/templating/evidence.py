@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..metric.rows import Rows
+from ..metric.slots import Key, all_templates, written
 from ..metric.templates import Templates
-from .check import Key, all_templates, template_key, written
+from .check import template_key
 
 LEAST_FACTS = 20
 FACTOR = 2.0

@@ -6,17 +6,16 @@ from typing import Any
 
 from rich.console import Console
 
+from ..console import make_console
+from ..display import all_visible
+
 LINES = 20
 """Findings of one kind that are shown; the JSON has all."""
 
 
-def _console() -> Console:
-    return Console(highlight=False, soft_wrap=True, markup=False)
-
-
 def print_extracted(report: dict[str, Any], console: Console | None = None) -> None:
     """Coverage, and why references gave nothing."""
-    console = console or _console()
+    console, report = console or make_console(), all_visible(report)
     predicates, references = report["predicates"], report["references"]
     console.print(f"{report['out']}: {predicates['covered']:,} templates of {predicates['all']:,} predicates")
     console.print(f"{report['candidates_file']}: {report['candidates']:,} candidates")
@@ -34,7 +33,7 @@ def print_extracted(report: dict[str, Any], console: Console | None = None) -> N
 
 def print_check(report: dict[str, Any], console: Console | None = None) -> None:
     """Findings, the weightiest first in each kind."""
-    console = console or _console()
+    console, report = console or make_console(), all_visible(report)
     facts = report["facts"]
     console.print(
         f"{facts['all']:,} facts in {report['rows']['in']:,} rows; {facts['backoff']:,} by backoff "

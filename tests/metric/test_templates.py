@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from scorer.errors import TemplateError, UsageError
-from scorer.metric.templates import Templates, parse_optional
+from scorer.metric.templates import LARGEST_FILE, Templates, parse_optional
 from scorer.metric.triples import Triple
 
 RATED = {
@@ -119,3 +121,40 @@ def test_the_original_project_s_files_load_unchanged(shared_data: Path) -> None:
 def test_what_a_file_may_not_hold(data: dict[str, object], says: str) -> None:
     with pytest.raises(TemplateError, match=says):
         Templates.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"p": "<subject> <object>", "q": "<subject> <object>", "p": "<subject> <object>"}', "p"),
+        ('{"p": {"yes": "<subject>", "no": "<subject>", "yes": "<subject>"}}', "yes"),
+        ('{"p": "<subject> <object>", "\\u0070": "<subject> <object>"}', "p"),
+        ('{"p": "<subject> <object>", "$aliases": {"a": "p", "a": "p"}}', "a"),
+        ('{"p": ["<subject> <object>", {"deep": 1, "deep": 2}]}', "deep"),
+        ('{"$version": 1, "$version": 1}', "$version"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(text: str, key: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    file.write_text(text)
+    with pytest.raises(TemplateError, match=re.escape(f"the key {key!r} stands there twice")):
+        Templates.load(file)
+
+
+@pytest.mark.parametrize("data", [{3: "<subject> <object>"}, {"p": {3: "<subject>"}}, {"p": ["<subject>", {1, 2}]}])
+def test_python_data_that_json_could_not_hold(data: object) -> None:
+    with pytest.raises(TemplateError):
+        Templates.from_dict(data)
+
+
+def test_a_mapping_is_as_good_as_a_dictionary() -> None:
+    given = MappingProxyType({"p": "<subject> <object>", "q": MappingProxyType({"yes": "<subject>"})})
+    assert Templates.from_dict(given) == Templates.from_dict({"p": "<subject> <object>", "q": {"yes": "<subject>"}})
+
+
+def test_a_file_of_more_than_the_limit(tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    with file.open("wb") as sparse:
+        sparse.truncate(LARGEST_FILE + 1)
+    with pytest.raises(TemplateError, match="more than the 67,108,864 bytes"):
+        Templates.load(file)

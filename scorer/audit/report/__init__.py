@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from ...arguments import checked
+from ...errors import UsageError
 from ..document import Document
 from .limits import MAX_BYTES, steps
 from .notebook import Audit
@@ -20,13 +22,20 @@ from .page import page
 __all__ = ["MAX_BYTES", "Audit", "render"]
 
 
+@checked
 def render(document: Document, *, embedded: bool = False) -> str:
     """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is.
 
     Args:
         document: as :func:`json.loads` gives it, or as the audit made it; it is not changed.
         embedded: for a frame in somebody else's page, where links stay inside.
+
+    Raises:
+        UsageError: it lacks a key that every audit has.
     """
+    missing = sorted(Document.__required_keys__ - document.keys())
+    if missing:
+        raise UsageError(f"the document has no {missing[0]!r}; give what scorer.audit.audit or `audit --json` made")
     for limits in steps():
         found = str(page(document, limits, embedded))
         if len(found.encode()) < MAX_BYTES:

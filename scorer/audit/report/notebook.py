@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...arguments import checked
 from ..document import Document
 from .markup import element
 
@@ -12,6 +13,7 @@ class Audit:
     The frame is sandboxed without an origin: the script of the report runs, and reaches nothing of the notebook.
     """
 
+    @checked
     def __init__(self, document: Document) -> None:
         self.document = document
 

@@ -1,0 +1,144 @@
+"""How a command ends: one line on stderr and an exit code of the contract, whatever has happened.
+
+1 means that a gate of an audit failed, and nothing else: Python and the option parser use it for everything.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import io
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..display import visible
+from ..errors import ScorerError
+from ..interrupts import Terminated
+from .output import begin_command, say
+from .streams import install, was_lost
+
+# typer brings its own copy of click in some versions and shares it in others; its public errors lead to either.
+_ParserError: type[Exception] = typer.BadParameter.__mro__[2]
+_PASSED_ON = (typer.Exit, typer.Abort, _ParserError)
+_OPTION = "verbose"
+AGAIN = "run again with --verbose for the trace"
+
+
+class _Verbose:
+    """Whether traces are shown; set by the option, before any command begins."""
+
+    asked = False
+
+
+def set_verbose(asked: bool) -> None:
+    """What ``--verbose`` does."""
+    _Verbose.asked = asked
+
+
+_VerboseOption = Annotated[bool, typer.Option("--verbose", hidden=True, help="Show the trace of an unexpected error.")]
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """End a command as the contract says.
+
+    The command also takes ``--verbose``, which is documented once, as an option of ``scorer`` itself.
+    """
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **options: Any) -> None:
+        if options.pop(_OPTION, False):
+            set_verbose(True)
+        begin_command()
+        try:
+            command(*args, **options)
+        except _PASSED_ON:
+            raise
+        except (Exception, KeyboardInterrupt, Terminated) as error:
+            raise typer.Exit(_code_of(error)) from error
+
+    shape = inspect.signature(command, eval_str=True)
+    more = inspect.Parameter(_OPTION, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_VerboseOption)
+    wrapper.__signature__ = shape.replace(parameters=[*shape.parameters.values(), more])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = inspect.get_annotations(command, eval_str=True) | {_OPTION: _VerboseOption}
+    return wrapper
+
+
+def run_app(app: typer.Typer, name: str = "scorer") -> int:
+    """Run the command line of this process to its end; the result is the exit code.
+
+    From here on nothing that is printed can fail (:mod:`.streams`).
+    """
+    out, _ = install()
+    code = _run(app, name)
+    sys.stdout.flush()
+    if lost := was_lost(out):
+        say(f"scorer: stdout: {lost}; what was printed there is not complete")
+    sys.stderr.flush()
+    return code
+
+
+def _run(app: typer.Typer, name: str) -> int:
+    try:
+        # Not standalone: there every usage error, broken pipe and interrupt has an exit code of the parser's own.
+        code = typer.main.get_command(app).main(prog_name=name, standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            say(ended.code)
+        return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
+    except _ParserError as error:
+        shown = io.StringIO()
+        error.show(shown)  # type: ignore[attr-defined]  # its class is found by its place, not by name
+        for line in shown.getvalue().splitlines():
+            say(line)
+        return 2
+    except typer.Abort as error:  # what the parser makes of an interrupt, and of an end of its input
+        return _code_of(error.__cause__ if isinstance(error.__cause__, EOFError) else KeyboardInterrupt())
+    except (Exception, KeyboardInterrupt, Terminated) as error:
+        return _code_of(error)
+
+
+def _code_of(error: BaseException) -> int:
+    """Say how it ended; the exit code."""
+    if isinstance(error, KeyboardInterrupt | Terminated):
+        number, what = (130, "interrupted") if isinstance(error, KeyboardInterrupt) else (143, "terminated")
+        say(f"scorer: {what}; the same command resumes")
+        return number
+    if isinstance(error, ScorerError):
+        say(f"scorer: {_one_line(error)}")
+        return error.exit_code
+    if _Verbose.asked:
+        for line in "".join(traceback.format_exception(error)).split("\n"):
+            say(line)
+    say(f"scorer: {_unexpected(error)}" if _Verbose.asked else f"scorer: {_unexpected(error)}; {AGAIN}")
+    return 2
+
+
+def _unexpected(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return f"out of memory ({_one_line(error) or 'no more is known'})"
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _has_working_directory():
+        return "the working directory was deleted; change to another one"
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {visible(os.fsdecode(error.filename))}" if isinstance(error.filename, str | bytes) else ""
+        return f"{error.strerror}{where}"
+    return f"internal error: {type(error).__name__}: {_one_line(error)}"
+
+
+def _has_working_directory() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
+
+
+def _one_line(error: BaseException) -> str:
+    """The message with its own line breaks as blanks; other hidden characters are left for :func:`say` to show."""
+    return " ".join(part.strip(" \t") for part in str(error).replace("\r\n", "\n").split("\n") if part.strip(" \t"))

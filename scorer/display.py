@@ -1,0 +1,56 @@
+"""Data on a terminal: what a terminal would obey, or would not show, is shown as its code point.
+
+A text, a column's name or a file's name may hold a sequence that sets the terminal's title, clears the screen, or
+turns the direction of what follows. ``<U+001B>`` is what people see of such a character. JSON and Parquet keep it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+HIDDEN = (
+    "\x00-\x1f\x7f-\x9f"  # C0 with newline and tab, DEL, C1
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # direction, line and paragraph separators
+    "\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # no width, and no part of any script; joiners stay
+    "\ud800-\udfff"  # half a character: in names of files that are not UTF-8, and in JSON
+)
+"""The characters that are not shown as they are, as ranges of a regular expression's set."""
+
+_HIDDEN = re.compile(f"[{HIDDEN}]")
+_HIDDEN_IN_LINES = re.compile(f"(?!\n)[{HIDDEN}]")
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """A text in which each hidden character is its code point; with ``lines``, newlines stay."""
+    return (_HIDDEN_IN_LINES if lines else _HIDDEN).sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+
+
+def all_visible(value: T) -> T:
+    """The same value with every string in it :func:`visible`: keys, items and fields of data classes too."""
+    result: T = _all_visible(value)
+    return result
+
+
+def json_visible(text: str) -> str:
+    """A JSON text with hidden characters escaped as JSON does: it is shown safely and means the same."""
+    return _HIDDEN_IN_LINES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _all_visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, PurePath):
+        return type(value)(visible(str(value)))
+    if isinstance(value, dict):
+        return {_all_visible(key): _all_visible(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return type(value)(_all_visible(inner) for inner in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        named = {field.name: _all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **named)
+    return value

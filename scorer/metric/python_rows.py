@@ -1,0 +1,66 @@
+"""Triples as Python programs write them: tuples, lists, dictionaries, or strings with bars.
+
+Whatever else is iterable is refused: the keys of a dictionary, or the characters of a string, make three parts too,
+and a fact of them is a label that means nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+from ..arguments import described
+
+TripleLike = tuple[str, str, str] | Sequence[str] | Mapping[str, str] | str
+"""A :class:`scorer.Triple` is a tuple of three strings."""
+
+PARTS = ("subject", "predicate", "object")
+_FORMS = (
+    "a Triple, three strings, a dictionary with the keys subject, predicate and object, "
+    "or a string 'subject | predicate | object'"
+)
+
+
+def split_bars(text: str) -> list[str]:
+    """The parts of ``subject | predicate | object``, stripped, as many as there are.
+
+    Where the parts hold bars of their own, only bars between blanks separate.
+    """
+    parts = text.split("|")
+    if len(parts) != 3:
+        parts = re.split(r"\s\|\s", text)
+    return [part.strip() for part in parts]
+
+
+def parts_of_row(triples: Iterable[TripleLike]) -> list[Sequence[str]]:
+    """The three parts of each triple of a row, blank ones included.
+
+    Raises:
+        TypeError: no iterable with an order, or an element that is no triple; names the element and its position.
+    """
+    if isinstance(triples, str | bytes | Mapping | Set) or not isinstance(triples, Iterable):
+        raise TypeError(f"triples is {described(triples)}; give a list of triples")
+    if isinstance(triples, tuple) and hasattr(triples, "_fields"):
+        raise TypeError(f"triples is a single triple, {described(triples)}; put it into a list")
+    return [_parts(position, triple) for position, triple in enumerate(triples)]
+
+
+def _parts(position: int, triple: Any) -> Sequence[str]:
+    parts: Sequence[Any]
+    if isinstance(triple, str):
+        parts = split_bars(triple)
+    elif isinstance(triple, Mapping):
+        named = {key.lower(): value for key, value in triple.items() if isinstance(key, str)}
+        # As many names as keys: no key was of another type, and none was there in two cases.
+        parts = [named[part] for part in PARTS] if len(triple) == 3 and named.keys() == set(PARTS) else ()
+    elif isinstance(triple, list | tuple):
+        parts = triple
+    else:
+        parts = ()
+    if len(parts) != 3:
+        raise TypeError(f"triples[{position}] is {described(triple)}; give {_FORMS}")
+    for name, part in zip(PARTS, parts, strict=True):
+        if not isinstance(part, str):
+            raise TypeError(f"triples[{position}]: the {name} is {described(part)}; the parts of a triple are strings")
+    return parts

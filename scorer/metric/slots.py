@@ -1,0 +1,67 @@
+"""The slots of templates: which templates lack one, and so say less than the triples that they are filled with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..arguments import checked
+from .templates import Pattern, Templates
+
+Key = tuple[str, str | None]
+"""A template of the file: its predicate, and in a per-object map the object."""
+
+
+@checked
+def load_templates(path: str | Path, warn: Callable[[str], None]) -> Templates:
+    """Read a template file, and tell ``warn`` in one line of templates that lack a slot.
+
+    Raises:
+        TemplateError, TypeError: as :meth:`Templates.load`.
+    """
+    found = Templates.load(path)
+    message = slot_warning(found, f"template file {path}")
+    if message is not None:
+        warn(message)
+    return found
+
+
+def all_templates(templates: Templates) -> Iterator[tuple[Key, Pattern]]:
+    """Every template of the file."""
+    for predicate, pattern in templates.plain.items():
+        yield (predicate, None), pattern
+    for predicate, choices in templates.by_object.items():
+        for value, pattern in choices.items():
+            yield (predicate, value), pattern
+
+
+def written(pattern: Pattern) -> str:
+    """A template as the file has it."""
+    return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
+
+
+def without_slot(templates: Templates) -> list[tuple[Key, dict[str, Any]]]:
+    """Templates that lack a slot: the subject's in any, the object's in those that are not for one object."""
+    found = []
+    for (predicate, value), pattern in all_templates(templates):
+        slots = ("subject",) if value is not None else ("subject", "object")
+        absent = [slot for slot in slots if slot not in pattern[1::2]]
+        if absent:
+            line: dict[str, Any] = {"predicate": predicate, "template": written(pattern), "slots": absent}
+            found.append(((predicate, value), line | ({"object": value} if value is not None else {})))
+    return found
+
+
+def slot_warning(templates: Templates, where: str) -> str | None:
+    """One line about the templates of ``where`` that lack a slot; ``None`` if there are none."""
+    found = [line for _, line in without_slot(templates)]
+    if not found:
+        return None
+    first = found[0]
+    name = f"{first['predicate']!r}" + (f", object {first['object']!r}," if "object" in first else "")
+    slots = " and ".join(f"<{slot}>" for slot in first["slots"])
+    parts = " and ".join(first["slots"])
+    shown = first["template"] if len(first["template"]) <= 80 else f"{first['template'][:77]}..."
+    more = "" if len(found) == 1 else f" ({len(found):,} templates of the file lack a slot)"
+    return f"{where}: the template of {name} has no {slots}, so its facts do not name the {parts}: {shown!r}{more}"

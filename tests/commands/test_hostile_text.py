@@ -1,0 +1,175 @@
+"""What a terminal would obey, in every place where data can hold it, and through every command that prints data."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.display import HIDDEN
+from tests.bundles import make_bundle
+
+HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b2J\x7f\x00\u202e\u2066\u200b\ufeff\u2028\r\n\t[bold red]:smile:"
+"""Sets the terminal's title, clears the screen, turns the direction; and what rich would take for its own."""
+NAME = "e\x1b[2J\u202e\nvil"
+"""The same, as far as a file's name goes."""
+_OBEYED = re.compile(f"(?!\n)[{HIDDEN}]")
+
+
+class Places:
+    """Data, outputs and files that hold hostile text wherever it can be held."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bundle = str(make_bundle(folder / "tiny", max_length=1024))
+        self.data, self.out = folder / "in", folder / "out"
+        self.data.mkdir()
+        rows = 12
+        triples = [
+            [{"subject": f"s{HOSTILE}", "predicate": f"p{HOSTILE}", "object": f"o{i}{HOSTILE}"}] for i in range(rows)
+        ]
+        table = pa.table(
+            {
+                "triples": triples,
+                "text": [f"s{HOSTILE} and o{i}{HOSTILE}. {HOSTILE}" for i in range(rows)],
+                "system": [HOSTILE, f"{HOSTILE}2"] * (rows // 2),
+                f"column {HOSTILE}": [HOSTILE] * rows,
+                "gold_fine": ["OK", "omission"] * (rows // 2),
+            }
+        )
+        pq.write_table(table, self.data / f"{NAME}.parquet")
+        self.templates = folder / f"{NAME}.json"
+        self.templates.write_text(json.dumps({f"other{HOSTILE}": HOSTILE, f"q{HOSTILE}": {HOSTILE: HOSTILE}}))
+        self.spans = folder / f"{NAME}.csv"
+        self.spans.write_text(f"text_id,start,end,category\n{HOSTILE[:8]},0,1,x\n")
+        self.e2e = folder / f"{NAME}.tsv"
+        self.e2e.write_text(f"MR\toutput\nname[{HOSTILE[:9]}], food[x]\ttext {HOSTILE[:9]}\n{HOSTILE[:9]}\tbroken\n")
+        broken = folder / "broken"
+        broken.mkdir()
+        (broken / f"{NAME}.parquet").write_bytes(b"PAR1 nothing")
+        pq.write_table(table, broken / "good.parquet")
+        done = CliRunner().invoke(
+            app, self.arguments("run {data} --out {out} --bundle {bundle} --templates {templates}")
+        )
+        assert done.exit_code == 0, done.output
+
+    def arguments(self, template: str) -> list[str]:
+        """A command line; names in braces are places, ``HOSTILE`` and ``NAME`` the texts."""
+        known = {
+            "data": str(self.data),
+            "out": str(self.out),
+            "bundle": self.bundle,
+            "templates": str(self.templates),
+            "e2e": str(self.e2e),
+            "spans": str(self.spans),
+            "broken": str(self.folder / "broken"),
+            "new": str(self.folder / f"new{len(list(self.folder.iterdir()))}"),
+            "HOSTILE": HOSTILE.replace("\x00", ""),
+            "NAME": NAME,
+        }
+        return [word.format(**known) for word in template.split()]
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
+    return Places(tmp_path_factory.mktemp("hostile"))
+
+
+PRINTS = {
+    "run": "run {data} --out {new} --bundle {bundle} --templates {templates}",
+    "run: a shard set aside": "run {broken} --out {new} --bundle {bundle} --max-error-rate 1",
+    "run: into a folder of that name": "run {data} --out {new}{NAME} --bundle {bundle}",
+    "run: no such column": "run {data} --out {new} --bundle {bundle} --text-column {HOSTILE}",
+    "run: no such input": "run {data}/{NAME} --out {new} --bundle {bundle}",
+    "run: reuse of no output": "run {data} --out {new} --bundle {bundle} --reuse {new}{NAME}",
+    "plan": "plan {data} --bundle {bundle} --out {out}",
+    "plan: a shard that cannot be read": "plan {broken} --bundle {bundle}",
+    "check": "check --bundle {bundle} --triples a{HOSTILE}|b{HOSTILE}|c --text t{HOSTILE}",
+    "check: no triple": "check --bundle {bundle} --triples {HOSTILE} --text t",
+    "check: an option": "check --bundle {bundle} --optional {HOSTILE}",
+    "explain": "explain {out} --row {NAME}.parquet:0",
+    "explain: no such row": "explain {out} --row {NAME}:0",
+    "evaluate": "evaluate {out} --by system --resamples 20",
+    "evaluate: no such column": "evaluate {out} --by {HOSTILE}",
+    "evaluate: spans": "evaluate {out} --spans {spans}",
+    "audit": "audit {out} --by system",
+    "audit: no such column": "audit {out} --by {HOSTILE}",
+    "templates check": "templates check {templates} --data {data}",
+    "templates check, scored": "templates check {templates} --data {data} --bundle {bundle}",
+    "templates extract": "templates extract {data} --out {new}{NAME}.json",
+    "templates extract: nothing": "templates extract {data} --out {new}.json --where system={HOSTILE}x",
+    "convert": "convert e2e {e2e} --out {new}{NAME}.parquet",
+    "convert: strict": "convert e2e {e2e} --strict --out {new}.parquet",
+    "baseline": "baseline keywords {data} --out {new}{NAME}.parquet",
+    "doctor": "doctor --bundle {bundle}",
+    "doctor: no bundle": "doctor --bundle {NAME}",
+}
+
+
+@pytest.mark.parametrize("which", PRINTS)
+def test_nothing_that_a_terminal_obeys_is_printed(which: str, places: Places) -> None:
+    result = CliRunner().invoke(app, places.arguments(PRINTS[which]))
+    assert result.exit_code in (0, 2, 3), result.output
+    assert not isinstance(result.exception, Exception), result.exception
+    assert "internal error" not in result.stderr
+    for shown in (result.stdout, result.stderr):
+        assert not _OBEYED.search(shown), repr(shown)
+        assert "😄" not in shown
+    if not which.startswith(("doctor", "run: no such column", "templates extract: nothing")):
+        assert "<U+" in result.output or "\\x1b" in result.output or which == "baseline"
+
+
+@pytest.mark.parametrize("which", ["plan", "check", "explain", "evaluate", "audit", "templates check", "doctor", "run"])
+def test_json_is_as_safe_and_keeps_every_character(which: str, places: Places) -> None:
+    result = CliRunner().invoke(app, [*places.arguments(PRINTS[which]), "--json"])
+    assert result.exit_code == 0, result.output
+    assert not _OBEYED.search(result.stdout), repr(result.stdout)
+    found = json.dumps(json.loads(result.stdout))
+    if which in ("check", "explain", "audit", "templates check", "evaluate"):
+        assert json.dumps(HOSTILE.replace("\x00", ""))[1:30] in found
+        assert "<U+" not in found
+    assert pq.read_table(places.out / f"{NAME}.parquet")["system"][0].as_py() == HOSTILE
+
+
+@pytest.mark.parametrize("arguments", [[f"--{NAME}"], [NAME], ["check", f"--device{NAME}"], ["run", NAME]])
+def test_usage_errors(arguments: list[str]) -> None:
+    ended = subprocess.run([sys.executable, "-m", "scorer", *arguments], capture_output=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stdout == b""
+    assert not _OBEYED.search(ended.stderr.decode())
+
+
+@pytest.mark.parametrize("which", ["run", "check", "explain", "audit", "run: a shard set aside"])
+def test_on_a_terminal(which: str, places: Places) -> None:
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "scorer", *places.arguments(PRINTS[which])]
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "200"}
+    with subprocess.Popen(command, stdout=follower, stderr=follower, stdin=follower, env=environment) as process:
+        os.close(follower)
+        shown = b"".join(iter(_reader(leader), b"")).decode("utf-8", "surrogateescape")
+    os.close(leader)
+    assert process.returncode in (0, 3), shown
+    assert "<U+" in shown
+    for forbidden in ("\x1b]0;", "\x1b[2J", "\x9b", "\u202e", "\u2066", "\x07", "\x7f", "\x00"):
+        assert forbidden not in shown
+
+
+def _reader(leader: int) -> Callable[[], bytes]:
+    def read() -> bytes:
+        try:
+            return os.read(leader, 65536)
+        except OSError:  # how a terminal ends when nobody has it open any more
+            return b""
+
+    return read

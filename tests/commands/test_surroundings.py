@@ -1,0 +1,183 @@
+"""Where commands find themselves: no home folder, no user, no working directory, names that lead nowhere."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.models import OptionInfo
+
+from scorer.commands import app
+from tests.bundles import make_bundle
+
+NOWHERE = "~nosuchuser/x"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("surroundings")
+    make_bundle(made / "tiny")
+    (made / "in").mkdir()
+    facts = [[f"X{i} | eatType | pub"] for i in range(20)]
+    table = pa.table({"text": [f"X{i} is a pub." for i in range(20)], "triples": facts})
+    pq.write_table(table, made / "in" / "a.parquet")
+    return made
+
+
+def called(command: list[str], cwd: Path | None = None, before: tuple[str, ...] = ()) -> tuple[int, str]:
+    """Exit code and stderr of ``scorer``, without HOME and without a cache folder that is named."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+    ended = subprocess.run(
+        [*before, sys.executable, "-m", "scorer", *command],
+        capture_output=True, text=True, cwd=cwd, env=kept, check=False,
+    )  # fmt: skip
+    return ended.returncode, ended.stderr
+
+
+def test_a_user_without_home_folder_and_passwd_entry(folder: Path, tmp_path: Path) -> None:
+    nobody = ("unshare", "--user", "--map-user=12345")
+    if shutil.which("unshare") is None or subprocess.run([*nobody, "true"], capture_output=True).returncode:
+        pytest.skip("a user namespace, where this process is a user without a name, cannot be made here")
+    out = tmp_path / "out"
+    command = ["run", str(folder / "in"), "--out", str(out), "--bundle", str(folder / "tiny")]
+    for expected in ("1 shard; 20 rows", "1 already done"):  # measured at each start, since nothing can be kept
+        code, said = called(command, before=nobody)
+        assert code == 0, said
+        assert expected in said
+    assert (out / "_SUCCESS").exists()
+    code, said = called(["run", "~/in", "--out", str(out), "--bundle", str(folder / "tiny")], before=nobody)
+    assert code == 2
+    assert said.startswith("scorer: '~/in': there is no home folder known") or "\nscorer: '~/in'" in said
+
+
+DELETED = {
+    "doctor --bundle {}/tiny": 0,
+    "doctor --bundle tiny": 2,
+    "check --bundle {}/tiny --triples a|b|c --text t": 0,
+    "run {}/in --bundle {}/tiny --out {}/out": 0,
+    "run in --bundle {}/tiny --out {}/out2": 2,
+    "run {}/in --bundle tiny --out {}/out2": 2,
+    "run {}/in --bundle {}/tiny --out out": 2,
+    "audit out": 2,
+    "evaluate out": 2,
+    "convert e2e a.tsv --out b.parquet": 2,
+    "templates check t.json --data {}/in": 2,
+    "baseline keywords in --out b.parquet": 2,
+    "explain out --row a.parquet:0": 2,
+}
+
+
+@pytest.mark.parametrize("command", DELETED)
+def test_a_working_directory_that_was_deleted(command: str, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    words = [word.replace("{}", str(folder)) for word in command.split()]
+    shell = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    code, said = called(words, before=("sh", "-c", shell, "sh", str(tmp_path / "gone")))
+    assert code == DELETED[command], said
+    assert "Traceback" not in said and "internal error" not in said
+    if code:
+        assert said.splitlines()[-1].startswith(("scorer: ", "problem: "))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a command: ``flag`` is ``None`` for an argument."""
+
+    name: str
+    flag: str | None
+    required: bool
+    is_path: bool
+
+
+def _commands() -> dict[str, list[Parameter]]:
+    groups = [("", app), *((f"{group.name} ", group.typer_instance) for group in app.registered_groups)]
+    return {
+        prefix + str(command.name): _parameters(command.callback)
+        for prefix, group in groups
+        if group is not None
+        for command in group.registered_commands
+    }
+
+
+def _parameters(callback: Any) -> list[Parameter]:
+    found = []
+    for name, parameter in inspect.signature(callback).parameters.items():
+        kind, info = get_args(parameter.annotation)
+        is_path = name in PATHS_AS_TEXT or kind is Path or Path in _inner(kind)
+        flag = info.default if isinstance(info, OptionInfo) else None  # where an annotation has the option's name
+        found.append(Parameter(name, flag, parameter.default is inspect.Parameter.empty, is_path))
+    return found
+
+
+def _inner(kind: Any) -> set[Any]:
+    return {part for inner in get_args(kind) for part in (inner, *_inner(inner))}
+
+
+# What the other required parameters are while one path leads nowhere.
+GIVEN = {"out": "new.parquet", "bundle": "tiny", "data": "in", "file": "t.json", "inputs": "in", "rival": "keywords",
+         "checkpoint": "tiny"}  # fmt: skip
+PATHS_AS_TEXT = {"inputs", "bundle", "templates", "data", "texts", "checkpoint"}
+"""Those that may also be a URI, a glob, a word or NAME=FILE."""
+SWEEP = [(command, one.name) for command, found in _commands().items() for one in found if one.is_path]
+GIVEN_TO = {
+    ("convert e2e", "inputs"): "a.tsv",
+    ("convert webnlg", "inputs"): "a.xml",
+    ("templates extract", "out"): "new.json",
+}
+# Read only when others are given too, or not before something that this test does not have was made.
+MORE = {
+    ("templates extract", "bundle"): ["--choose", "nli"],
+    ("export", "templates"): ["--random-init"],
+}
+
+
+@pytest.mark.parametrize(("command", "name"), SWEEP)
+def test_a_home_folder_of_nobody_in_any_path(command: str, name: str, folder: Path, tmp_path: Path) -> None:
+    for given in ("tiny", "in"):
+        (tmp_path / given).symlink_to(folder / given)
+    (tmp_path / "t.json").write_text('{"p": "<subject> <object>"}')
+    (tmp_path / "a.tsv").write_text("name[X], food[y]\n")
+    (tmp_path / "a.xml").write_text(
+        "<benchmark><entries><entry eid='1'><modifiedtripleset><mtriple>a | b | c</mtriple></modifiedtripleset></entry>"
+        "</entries></benchmark>"
+    )
+    words = [*command.split(), *MORE.get((command, name), ())]
+    for one in _commands()[command]:
+        if one.name == name or one.required:
+            value = NOWHERE if one.name == name else GIVEN_TO.get((command, one.name)) or GIVEN[one.name]
+            words += [value] if one.flag is None else [one.flag, value]
+    before = set(tmp_path.iterdir())
+    code, said = called(words, cwd=tmp_path)
+    assert code == 2, said
+    line = said.splitlines()[-1]
+    assert line.startswith(("scorer: ", "problem: ")) and "no user 'nosuchuser'" in line
+    assert set(tmp_path.iterdir()) == before  # no folder of that name was made
+
+
+def test_the_sweep_knows_the_paths_of_every_command() -> None:
+    assert {command for command, _ in SWEEP} == _commands().keys()
+    audited = {name for command, name in SWEEP if command == "audit"}
+    assert audited >= {"out", "baseline", "gates", "report", "junit", "history"}
+
+
+@pytest.mark.parametrize("kind", ["device", "fifo", "folder"])
+def test_templates_that_are_no_regular_file(kind: str, folder: Path, tmp_path: Path) -> None:
+    path = {"device": Path("/dev/zero"), "fifo": tmp_path / "fifo", "folder": tmp_path}[kind]
+    os.mkfifo(tmp_path / "fifo")
+    for command in (
+        ["run", str(folder / "in"), "--out", str(tmp_path / "out"), "--bundle", str(folder / "tiny"), "--templates"],
+        ["check", "--triples", "a | b | c", "--text", "t", "--bundle", str(folder / "tiny"), "--templates"],
+        ["templates", "check", "--data", str(folder / "in")],
+    ):
+        code, said = called([*command, str(path)])
+        assert code == 2
+        assert said.splitlines()[-1].startswith(f"scorer: template file {path}: not a regular file")
