@@ -176,7 +176,7 @@ def test_data_that_is_not_as_expected(
 
 def test_an_output_folder_that_is_a_file(data: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("in the way")
-    with pytest.raises(OutputError, match="choose another --out"):
+    with pytest.raises(OutputError, match="a file stands where a folder is needed"):
         prepare(data, _templates(data), tmp_path / "out")
 
 

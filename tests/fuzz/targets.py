@@ -70,7 +70,7 @@ def receipts(content: bytes, folder: Path) -> None:
     found = store.read("a.parquet")
     assert found is None or Receipt.from_json(found.to_json()) == found
     identity = found.input.get("identity") if found is not None else None
-    assert store.agrees("a.parquet", identity if isinstance(identity, dict) else {}, "s") is None
+    assert store.agrees("a.parquet", identity if isinstance(identity, dict) else {}, {"signature": "s"}) is None
 
 
 def bundles(content: bytes, folder: Path) -> None:

@@ -246,7 +246,7 @@ def test_hidden_files_are_no_inputs(tree: Path) -> None:
 
 
 def test_an_unknown_user_is_said(tree: Path) -> None:
-    with pytest.raises(UsageError, match="the input: ~nosuchuser/x: there is no home folder of that user"):
+    with pytest.raises(UsageError, match="the input: '~nosuchuser/x': there is no user 'nosuchuser'"):
         resolve_inputs(["~nosuchuser/x"])
 
 

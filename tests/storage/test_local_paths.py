@@ -41,7 +41,7 @@ def test_paths_stay_as_they_are() -> None:
 def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert local_path("~/out", "--out") == Path("/home/me/out")
-    with pytest.raises(UsageError, match="--out: ~nosuchuser/x: there is no home folder of that user"):
+    with pytest.raises(UsageError, match="--out: '~nosuchuser/x': there is no user 'nosuchuser'"):
         local_path("~nosuchuser/x", "--out")
 
 
