@@ -64,11 +64,11 @@ def forecast(
         sources = open_sources(earlier, scorer.full_signature, scorer.pipeline.names, scorer.origin)
         reasons = _why_not_done(found.usable, scorer, names, out, sources.digest)
         again = scored_again(out, reasons) if out is not None else {}
-        losses = _losses(out, found, reader)
         if earlier:
             scorer.pipeline.reuse = stack.enter_context(closing(Reuse(sources)))
             scorer.pipeline.reuse.load()
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
+        losses = _losses(out, found, todo, reader)
         rows = sum(shard.rows for shard in todo)
         sample = _sample(todo, rows, reader, scorer)
     counts = total(list(sample.counts))
@@ -122,12 +122,12 @@ def _why_not_done(
     return {relative: reason for relative, reason in found.items() if isinstance(reason, str)}
 
 
-def _losses(out: Path | None, found: Survey, reader: ShardReader) -> Losses:
+def _losses(out: Path | None, found: Survey, todo: list[Shard], reader: ShardReader) -> Losses:
     """What a run into ``out`` would refuse to remove or shorten."""
     if out is None or not out.is_dir():
         return Losses()
     planned = {*(shard.file.relative for shard in found.usable), *found.failed}
-    return find_losses(out, planned, found, reader)
+    return find_losses(out, planned, todo, reader)
 
 
 def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer) -> _Sample:

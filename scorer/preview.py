@@ -13,7 +13,7 @@ from pathlib import Path
 from .errors import OutputError, ShardError
 from .storage import OutputFolder, Receipts, ShardReader
 from .storage.receipts import NO_RECEIPT
-from .survey import Shard, Survey
+from .survey import Shard
 
 _NAMED = 3
 
@@ -55,18 +55,19 @@ class Losses:
         raise OutputError(f"{out} holds {' and '.join(told)}; nothing was written: {way}")
 
 
-def find_losses(out: Path, planned: Collection[str], found: Survey, reader: ShardReader) -> Losses:
+def find_losses(out: Path, planned: Collection[str], todo: Iterable[Shard], reader: ShardReader) -> Losses:
     """Look through the outputs in a folder; no output is hashed.
 
     Args:
         planned: relative paths of all inputs, those included that cannot be read.
+        todo: the shards that would be scored.
 
     Raises:
         OutputError: a plan or receipt is there and cannot be read.
     """
     shorter = {}
     receipts = Receipts(out)
-    for shard in found.usable:
+    for shard in todo:
         there = _rows_there(out, shard, receipts, reader)
         if there > shard.rows:
             shorter[shard.file.relative] = (there, shard.rows)

@@ -129,11 +129,11 @@ class _Run:
         self.first_look = FirstLook(bundle.name if own else None, options.max_error_rate, reporter.say)
 
     def execute(self, started: float) -> Outcome:
-        with self.folder.brief():
-            self._enter()
         shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
         reasons = self._why_not_done(shards)
         todo = [s for s in shards if s.file.relative in reasons]
+        with self.folder.brief():
+            self._enter(todo)
         for line in told(scored_again(self.options.out, reasons)):
             self.reporter.say(line)
         failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
@@ -158,8 +158,8 @@ class _Run:
             self._confirm_plan()
             return self._conclude(started, len(shards) - len(todo))
 
-    def _enter(self) -> None:
-        """Make the plan that of the folder, or find that it is.
+    def _enter(self, todo: list[Shard]) -> None:
+        """Make the plan that of the folder, or find that it is. ``todo``: the shards that are to be scored.
 
         Raises:
             OutputError: other parts run under another plan, or outputs would be lost without ``--prune``.
@@ -171,8 +171,8 @@ class _Run:
         if others:
             refuse_another_plan(present or {}, self.plan, others, options.out)
             self.plan = present or self.plan
-        elif not options.prune:
-            losses = find_losses(options.out, inputs, self.survey, self.reader)
+        if not options.prune:
+            losses = find_losses(options.out, inputs, todo, self.reader)
             losses.refuse(options.out, limited=options.limit is not None, parts=options.part is not None)
         self.folder.sweep_temporary()
         if others:
