@@ -2,7 +2,7 @@
 
     python -m benchmarks.audit [--rows 1000000] [--shards 20] [--changed 0.05] [--keep FOLDER]
 
-Two nights are made up (no model: see :mod:`benchmarks.make_scored`), the second with a share of its texts changed.
+Two nights are made up (no model: see :mod:`tests.scored_outputs`), the second with a share of its texts changed.
 Measured, each in a process of its own: the audit of the second night alone, by system; the same against the first.
 """
 
@@ -21,9 +21,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from tests.scored_outputs import finish, scored
+
 from . import machine
 from .make_rows import SLOTS, inputs, render
-from .make_scored import finish, scored
 
 _MEASURE = """
 import json, resource, sys, time

@@ -11,7 +11,7 @@ costs beyond its share and beyond starting (a run over one row) is that host roa
 included; it is scaled up from these rows to a million.
 
 Then the host's road by itself, not scaled: a night over so many rows of which none changed, both runs with the model
-of ``benchmarks.host_road``, which answers at once.
+of ``benchmarks.host_overhead``, which answers at once.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """A run whose model answers at once, in this process."""
     from scorer import Scorer
     from scorer.inference.engine import TOKEN_BUDGETS
-    from scorer.run import run
-    from scorer.run_options import RunOptions
+    from scorer.run.options import RunOptions
+    from scorer.run.runner import run
 
-    from .host_road import FreeModel, Silent
+    from .host_overhead import FreeModel, Silent
 
     def make(budgets: dict[str, Any]) -> Scorer:
         scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
@@ -106,7 +106,7 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     }
 
 
-def host_road(base: Path, rows: int) -> dict[str, Any]:
+def host_overhead(base: Path, rows: int) -> dict[str, Any]:
     """A night over rows of which none changed, both nights without a model; the figures of the second."""
     making = ["--rows", str(min(rows, MADE)), "--shards", "5", str(base / "made")]
     subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
@@ -180,7 +180,7 @@ def main() -> None:
                 f"million rows (goal {GOAL:.0f}), {found['host_cpu_per_million']:.0f} s of processor",
                 flush=True,
             )
-        host = host_road(base, args.host_rows) if args.host_rows else None
+        host = host_overhead(base, args.host_rows) if args.host_rows else None
         print(f"load at the end {os.getloadavg()[0]:.1f}")
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)

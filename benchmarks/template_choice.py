@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 
 from scorer import Scorer
 from scorer.evaluation.bootstrap import RESAMPLES, SEED, percentiles
-from scorer.evaluation.columns import fine_codes, group_codes, rough_of
 from scorer.evaluation.figures import confusion, measure
 from scorer.inference.bundle import Bundle
 from scorer.metric.inputs import ColumnNames
 from scorer.metric.triples import Triple
+from scorer.scoring.output_columns import fine_codes, group_codes, rough_of
 from scorer.templating.making import make_templates
 from scorer.templating.matching import delexicalise, is_boolean
 

@@ -19,7 +19,7 @@ from scorer.inference.bundle import LABELS
 from .checkpoint import Checkpoint, build_model, check_config, describe, longest_pair
 from .sentences import SHORT, frame_pairs
 from .tokenization import PairTokenizer
-from .words import NAMES, WORDS
+from .vocabulary import NAMES, WORDS
 
 _COMMON = {
     "vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1,

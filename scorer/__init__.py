@@ -15,12 +15,12 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import CheckResult as CheckResult
-    from .api import Scorer as Scorer
-    from .api import Verdict as Verdict
     from .errors import ScorerError as ScorerError
     from .metric.inputs import ColumnNames as ColumnNames
     from .metric.triples import Triple as Triple
+    from .scoring.scorer import CheckResult as CheckResult
+    from .scoring.scorer import Scorer as Scorer
+    from .scoring.scorer import Verdict as Verdict
 
 # ONNX Runtime's wheels from 1.31 on can report usage to their maker: a thread of its own, a session file in the
 # folder for temporary files, a collector's address. It looks at this as it is loaded, and here nothing leaves the
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _HOME = {
-    "CheckResult": ".api",
+    "CheckResult": ".scoring.scorer",
     "ColumnNames": ".metric.inputs",
-    "Scorer": ".api",
+    "Scorer": ".scoring.scorer",
     "ScorerError": ".errors",
     "Triple": ".metric.triples",
-    "Verdict": ".api",
+    "Verdict": ".scoring.scorer",
 }
 __all__ = ["CheckResult", "ColumnNames", "Scorer", "ScorerError", "Triple", "Verdict", "__version__"]
 

@@ -7,7 +7,7 @@ from importlib import metadata
 import pytest
 
 import scorer
-from scorer.run import versions
+from scorer.run.runner import versions
 
 REAL = metadata.version
 

@@ -103,8 +103,8 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     import pyarrow.parquet as pq
 
     from scorer import Scorer
-    from scorer.run import run
-    from scorer.run_options import RunOptions
+    from scorer.run.options import RunOptions
+    from scorer.run.runner import run
 
     load_cuda(spec)
     scorer = Scorer(spec["bundle"], **_engine_options(spec))

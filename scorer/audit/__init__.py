@@ -22,7 +22,7 @@
 
 from __future__ import annotations
 
-from .auditing import AuditOptions, audit
+from .audit import AuditOptions, audit
 from .document import Document
 
 __all__ = ["AuditOptions", "Document", "audit"]

@@ -21,19 +21,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..stats.intervals import combined, rate
 from .document import RATES, Change, ConfidenceChange, GroupFigures, Rate, RateChange, Test
 from .figures import FactTables, Policy, Slices, confidence_of, rate_masks
 from .grouping import GroupCodes, Grouping
-from .intervals import combined, rate
 from .matching import Ints, match
-from .night import Night
-from .significance import (
-    benjamini_hochberg,
-    kolmogorov_smirnov,
-    mcnemar,
-    stability_index,
-    two_proportions,
-)
+from .scan import Night
+from .significance import benjamini_hochberg, kolmogorov_smirnov, mcnemar, stability_index, two_proportions
 
 LEVEL = 0.05
 Counts = npt.NDArray[np.int64]

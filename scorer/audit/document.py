@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from ..stats.intervals import Rate as Rate
+
 SCHEMA = 1
 
 Status = Literal["pass", "warn", "fail"]
@@ -19,16 +21,6 @@ RATES = ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "em
 """Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
 BINS = 20
 """Equal bins of a confidence histogram over [0, 1]; the last one is closed."""
-
-
-class Rate(TypedDict):
-    """``count`` of ``n`` rows or facts, their share, and its 95 % interval (Wilson)."""
-
-    count: int
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 class Confidence(TypedDict):

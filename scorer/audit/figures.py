@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..metric.verdict import FINE
+from ..stats.intervals import rate
 from .document import BINS, RATES, ByFacts, ByLength, Confidence, Duplicates, GroupFigures, Predicate, Rate
 from .grouping import GroupCodes, Grouping
-from .intervals import rate
 from .matching import Ints, repeats
-from .night import Night, counted_kinds
+from .scan import Night, counted_kinds
 
 QUANTILES = (0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99)
 FACT_CLASSES = (*((n, n) for n in range(1, 10)), (10, None))

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
-from ..files import read_small
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
+from ..system.files import read_small
 from .document import RATES, GroupFigures, Night, Status
 
 SCHEMA = pa.schema(

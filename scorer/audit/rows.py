@@ -11,11 +11,11 @@ import pyarrow as pa
 from ..metric.templates import Templates
 from ..metric.triples import Triple, from_lists, from_mr, iterate
 from ..metric.verdict import FINE
+from ..scoring.outputs import Output, arrow_errors
 from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
 from .matching import Ints, Matched
-from .night import Night, array, fact_column, facts_are_mr
-from .output import Output, arrow_errors
+from .scan import Night, array, fact_column, facts_are_mr
 from .values import texts
 
 MOST_CHARACTERS = 4000
@@ -143,7 +143,7 @@ def flips(before: Night, after: Night, matched: Matched, *, same_signature: bool
     """Kept rows whose FINE label differs, and whether the measured bounds explain it.
 
     Under equal signatures a probability may differ by what company in a batch does to it; half the sum of both runs'
-    bounds on logits bounds that (see :mod:`scorer.explain`). Across signatures there is no bound.
+    bounds on logits bounds that (see :mod:`scorer.run.runner.explain`). Across signatures there is no bound.
     """
     was, now = before.fine[matched.before], after.fine[matched.after]
     flipped = np.flatnonzero((was != now) & (was >= 0) & (now >= 0))

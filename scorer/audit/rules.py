@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import UsageError
-from ..files import read_small
+from ..system.files import read_small
 from .document import RATES, Group
 from .grouping import Grouping
 from .values import as_text

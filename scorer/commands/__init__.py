@@ -6,10 +6,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ..interrupts import leave
+from ..system.signals import leave
 from . import audit, baseline, check, convert, doctor, evaluate, explain, export, plan, run, templates
 from .ending import run_app, set_verbose
-from .output import tell
+from .show.output import tell
 
 app = typer.Typer(
     name="scorer",

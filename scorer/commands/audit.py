@@ -83,8 +83,8 @@ def audit_command(
     """
     from ..audit import AuditOptions, audit
     from ..audit.junit import junit as as_junit
-    from ..audit.rendering import print_document
     from ..storage.user_files import check_user_file, write_user_file
+    from .show.audit import print_document
 
     options = AuditOptions(
         baseline=baseline,

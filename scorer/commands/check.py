@@ -30,8 +30,8 @@ from .common import (
 )
 
 if TYPE_CHECKING:
-    from ..api import Scorer
     from ..metric.triples import Triple
+    from ..scoring.scorer import Scorer
 
 EXAMPLE_TRIPLES = "Blue Spice | eatType | pub ++ Blue Spice | area | riverside"
 EXAMPLE_TEXT = "Blue Spice is a pub by the river."
@@ -60,7 +60,7 @@ def check_command(
 
     With neither --triples nor --text, an interactive console; Ctrl-D ends it.
     """
-    from .rendering import print_verdict
+    from .show.verdict import print_verdict
 
     if (triples is None) != (text is None):
         raise UsageError("give both --triples and --text, or neither for the console")
@@ -98,7 +98,7 @@ def _console(scorer: Scorer) -> None:
     """Ask for triples and a text in turn, with a worked example first; Ctrl-D or an empty line ends."""
     import contextlib
 
-    from .rendering import print_verdict
+    from .show.verdict import print_verdict
 
     with contextlib.suppress(ImportError):  # line editing and history, where Python was built with it
         import readline  # noqa: F401  (importing it is what turns it on)

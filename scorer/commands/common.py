@@ -10,14 +10,14 @@ import typer
 
 from ..errors import ScorerError
 from .ending import guarded as guarded
-from .output import print_json as print_json
-from .output import say as say
-from .output import say_once as say_once
-from .output import tell as tell
+from .show.output import print_json as print_json
+from .show.output import say as say
+from .show.output import say_once as say_once
+from .show.output import tell as tell
 
 if TYPE_CHECKING:
-    from ..api import Scorer
     from ..metric.inputs import ColumnNames
+    from ..scoring.scorer import Scorer
 
 
 class Protocol(StrEnum):
@@ -171,6 +171,6 @@ def column_names(
 
 def open_scorer(settings: dict[str, Any], **more: Any) -> Scorer:
     """A :class:`scorer.Scorer` from settings as a plan records them."""
-    from ..api import Scorer
+    from ..scoring.scorer import Scorer
 
     return Scorer(**settings, log=say_once, **more)

@@ -17,11 +17,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..display import visible
 from ..errors import ScorerError
-from ..interrupts import Terminated
-from .output import begin_command, say
-from .streams import install, was_lost
+from ..system.display import visible
+from ..system.signals import Terminated
+from .show.output import begin_command, say
+from .show.streams import install, was_lost
 
 # typer brings its own copy of click in some versions and shares it in others; its public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]

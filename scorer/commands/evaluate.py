@@ -121,8 +121,8 @@ def evaluate_command(
             raise UsageError(f"--spans evaluates places and not labels, so {given[0]} says nothing there; leave it out")
         _spans(out, spans, text_id, system, prefix, flag_below, annotations, resamples, as_json)
         return
-    from ..evaluation.rendering import print_report
     from ..evaluation.report import EvaluateOptions, evaluate
+    from .show.evaluation import print_report
 
     options = EvaluateOptions(
         gold_fine=gold_fine,
@@ -151,8 +151,8 @@ def _spans(
     resamples: int, as_json: bool,
 ) -> None:  # fmt: skip
     """The other evaluation: places instead of labels."""
-    from ..evaluation.span_rendering import print_spans
     from ..evaluation.spans import SpanOptions, evaluate_spans
+    from .show.spans import print_spans
 
     options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples)
     report = evaluate_spans(out, options, lambda message: say(f"note: {message}"))

@@ -24,9 +24,9 @@ def explain_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
     """A scored row again: facts, C/N/E of each check, the stored label beside the recomputed one."""
-    from ..explain import bound_of_run, explain, find_row, settings_of
     from ..metric.inputs import ColumnNames
-    from .rendering import print_verdict
+    from ..run.explain import bound_of_run, explain, find_row, settings_of
+    from .show.verdict import print_verdict
 
     settings = settings_of(out)
     columns = ColumnNames(**settings.pop("columns", {}))

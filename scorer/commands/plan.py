@@ -63,7 +63,7 @@ def plan_command(
 
     Above 200,000 rows the counts are estimated from a sample, and marked so.
     """
-    from ..forecast import forecast
+    from ..run.estimate import forecast
 
     settings = scorer_settings(
         bundle, templates, protocol, checks, optional, device, precision, overlong, sentences=sentences, exact=exact
@@ -79,10 +79,10 @@ def plan_command(
 
 
 def _print(found: dict[str, Any]) -> None:
-    from ..console import make_console
-    from ..display import all_visible
-    from ..preview import named, told
-    from .summary import print_backoff, print_source
+    from ..run.preview import named, told
+    from ..system.display import all_visible
+    from .show.console import make_console
+    from .show.summary import print_backoff, print_source
 
     console, found = make_console(), all_visible(found)
     shards, rows, checks = found["shards"], found["rows"], found["checks"]

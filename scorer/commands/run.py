@@ -42,7 +42,7 @@ from .common import (
 )
 
 if TYPE_CHECKING:
-    from ..api import Scorer
+    from ..scoring.scorer import Scorer
 
 
 @guarded
@@ -90,10 +90,10 @@ def run_command(
     A killed or failed run is resumed by the same command. Exit codes: 0 done, 2 usage or configuration, 3 finished,
     but shards failed or too many rows have errors, 130/143 interrupted.
     """
-    from ..run import run
-    from ..run_options import RunOptions
-    from .progress import make_reporter
-    from .summary import print_summary
+    from ..run.options import RunOptions
+    from ..run.runner import run
+    from .show.progress import make_reporter
+    from .show.summary import print_summary
 
     if bundle == "embedded":
         say(f"note: {EMBEDDED_NOTE}")

@@ -156,7 +156,7 @@ def check_command(
     from ..evaluation.gold import run_columns
     from ..metric.inputs import ColumnNames
     from ..metric.slots import load_templates
-    from ..paths import user_path
+    from ..system.paths import user_path
     from ..templating.review import names_of, review
 
     templates = load_templates(file, say_once)
@@ -164,7 +164,7 @@ def check_command(
     names = names_of(plan, text_column, triples_column, mr_column, prefix)
     scorer = None
     if bundle is not None:
-        from ..api import Scorer
+        from ..scoring.scorer import Scorer
         from ..storage.local_paths import local_path
 
         kept = ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=())
@@ -184,12 +184,12 @@ def check_command(
     if as_json:
         print_json({"file": str(file), **report})
     else:
-        from ..templating.rendering import print_check
+        from .show.templates import print_check
 
         print_check(report)
 
 
 def _print_extracted(report: dict[str, Any]) -> None:
-    from ..templating.rendering import print_extracted
+    from .show.templates import print_extracted
 
     print_extracted(report)

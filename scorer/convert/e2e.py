@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..arguments import checked
 from ..errors import UsageError
 from ..metric.triples import Triple, parse_mr
+from ..system.arguments import checked
 from .lines import display
 from .pairing import References, add_own_texts, add_text_files, by_key, no_references
 from .problems import Problems

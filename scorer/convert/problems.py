@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..arguments import checked
 from ..errors import InputError
+from ..system.arguments import checked
 
 SHOWN = 20
 VALUE_LENGTH = 80

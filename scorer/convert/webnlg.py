@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..arguments import checked
 from ..errors import InputError, UsageError
 from ..metric.triples import Triple, parse_triple
+from ..system.arguments import checked
 from .lines import display, read_bytes
 from .pairing import References, add_own_texts, add_text_files, beside, no_references
 from .problems import Problems, shorten

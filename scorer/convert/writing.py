@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..arguments import checked
 from ..errors import InputError, OutputError, UsageError
 from ..storage import ShardWriter
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, staged
+from ..system.arguments import checked
 from .rows import Rows
 from .sources import parse_source
 

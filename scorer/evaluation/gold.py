@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError, UsageError
 from ..metric.inputs import ColumnNames
-from ..signature import Signature, optional_of, parse, what_differs
+from ..scoring.signature import Signature, optional_of, parse, what_differs
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..metric.verdict import FINE, ROUGH
+from ..scoring.output_columns import group_codes, label_codes, list_reduced, numbers
 from . import correlation
 from .bootstrap import Floats, Indices
-from .columns import group_codes, label_codes, list_reduced, numbers
 from .correlation import KINDS
 from .gold import Scored
 

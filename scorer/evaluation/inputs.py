@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ..errors import ColumnError
 from ..metric.inputs import ColumnNames, find_columns
 from ..metric.triples import RowTriples, from_lists, from_mr
-from .columns import group_codes, numbers
+from ..scoring.output_columns import group_codes, numbers
 from .gold import Scored
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..inference.bundle import EMBEDDED
-from ..signature import parse
-from .columns import from_scores
+from ..scoring.output_columns import from_scores
+from ..scoring.signature import parse
 from .correlation import KINDS
 from .gold import Scored
 from .human import Ratings

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..arguments import check_fields, checked
 from ..errors import ColumnError, UsageError
 from ..metric.inputs import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
+from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
+from ..system.arguments import check_fields, checked
 from . import correlation, human, published
 from .bootstrap import RESAMPLES
-from .columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
 from .gold import Scored, load, run_columns, schema_names
 from .human import Ratings
 from .inputs import find_inputs

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import check_fields, checked
 from ..errors import InputError
+from ..system.arguments import check_fields, checked
 from .agreement import PUBLISHED_KAPPA, agreement, majority
 from .bootstrap import RESAMPLES, SEED, percentiles
 from .span_files import Flags, Ints, Spans, read_flags

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import ColumnError
-from .columns import fine_codes, from_scores, rough_codes, rough_of
+from ..scoring.output_columns import fine_codes, from_scores, rough_codes, rough_of
 from .gold import Scored
 from .human import Ratings
 from .labels import Codes

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError
-from ..files import read_small
+from ..system.files import read_small
 from .graph_check import LARGEST, check_graph
 
 SCHEMA = 1

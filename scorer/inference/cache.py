@@ -16,7 +16,7 @@ from typing import Any
 
 import tokenizers
 
-from ..files import read_small
+from ..system.files import read_small
 from .bundle import Bundle
 from .sessions import Device, runtime
 

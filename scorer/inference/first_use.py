@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..children import Spawned
 from ..errors import BundleError, DeviceError, MissingDependencyError, ScorerError
+from ..system.children import Spawned
 from .batches import Grid
 from .budget import keep_budget, known_budget, read_budget
 from .cache import Use

@@ -21,11 +21,11 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from ..errors import BundleError
-from ..files import read_small
+from ..system.files import read_small
 from .bundle import LARGEST_FILES, Bundle
 from .sessions import first_line
 from .tokenizer_check import UnfitTokenizerError, check_tokenizer
-from .words import WordTokens, blank_before_words
+from .word_cache import WordTokens, blank_before_words
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .. import children
 from ..errors import BundleError, MissingDependencyError, ScorerError
+from ..system import children
 from .bundle import Bundle
 from .calibrate import measure_budget
 from .engine import Engine

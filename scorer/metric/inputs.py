@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ..arguments import check_fields
 from ..errors import ColumnError
+from ..system.arguments import check_fields
 from .columns import DETAILS, OUTPUT, SENTENCES
 from .rows import Rows, from_arrow
 from .triples import RowTriples, from_lists, from_mr

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from ..arguments import described
+from ..system.arguments import described
 
 TripleLike = tuple[str, str, str] | Sequence[str] | Mapping[str, str] | str
 """A :class:`scorer.Triple` is a tuple of three strings."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..arguments import described
+from ..system.arguments import described
 from .python_rows import TripleLike
 from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, decode, encode, from_python, to_bytes
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..arguments import checked
+from ..system.arguments import checked
 from .templates import Pattern, Templates
 
 Key = tuple[str, str | None]

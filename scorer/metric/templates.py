@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..arguments import checked, described, strings
 from ..errors import TemplateError, UsageError
-from ..files import read_small
+from ..system.arguments import checked, described, strings
+from ..system.files import read_small
 from .triples import Triple
 
 VERSION = 1

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .earlier import Stamp, stamp_of
 from .receipts import Receipt, Receipts
+from .stamps import Stamp, stamp_of
 
 
 class Believed:

@@ -17,7 +17,7 @@ import numpy as np
 from ..metric.templates import Templates
 from ..metric.triples import Triple
 from ..metric.verdict import ENTAILMENT
-from ..pipeline import Model
+from ..scoring.pipeline import Model
 from ..status import SCORED
 from .extract import Candidate, Extraction
 

@@ -14,7 +14,7 @@ from ..metric.rows import Rows
 from ..metric.slots import Key, without_slot
 from ..metric.templates import Templates
 from ..metric.triples import Triple
-from ..pipeline import WINDOW_BYTES, WINDOW_ROWS
+from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from ..errors import ColumnError
 from ..metric.rows import Rows
 from ..metric.slots import Key, all_templates, written
 from ..metric.templates import Templates
+from ..stats.intervals import wilson
 from .check import template_key
 
 LEAST_FACTS = 20
@@ -123,14 +123,6 @@ class Evidence:
                 filled = self.templates.fill(rows.triples.distinct[int(rows.triples.ids[fact])]).text
                 held.append((float(entailment[fact]), filled, rows.text_of(row) or ""))
             self.examples[key] = sorted(set(held))[:EXAMPLES]
-
-
-def wilson(failed: int, n: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Wilson's 95 % interval of a rate (Wilson 1927); a little narrow, since facts of one text are not independent."""
-    rate = failed / n
-    middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def stands_out(failed: int, n: int, others_failed: int, others: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InputError, OutputError, UsageError
 from ..metric.inputs import ColumnNames
 from ..metric.templates import Templates
-from ..pipeline import Model
+from ..scoring.pipeline import Model
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
 from .agreement import REFERENCES, score_candidates

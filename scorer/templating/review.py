@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import UsageError
 from ..metric.inputs import ColumnNames, find_columns
 from ..metric.templates import Templates
-from ..signature import Signature, what_differs
+from ..scoring.signature import Signature, what_differs
 from .check import Coverage, read_rows
 from .evidence import Evidence, has_evidence
 
@@ -23,7 +23,7 @@ SAMPLE = 2000
 
 
 class TableScorer(Protocol):
-    """What scores a table; :class:`scorer.api.Scorer` with ``keep=()``."""
+    """What scores a table; :class:`scorer.scoring.scorer.Scorer` with ``keep=()``."""
 
     @property
     def signature(self) -> str: ...

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.make_scored import SIGNATURE, finish, scored
+from tests.scored_outputs import SIGNATURE, finish, scored
 
 __all__ = ["SIGNATURE", "night", "row", "table"]
 

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.make_scored import finish
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import RATES, Document
 from scorer.metric.verdict import FINE
 from tests.audit.nights import SIGNATURE, Row, night, row, table
+from tests.scored_outputs import finish
 
 PREDICATES = ("food", "area", "near", "price range")
 

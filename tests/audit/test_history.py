@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from scorer.audit import audit
 from scorer.audit.grouping import GroupCodes
 from scorer.audit.history import nights_of, remember
-from scorer.audit.night import read_night
-from scorer.audit.output import open_output
+from scorer.audit.scan import read_night
+from scorer.scoring.outputs import open_output
 from tests.audit.nights import night, row
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from benchmarks.make_scored import finish
 from scorer.audit import audit
 from scorer.errors import InputError
 from tests.audit.nights import row, table
+from tests.scored_outputs import finish
 
 BYTES = pa.array([b"caf\xe9", b"abc", b"", None], pa.large_binary())
 STRING = BYTES.cast(pa.string(), safe=False)

@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.make_scored import finish
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
 from scorer.audit.rules import METRICS, OF_BASELINE
 from scorer.commands import app
 from tests.audit.nights import SIGNATURE, Row, night, row, table
+from tests.scored_outputs import finish
 
 
 def gates(tmp_path: Path, *written: str) -> Path:

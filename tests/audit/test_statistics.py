@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from scorer.audit.intervals import combined, rate, wilson
 from scorer.audit.significance import (
     benjamini_hochberg,
     fisher_exact,
@@ -17,6 +16,7 @@ from scorer.audit.significance import (
     stability_index,
     two_proportions,
 )
+from scorer.stats.intervals import combined, rate, wilson
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
 

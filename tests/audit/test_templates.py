@@ -9,7 +9,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
-from scorer.audit.suspects import is_far
+from scorer.audit.failing_templates import is_far
 from scorer.metric.templates import Templates
 from tests.audit.nights import SIGNATURE, Row, night, row
 

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.make_scored import finish
 from scorer.audit import AuditOptions, audit
 from scorer.audit.grouping import GroupCodes
 from scorer.audit.values import encode, texts
 from scorer.errors import ColumnError
 from tests.audit.nights import night, row, table
+from tests.scored_outputs import finish
 
 FAR = 2**62
 D = decimal.Decimal

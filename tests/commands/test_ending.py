@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from scorer.commands import app, check
 from scorer.errors import ScorerError
-from scorer.interrupts import Terminated
+from scorer.system.signals import Terminated
 
 ASKED = ["check", "--triples", "a | b | c", "--text", "t"]
 ENDINGS = [
@@ -36,7 +36,7 @@ _RAISED = """
 import sys, typer, scorer.commands as commands
 from scorer.commands import {place}
 from scorer.errors import ScorerError
-from scorer.interrupts import Terminated
+from scorer.system.signals import Terminated
 def fail(*_, **__):
     raise {error}
 {place}.{name} = fail

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.display import HIDDEN
+from scorer.system.display import HIDDEN
 from tests.bundles import make_bundle
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b2J\x7f\x00\u202e\u2066\u200b\ufeff\u2028\r\n\t[bold red]:smile:"

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-import scorer.forecast
+import scorer.run.estimate
 from scorer.commands import app
 from tests.bundles import make_bundle
 
@@ -55,7 +55,7 @@ def test_a_plan_counts_what_the_run_then_does(data: Path, tmp_path: Path, bundle
 
 
 def test_many_rows_are_estimated_and_said_to_be(data: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scorer.forecast, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(scorer.run.estimate, "SAMPLE_ROWS", 100)
     planned = plan(data, "--bundle", bundle)
     assert planned["estimated"]
     assert planned["rows"]["sampled"] == 100

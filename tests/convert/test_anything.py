@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from scorer.commands.convert import app
-
-from .conftest import Convert, Write
+from tests.convert.conftest import Convert, Write
 
 PIECES = [
     b'"', b"'", b"\t", b",", b"\n", b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"name[A]", b"food[B]", b"mr", b"output",

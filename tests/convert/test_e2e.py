@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Convert, Write, triples
+from tests.convert.conftest import Convert, Write, triples
 
 LAMB = "name[The Lamb], eatType[pub], food[Thai]"
 LAMB_TRIPLES = [("The Lamb", "eatType", "pub"), ("The Lamb", "food", "Thai")]

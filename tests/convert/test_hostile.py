@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Convert, Write, triples
+from tests.convert.conftest import Convert, Write, triples
 
 GOOD = "name[Fox], food[Thai]"
 FOX = [("Fox", "food", "Thai")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from .conftest import Convert, Write
+from tests.convert.conftest import Convert, Write
 
 COLUMNS = ["mr", "text", "system", "triples"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .conftest import Convert, Write, triples
+from tests.convert.conftest import Convert, Write, triples
 
 XML = """<?xml version='1.0' encoding='utf-8'?>
 <benchmark>

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scorer.metric.verdict import FINE
-from scorer.signature import FOOTER_KEY
+from scorer.scoring.signature import FOOTER_KEY
 
 SIGNATURE = "model:hand@0|prec:fp32|optional:none|metric:1"
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from scorer.commands.show.evaluation import print_report
 from scorer.errors import ColumnError, UsageError
 from scorer.evaluation import correlation
-from scorer.evaluation.rendering import print_report
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from tests.evaluation.scored import SIGNATURE, save, scored
 

@@ -16,9 +16,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from scorer.commands.show.spans import print_spans
 from scorer.errors import ColumnError, InputError, ScorerError
 from scorer.evaluation.span_files import Spans
-from scorer.evaluation.span_rendering import print_spans
 from scorer.evaluation.spans import SpanOptions, evaluate_spans, overlaps
 from scorer.metric.columns import SENTENCES
 from tests.evaluation.scored import save

@@ -15,8 +15,7 @@ from export import export_bundle
 from export.checkpoint import open_checkpoint
 from export.graph import export_fused
 from export.toolchain import quiet
-
-from .checkpoints import make_checkpoint
+from tests.export.checkpoints import make_checkpoint
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,7 @@ from export.source import sha256
 from scorer.errors import BundleError, CheckpointError, OutputError, ScorerError, TemplateError, UsageError
 from scorer.inference.bundle import Bundle
 from scorer.inference.texts import TextTokenizer
-
-from .checkpoints import LAYERS, edit_json
+from tests.export.checkpoints import LAYERS, edit_json
 
 Log = tuple[list[str], Callable[[str], None]]
 

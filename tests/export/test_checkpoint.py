@@ -14,8 +14,7 @@ from transformers import RobertaForSequenceClassification
 from export.checkpoint import Checkpoint, longest_pair, open_checkpoint, parameter_count
 from export.random_init import random_checkpoint
 from scorer.errors import CheckpointError
-
-from .checkpoints import edit_json
+from tests.export.checkpoints import edit_json
 
 
 def opened(folder: Path, labels: list[str] | None = None) -> Checkpoint:

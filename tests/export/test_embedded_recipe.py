@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from export.embedded.corpus import Item, Source, is_validation, read_outputs, said, slots_of, training_items
-from export.embedded.data import ENTAILMENT, Mix, Pair, fact_label, pairs, slot_states, text_label
-from export.embedded.evaluate import figures, fine_label, strawmen
-from export.embedded.facts import FACT_SLOTS, GROUPS, TEMPLATES, Wordings, group_of, some_value
-from export.embedded.grammar import synthetic_text
+from export.training.e2e.corpus import Item, Source, is_validation, read_outputs, said, slots_of, training_items
+from export.training.e2e.data import ENTAILMENT, Mix, Pair, fact_label, pairs, slot_states, text_label
+from export.training.e2e.evaluate import figures, fine_label, strawmen
+from export.training.e2e.facts import FACT_SLOTS, GROUPS, TEMPLATES, Wordings, group_of, some_value
+from export.training.e2e.grammar import synthetic_text
 from scorer.metric.templates import Templates
 from scorer.metric.triples import Triple
 
@@ -139,7 +139,7 @@ def test_strawmen_are_what_they_are_called() -> None:
 
 def test_the_entailment_bias_is_the_middle_of_a_plateau() -> None:
     pytest.importorskip("torch")
-    from export.embedded.calibrate import SHIFTS, best_shift
+    from export.training.e2e.calibrate import SHIFTS, best_shift
 
     level = [0.5] * len(SHIFTS)
     assert best_shift(level) == 0.0

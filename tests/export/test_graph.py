@@ -16,8 +16,7 @@ from export.checkpoint import open_checkpoint
 from export.graph import check_fused, expect, export_fused, fused_counts, operator_counts
 from export.toolchain import quiet
 from scorer.errors import CheckpointError
-
-from .checkpoints import LAYERS
+from tests.export.checkpoints import LAYERS
 
 
 @pytest.fixture

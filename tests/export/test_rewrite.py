@@ -16,8 +16,7 @@ from export.graph import operator_counts
 from export.rewrite import keep_first_token, split_gelu, split_residuals
 from scorer.errors import CheckpointError
 from scorer.inference.sessions import CPU, unwanted_fusions
-
-from .checkpoints import LAYERS
+from tests.export.checkpoints import LAYERS
 
 
 @pytest.fixture

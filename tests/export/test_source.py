@@ -19,8 +19,7 @@ from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundErro
 
 from export.source import PATTERNS, Source, find_source, sha256
 from scorer.errors import CheckpointError
-
-from .checkpoints import edit_json
+from tests.export.checkpoints import edit_json
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -14,8 +14,7 @@ from export.source import find_source
 from export.tokenization import PairTokenizer, read_tokenizer
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import PairLayout
-
-from .checkpoints import edit_json
+from tests.export.checkpoints import edit_json
 
 
 def read(folder: Path) -> PairTokenizer:

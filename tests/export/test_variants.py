@@ -14,8 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from export.graph import operator_counts
 from export.variants import export_fp16, export_int8
 from scorer.errors import CheckpointError
-
-from .checkpoints import LAYERS
+from tests.export.checkpoints import LAYERS
 
 
 def run(path: Path) -> np.ndarray:

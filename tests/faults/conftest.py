@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.bundles import make_bundle
-
-from . import harness
+from tests.faults import harness
 
 
 @pytest.fixture(scope="session")

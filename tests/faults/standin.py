@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer import Scorer
-from scorer.commands.progress import make_reporter
+from scorer.commands.show.progress import make_reporter
 from scorer.inference.batches import Batch, distinct_pairs
 from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
-from scorer.run import run
-from scorer.run_options import RunOptions
+from scorer.run.options import RunOptions
+from scorer.run.runner import run
 
 LOOKED_AT = 3
 

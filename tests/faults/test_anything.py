@@ -15,9 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer import Scorer
-
-from .harness import run
-from .naive import Naive, Row
+from tests.faults.harness import run
+from tests.faults.naive import Naive, Row
 
 SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 CONTROL = ["</s>", "<s>", "<mask>", "<pad>", "<unk>", "<|endoftext|>", "[SEP]", "</s></s>", " </s> "]

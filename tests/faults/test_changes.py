@@ -10,13 +10,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from scorer.run.survey import Survey
 
-import scorer.run
-from scorer.survey import Survey
+import scorer.run.runner
 from tests.bundles import make_bundle
-
-from . import harness
-from .harness import assert_nothing_half, assert_same, bytes_of, finish, launch, run, summary
+from tests.faults import harness
+from tests.faults.harness import assert_nothing_half, assert_same, bytes_of, finish, launch, run, summary
 
 Reference = tuple[Path, Path]
 
@@ -49,7 +48,7 @@ def test_inputs_that_change_after_they_were_first_looked_at(
     run(data, out, bundle)
     shutil.rmtree(out / "_receipts")  # so that all is scored again
     before = bytes_of(out)
-    real = scorer.run.survey
+    real = scorer.run.runner.survey
 
     def surveyed(*args: Any) -> Survey:
         found = real(*args)
@@ -57,7 +56,7 @@ def test_inputs_that_change_after_they_were_first_looked_at(
             change(data / name)
         return found
 
-    monkeypatch.setattr(scorer.run, "survey", surveyed)
+    monkeypatch.setattr(scorer.run.runner, "survey", surveyed)
     said = run(data, out, bundle, code=3)
     monkeypatch.undo()
     assert_nothing_half(out)

@@ -12,9 +12,8 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import OutputFolder, lease
+from tests.faults import harness
 from tests.storage.test_lease import SECOND, Clock, beat, foreign
-
-from . import harness
 
 Reference = tuple[Path, Path]
 SHIFTS = ["-400d", "+400d"]

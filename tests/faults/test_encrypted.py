@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as encryption
 import pytest
 
-from . import harness
+from tests.faults import harness
 
 Reference = tuple[Path, Path]
 

@@ -16,11 +16,10 @@ import pytest
 
 from scorer import Scorer
 from scorer.inference import calls
-from scorer.pipeline import Item
+from scorer.scoring.pipeline import Item
+from tests.faults import harness
+from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
 from tests.pausing import LIMIT_S
-
-from . import harness
-from .hostile_graphs import TOKEN, bundle_with, endless
 
 HOPELESS = [([("A", "p", "o")], f"A {TOKEN}")]
 
@@ -122,7 +121,7 @@ def _window(scorer: Scorer) -> tuple[pa.Table, object]:
 
 def test_an_interrupted_process_waits_for_no_thread() -> None:
     body = (
-        "import threading, sys; from scorer.interrupts import leave;"
+        "import threading, sys; from scorer.system.signals import leave;"
         "threading.Thread(target=threading.Event().wait).start(); print('said'); leave(143)"
     )
     found = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, timeout=LIMIT_S)

@@ -12,9 +12,8 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import require_space
-
-from . import harness
-from .harness import LIMIT_S, assert_nothing_half, assert_same, command, finish, launch, run, summary
+from tests.faults import harness
+from tests.faults.harness import LIMIT_S, assert_nothing_half, assert_same, command, finish, launch, run, summary
 
 Reference = tuple[Path, Path]
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]

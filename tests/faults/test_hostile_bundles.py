@@ -20,8 +20,7 @@ from scorer.errors import BundleError
 from scorer.inference import engine, first_use, sessions
 from scorer.inference.bundle import Bundle
 from tests.bundles import digest, graph
-
-from .harness import run
+from tests.faults.harness import run
 
 Reference = tuple[Path, Path]
 LONG_AGO = 1_000_000_000

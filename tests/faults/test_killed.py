@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage import lease
+from tests.faults import harness
+from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
 from tests.pausing import ended, go_on, launch_pausing, wait_stopped
-
-from . import harness
-from .harness import assert_nothing_half, assert_same, finish, launch, run
 
 Reference = tuple[Path, Path]
 FRESH = [

@@ -12,12 +12,11 @@ import pytest
 
 from scorer import Scorer
 from tests.bundles import make_bundle
-
-from . import harness
-from .harness import run, summary
-from .hostile_graphs import bundle_with, vast
-from .naive import Naive, Row
-from .test_anything import assert_as_naive, struct_rows
+from tests.faults import harness
+from tests.faults.harness import run, summary
+from tests.faults.hostile_graphs import bundle_with, vast
+from tests.faults.naive import Naive, Row
+from tests.faults.test_anything import assert_as_naive, struct_rows
 
 SHARE = 10
 """One row in so many holds the token that the model cannot stand."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from .harness import LIMIT_S, STRUCT, assert_equation, assert_nothing_half
+from tests.faults.harness import LIMIT_S, STRUCT, assert_equation, assert_nothing_half
 
 
 def text(i: int, length: int) -> str:

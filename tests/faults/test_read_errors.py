@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from . import harness
-from .harness import LIMIT_S, assert_nothing_half, assert_same, bytes_of, command, run, summary
-from .test_full_disk import STRACE, needs_strace
+from tests.faults import harness
+from tests.faults.harness import LIMIT_S, assert_nothing_half, assert_same, bytes_of, command, run, summary
+from tests.faults.test_full_disk import STRACE, needs_strace
 
 Reference = tuple[Path, Path]
 SHARD = "01.parquet"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from . import harness
-from .harness import assert_nothing_half, assert_same, bytes_of, finish, launch, run, summary
+from tests.faults import harness
+from tests.faults.harness import assert_nothing_half, assert_same, bytes_of, finish, launch, run, summary
 
 CRASHED = 97
 Night = tuple[Path, Path, Path]

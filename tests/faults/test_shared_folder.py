@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from . import harness
-from .test_killed import CRASHED, FRESH
+from tests.faults import harness
+from tests.faults.test_killed import CRASHED, FRESH
 
 GROUP, USERS = 64_200, (64_201, 64_202)
 Reference = tuple[Path, Path]

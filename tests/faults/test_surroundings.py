@@ -16,11 +16,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.faults import harness
+from tests.faults.harness import LIMIT_S, assert_same, bytes_of, command, finish, launch, run
+from tests.faults.test_full_disk import NAMESPACE, needs_namespace
 from tests.storage.tables import wait_until
-
-from . import harness
-from .harness import LIMIT_S, assert_same, bytes_of, command, finish, launch, run
-from .test_full_disk import NAMESPACE, needs_namespace
 
 Reference = tuple[Path, Path]
 

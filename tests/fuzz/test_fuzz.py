@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from scorer.errors import BundleError, ScorerError, TemplateError
 from tests.bundles import make_bundle
-
-from .targets import CORPUS, MANIFEST, TARGETS, completed, corpus
+from tests.fuzz.targets import CORPUS, MANIFEST, TARGETS, completed, corpus
 
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 SHORT = settings(max_examples=100, deadline=None, suppress_health_check=CHECKS)

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from onnx import ModelProto
 
-from scorer.children import Spawned
 from scorer.errors import BundleError, DeviceError, ScorerError
 from scorer.inference import cache, first_use
 from scorer.inference.bundle import Bundle
 from scorer.inference.calibrate import calibrate
 from scorer.inference.engine import Engine
 from scorer.inference.verify import verify
+from scorer.system.children import Spawned
 from tests.bundles import make_bundle
 from tests.faults import hostile_graphs as graphs
 

@@ -12,8 +12,7 @@ from scorer.metric.rows import Rows, from_pairs
 from scorer.metric.templates import Templates, parse_optional
 from scorer.metric.verdict import decide
 from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
-
-from .reference import judge, pairs_of
+from tests.metric.reference import judge, pairs_of
 
 PASS, FAIL, TIE = (0.1, 0.1, 0.8), (0.1, 0.8, 0.1), (0.45, 0.1, 0.45)
 A, B = ("X", "p", "a"), ("X", "q", "b")

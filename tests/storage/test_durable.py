@@ -12,9 +12,8 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import OutputFolder, Receipt, Receipts, ShardWriter
 from scorer.storage.durable import atomic_bytes, is_temporary, temporary_name, token_of
-
-from .tables import rows_table
-from .test_plan import done, plan, tree
+from tests.storage.tables import rows_table
+from tests.storage.test_plan import done, plan, tree
 
 
 def test_names_of_temporary_files_cannot_be_guessed() -> None:

@@ -12,8 +12,7 @@ import pytest
 from scorer.errors import OutputError, UsageError
 from scorer.storage import OutputFolder, Receipt, Receipts, inspect_output, lease
 from scorer.storage.durable import open_temporary, temporary_name, token_of
-
-from .tables import LIMIT_S, finish, rows_table, start, wait_gone, write
+from tests.storage.tables import LIMIT_S, finish, rows_table, start, wait_gone, write
 
 
 def plan(*inputs: str, **more: object) -> dict[str, object]:

@@ -13,9 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage import ShardReader, ShardWriter
-from scorer.storage.sizes import check_batch, row_bytes
-
-from .tables import TRIPLE, weight, write
+from scorer.storage.reading.sizes import check_batch, row_bytes
+from tests.storage.tables import TRIPLE, weight, write
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 DEEP = pa.struct([("x", pa.list_(pa.string()))])

@@ -14,8 +14,7 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import ShardWriter, WrittenFile
 from scorer.storage.durable import atomic_json, is_temporary, read_json
-
-from .tables import finish, rows_table
+from tests.storage.tables import finish, rows_table
 
 
 def write(path: Path, *tables: pa.Table, **metadata: str) -> WrittenFile:

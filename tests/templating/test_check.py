@@ -11,8 +11,9 @@ import pytest
 from scorer.errors import ColumnError, UsageError
 from scorer.metric.inputs import ColumnNames
 from scorer.metric.templates import Templates
-from scorer.signature import FOOTER_KEY
-from scorer.templating.evidence import stands_out, wilson
+from scorer.scoring.signature import FOOTER_KEY
+from scorer.stats.intervals import wilson
+from scorer.templating.evidence import stands_out
 from scorer.templating.review import review
 
 FILE: dict[str, Any] = {

@@ -12,8 +12,8 @@
 
 from __future__ import annotations
 
-from ...arguments import checked
 from ...errors import UsageError
+from ...system.arguments import checked
 from ..document import Document
 from .limits import MAX_BYTES, steps
 from .notebook import Audit

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from ..document import Document, FactShown, WorstRow
 from . import numbers
+from .labels import group_inline
 from .limits import Limits, clip, clip_plain
 from .markup import Child, Html, element, join
-from .words import group_inline
 
 _ORDERS = (
     ("position up", "Worst first"),

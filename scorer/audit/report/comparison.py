@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ..document import RATES, Document, GroupFigures, RateChange, Test
 from . import numbers
+from .labels import MEASURES, difference, group_label, group_plain
 from .limits import Limits, clip, clip_plain, first
 from .markup import Child, Html, element, join
 from .tables import Cell, Column, Row, table
-from .words import MEASURES, difference, group_label, group_plain
 
 _TESTS = {"mcnemar": "McNemar", "two_proportions": "two proportions", "kolmogorov_smirnov": "Kolmogorov–Smirnov"}
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from ..document import ByFacts, ByLength, Confidence, ConfidenceChange, Document, GroupFigures
 from . import charts, numbers
+from .labels import KINDS, MEASURES, all_rows, count_cell, group_label, group_plain, rate_cell, top_of
 from .limits import Limits, clip, first
 from .markup import Child, Html, element, join
 from .tables import Cell, Column, Row, table
-from .words import KINDS, MEASURES, all_rows, count_cell, group_label, group_plain, rate_cell, top_of
 
 _DRAWN = ("not_ok_rate", "omission_rate", "hallucination_rate")
 

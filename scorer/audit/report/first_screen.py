@@ -7,9 +7,9 @@ import re
 from ..document import RATES, Callout, Document, RateChange
 from ..gates import why_nothing
 from . import numbers
+from .labels import MEASURES, all_rows, difference, group_inline, tag
 from .limits import Limits, clip, first
 from .markup import Child, Html, element, join
-from .words import MEASURES, all_rows, difference, group_inline, tag
 
 _TITLES = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 # The picture beside the word, drawn in a square of 24.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..document import Document, Gate
 from . import numbers
+from .labels import count_cell, group_label, group_plain, metric_name, tag
 from .limits import Limits, clip, first
 from .markup import Html, element, join
 from .tables import Cell, Column, Row, table
-from .words import count_cell, group_label, group_plain, metric_name, tag
 
 _ORDER = {"fail": 0, "warn": 1, "pass": 2, "silent": 3}
 _SHARES = frozenset({"not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate", "backoff_rate"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...arguments import checked
+from ...system.arguments import checked
 from ..document import Document
 from .markup import element
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..document import Document
 from . import numbers
+from .labels import all_rows, count_cell, rate_cell, top_of
 from .limits import Limits, clip, first
 from .markup import Html, element, join
 from .tables import Cell, Column, Row, table
-from .words import all_rows, count_cell, rate_cell, top_of
 
 
 def predicates(document: Document, limits: Limits) -> Html | None:

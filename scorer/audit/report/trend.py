@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..document import RATES, Document, Group, Night
 from . import charts, numbers
+from .labels import KINDS, MEASURES, count_cell, group_label, group_plain
 from .limits import Limits, first
 from .markup import Html, element, join
 from .tables import Cell, Column, Row, table
-from .words import KINDS, MEASURES, count_cell, group_label, group_plain
 
 
 def trend(document: Document, limits: Limits) -> Html | None:

@@ -17,7 +17,7 @@ from ...metric.inputs import ColumnNames, InputColumns, find_columns
 from ...metric.rows import Rows
 from ...metric.triples import Triple, decode, iterate
 from ...metric.verdict import EMPTY_TEXT, Verdicts
-from ...signature import Signature
+from ...scoring.signature import Signature
 from ...storage import ShardReader, ShardWriter, resolve_inputs
 from ...storage.user_files import staged
 from . import e2e_slots, keywords, overlap

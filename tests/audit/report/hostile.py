@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scorer.audit.document import Document
-
-from .documents import document
+from tests.audit.report.documents import document
 
 TEXTS = {
     "script": "<script>window.pwned = 1</script>",

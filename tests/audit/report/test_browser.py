@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from scorer.audit.report import Audit, render
-
-from .conftest import PATIENCE, Opened
-from .documents import document
-from .hostile import TEXTS, infected
+from tests.audit.report.conftest import PATIENCE, Opened
+from tests.audit.report.documents import document
+from tests.audit.report.hostile import TEXTS, infected
 
 Opens = Callable[..., Opened]
 SCREENS = {

@@ -8,8 +8,7 @@ from itertools import pairwise
 import pytest
 
 from scorer.audit.report import charts
-
-from .parsing import Node, parse
+from tests.audit.report.parsing import Node, parse
 
 
 def at(node: Node, name: str) -> float:

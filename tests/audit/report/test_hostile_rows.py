@@ -6,10 +6,9 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.report import render
-
-from ..nights import night, row
-from .hostile import TEXTS
-from .parsing import Node, parse
+from tests.audit.nights import night, row
+from tests.audit.report.hostile import TEXTS
+from tests.audit.report.parsing import Node, parse
 
 WRITABLE = {name: text for name, text in TEXTS.items() if "\ud800" not in text}  # Parquet holds UTF-8
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from scorer.audit.report.limits import Limits, clip, clip_plain, first, steps
-
-from .parsing import parse
+from tests.audit.report.parsing import parse
 
 
 def test_a_cut_text_says_how_much_is_missing() -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import scorer.audit.report
 from scorer.audit.report.markup import Html, cost, element, join, plain, text
-
-from .hostile import TEXTS
-from .parsing import parse
+from tests.audit.report.hostile import TEXTS
+from tests.audit.report.parsing import parse
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=80)
 

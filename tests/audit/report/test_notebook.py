@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from scorer.audit.report import Audit, render
-
-from .documents import document
-from .hostile import infected
-from .parsing import parse
+from tests.audit.report.documents import document
+from tests.audit.report.hostile import infected
+from tests.audit.report.parsing import parse
 
 
 def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing() -> None:

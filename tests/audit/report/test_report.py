@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from scorer.audit.report import MAX_BYTES, render
-
-from .documents import document
-from .hostile import TEXTS, huge, infected
-from .parsing import Node, parse
+from tests.audit.report.documents import document
+from tests.audit.report.hostile import TEXTS, huge, infected
+from tests.audit.report.parsing import Node, parse
 
 
 def words(node: Node) -> str:

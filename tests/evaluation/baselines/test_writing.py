@@ -14,7 +14,7 @@ from scorer.evaluation.baselines.writing import Judge, KeywordsJudge, OverlapJud
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.metric.columns import OUTPUT
 from scorer.metric.inputs import ColumnNames
-from scorer.signature import FOOTER_KEY
+from scorer.scoring.signature import FOOTER_KEY
 
 MR = "name[Blue Spice], eatType[pub], familyFriendly[no]"
 TABLE = pa.table(

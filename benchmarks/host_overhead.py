@@ -1,0 +1,160 @@
+"""The host's road alone: how many checks a second go from Parquet to Parquet when the model costs nothing.
+
+    python -m benchmarks.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard] [--profile]
+    python -m benchmarks.host_overhead --rows 10000 100000 1000000 --model int8     # does the rate hold as data grows?
+
+The model is replaced by one that answers at once; all else is the program as it is: reading in the child process,
+parsing, templates, tokenising (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches,
+verdicts, row keys, writing with checksums, receipts. Each size runs in a process of its own, so that its peak memory
+is its own. The model has to stay the bottleneck: roberta-large on a large GPU does some thousands of pairs a second.
+
+With ``--model`` the embedded model computes as it would in a run, and the rate is the run's own (`speed` of
+``_run.json``), which begins with the first window: opening the model is no part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scorer import Scorer
+from scorer.inference.batches import assemble
+from scorer.inference.engine import TOKEN_BUDGETS, Answers, Engine, Work
+from scorer.run.options import RunOptions
+from scorer.run.runner import run, versions
+
+
+class FreeModel:
+    """An engine's host work without its model: batches are assembled as ever, then everything is entailed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def prepare(self, texts: list[str], premise: Any, hypothesis: Any) -> Work:
+        return self._engine.prepare(texts, premise, hypothesis)
+
+    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
+        for batch in work.batches:
+            assemble(batch, work.pairs, work.first, work.second, self._engine.bundle.layout)
+        self._engine.computed += len(work.pairs)
+        asked = len(work.pairs.inverse)
+        certain = np.tile(np.array([0.05, 0.05, 0.9], np.float32), (asked, 1))
+        return Answers(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])
+
+    def give_up(self) -> None:
+        """Nothing here takes long."""
+
+
+class Silent:
+    """A reporter that says nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: None
+
+
+def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
+    """Run once over made rows; the figures of that run. ``precision``: of the embedded model, ``None`` for none."""
+
+    def make(budgets: dict[str, Any]) -> Scorer:
+        if precision is not None:
+            return Scorer.embedded(device="cpu", precision=precision)
+        # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
+        # keep up with; the session itself is never asked.
+        scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
+        scorer.pipeline.model = FreeModel(scorer.engine)
+        return scorer
+
+    began = time.perf_counter()
+    outcome = run(RunOptions((str(data),), out), make, Silent())
+    seconds = time.perf_counter() - began
+    summary = outcome.summary
+    rows = summary["rows"]["in"]
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    if precision is not None:
+        seconds = summary["speed"]["seconds"]
+    return {
+        "rows": rows,
+        "model": precision or "free",
+        "shards": summary["shards"]["done"],
+        "checks": summary["checks"]["all"],
+        "unique_pairs": summary["checks"]["unique"],
+        "seconds": round(seconds, 2),
+        "rows_per_second": round(rows / seconds),
+        "checks_per_second": round(summary["checks"]["all"] / seconds),
+        "peak_mb": round(own / 1024),
+        "peak_mb_reader": round(child / 1024),
+        "stages": summary["seconds"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--shard-rows", type=int, default=20_000)
+    parser.add_argument("--one-shard", action="store_true", help="also the largest size in a single shard")
+    parser.add_argument(
+        "--profile", action="store_true", help="print where the time of the main process's threads goes"
+    )
+    parser.add_argument("--model", choices=("int8", "fp32"), help="let the embedded model compute")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--inner", type=Path, nargs=2, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.inner:
+        print(json.dumps(measure(*args.inner, args.model)))
+        return
+    jobs = [(rows, -(-rows // args.shard_rows)) for rows in args.rows]
+    jobs += [(max(args.rows), 1)] if args.one_shard else []
+    found = []
+    for rows, shards in jobs:
+        with tempfile.TemporaryDirectory() as folder:
+            data, out = Path(folder) / "in", Path(folder) / "out"
+            # Not in this process: a child begins with the peak memory of its parent.
+            making = ["--rows", str(rows), "--shards", str(shards), str(data)]
+            subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
+            if args.profile:
+                _profile(data, out, args.model)
+                continue
+            command = [sys.executable, "-m", "benchmarks.host_overhead", "--inner", str(data), str(out)]
+            command += ["--model", args.model] if args.model else []
+            one = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            found.append(one)
+        print(
+            f"{one['rows']:>9,} rows in {one['shards']:>2} shards: {one['rows_per_second']:>7,} rows/s, "
+            f"{one['checks_per_second']:>9,} checks/s, peak {one['peak_mb']:,} MB "
+            f"(reader {one['peak_mb_reader']:,} MB); stages {one['stages']}"
+        )
+    if args.out:
+        machine = {"processor": _cpu_name(), "cores": os.cpu_count(), "load_at_the_end": os.getloadavg()[0]}
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps({"machine": machine, "versions": versions(), "runs": found}, indent=1) + "\n")
+
+
+def _cpu_name() -> str:
+    from scorer.inference.sessions import resolve_device
+
+    return resolve_device("cpu").name
+
+
+def _profile(data: Path, out: Path, precision: str | None) -> None:
+    import cProfile
+    import pstats
+
+    profiler = cProfile.Profile()
+    profiler.runcall(measure, data, out, precision)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""``python -m benchmarks.reproduce.__main__``, behind ``make reproduce``: the tables of Dušek & Kasner in one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scorer.commands.common import guarded, local, print_json, say
+from scorer.commands.ending import run_app
+
+
+@guarded
+def reproduce_command(
+    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
+    templates_e2e: Annotated[
+        Path, typer.Option("--templates-e2e", metavar="FILE", parser=local, help="Templates for E2E.")
+    ],
+    templates_webnlg: Annotated[
+        Path, typer.Option("--templates-webnlg", metavar="FILE", parser=local, help="Templates for WebNLG.")
+    ],
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data", metavar="DIR", parser=local, help="Folder of e2e_primary.parquet and webnlg17_humeval.parquet."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="OUT", parser=local, help="Folder for inputs, runs and figures; resumes.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Score E2E and WebNLG17 under both protocols, with templates and by backoff, and print one table.
+
+    Eight runs; a rerun takes up where the last one ended. The figures also go to OUT/figures.json.
+    """
+    from scorer.commands.show.evaluation import wide_console
+    from scorer.errors import ScorerError
+    from scorer.evaluation.correlation import available
+    from scorer.evaluation.published import EMBEDDED_NOTE, STRANGER_NOTE
+    from scorer.storage.user_files import write_user_file
+
+    from .reproduce import print_lines, reproduce
+
+    def score(source: Path, templates: Path, folder: Path, protocol: str) -> None:
+        say(f"scoring {folder.name}")
+        call = [sys.executable, "-m", "scorer", "run", str(source), "--out", str(folder), "--bundle", bundle]
+        call += ["--templates", str(templates), "--protocol", protocol, "--max-error-rate", "1", "--json"]
+        ended = subprocess.run(call, stdout=subprocess.DEVNULL, check=False)
+        if ended.returncode:
+            raise ScorerError(f"scorer run into {folder} ended with {ended.returncode}; its messages stand above")
+
+    if not available():
+        say("note: ρ is null: install the extra stats (pip install 'd2t-scorer[stats]')")
+    lines = reproduce(data, {"e2e": templates_e2e, "webnlg": templates_webnlg}, out, score)
+    text = json.dumps(lines, indent=1, ensure_ascii=False)
+    write_user_file(out / "figures.json", (text + "\n").encode(), "--out")
+    if as_json:
+        print_json(lines)
+    else:
+        print_lines(lines, wide_console())
+    if bundle == "embedded":
+        say(f"note: E2E: {EMBEDDED_NOTE}")
+        say(f"note: WebNLG: {STRANGER_NOTE}")
+
+
+if __name__ == "__main__":
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command()(reproduce_command)
+    sys.exit(run_app(alone, "python -m benchmarks.reproduce.__main__"))

@@ -1,0 +1,240 @@
+"""The tables of Dušek & Kasner (INLG 2020) once more: both data sets, both protocols, with templates and by backoff.
+
+The published figures most likely come from the authors' code, which differs from the paper in more than the checks
+(see ``docs/reproduce.md``). So the protocol ``nlgi_eval`` gets the data as that code read it: E2E slots under its own
+names, and the word "nan" for an empty text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+from scorer.errors import ColumnError, InputError, TemplateError, UsageError
+from scorer.evaluation.published import TABLE_1, TABLE_2, Row
+from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.scoring.signature import Signature, differences
+from scorer.storage.durable import output_errors
+from scorer.storage.user_files import write_user_file
+from scorer.system.display import all_visible
+
+FILES = {"e2e": "e2e_primary.parquet", "webnlg": "webnlg17_humeval.parquet"}
+PROTOCOLS = ("paper", "nlgi_eval")
+SLOT_NAMES = {
+    "eatType": "eat_type",
+    "priceRange": "price_range",
+    "familyFriendly": "family_friendly",
+    "customer rating": "rating",
+}
+"""E2E slots as the code names them; its backoff texts contain these names."""
+
+_ROWS: dict[tuple[str, str], Row] = {
+    (data, row.name.split()[1]): row for data, rows in (("e2e", TABLE_2), ("webnlg", TABLE_1)) for row in rows
+}
+FIGURES = ("fine.accuracy", "rough.accuracy", "rough.recall", "rough.precision", "rough.f1", "rho")
+_HEADERS = ("Af", "Ar", "R", "P", "F1", "ρ")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One run. ``templates``: ``Default`` or ``Backoff``."""
+
+    data: str
+    protocol: str
+    templates: str
+
+    @property
+    def name(self) -> str:
+        """The run's folder."""
+        return f"{self.data}-{self.protocol}-{self.templates.lower()}"
+
+
+_PARTS = ("subject", "predicate", "object")
+_NEEDED = {"triples": pa.list_(pa.struct([(part, pa.string()) for part in _PARTS])), "text": pa.string()}
+
+Score = Callable[[Path, Path, Path, str], None]
+"""Scores (input, template file, output folder, protocol)."""
+
+
+def conditions() -> Iterator[Condition]:
+    """All eight, in the order of the table."""
+    for data in FILES:
+        for templates in ("Default", "Backoff"):
+            for protocol in PROTOCOLS:
+                yield Condition(data, protocol, templates)
+
+
+def reproduce(
+    data: Path, templates: dict[str, Path], out: Path, score: Score, *, resamples: int = 1000
+) -> list[dict[str, Any]]:
+    """Prepare, score and evaluate all conditions.
+
+    Args:
+        data: folder of :data:`FILES`. templates: template file by data set. out: folder for everything written.
+
+    Returns: per condition ``data``, ``protocol``, ``templates``, ``n``, ``errors``, and by :data:`FIGURES` the
+    ``ours``, ``interval``, ``published`` and ``difference``.
+
+    Raises:
+        ScorerError: as :func:`prepare`. UsageError: the model was exchanged on the way.
+    """
+    prepared = prepare(data, templates, out)
+    lines = []
+    for condition in conditions():
+        folder = out / condition.name
+        score(*prepared[condition], folder, condition.protocol)
+        options = EvaluateOptions(human=("human_semantics",) if condition.data == "webnlg" else (), resamples=resamples)
+        lines.append(_line(condition, evaluate(folder, options)))
+        _check_model(lines[0], lines[-1])
+    return lines
+
+
+def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition, tuple[Path, Path]]:
+    """Write the inputs and template files of all conditions below ``out``; the files of each condition.
+
+    Raises:
+        InputError, ColumnError: a data file cannot be read, or has no texts and triples. TemplateError: a template file
+            cannot be read. OutputError: ``out`` cannot be written.
+    """
+    inputs, files = out / "inputs", out / "templates"
+    _put(files / "backoff.json", b"{}")
+    for name, file in FILES.items():
+        table = _read(data / file)
+        for protocol in PROTOCOLS:
+            read = _as_the_code_read_it(table) if protocol == "nlgi_eval" else table
+            sink = pa.BufferOutputStream()
+            pq.write_table(read, sink)
+            _put(inputs / f"{name}-{protocol}.parquet", sink.getvalue().to_pybytes())
+        _put(files / f"{name}.json", json.dumps(_with_aliases(templates[name])).encode())
+    return {
+        c: (
+            inputs / f"{c.data}-{c.protocol}.parquet",
+            files / ("backoff.json" if c.templates == "Backoff" else f"{c.data}.json"),
+        )
+        for c in conditions()
+    }
+
+
+def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
+    """One table: ours, and below it the published row with the difference."""
+    table = Table(box=None, pad_edge=False)
+    for position, header in enumerate(("data", "templates", "protocol", *_HEADERS, "n", "errors")):
+        table.add_column(header, justify="left" if position < 3 else "right", no_wrap=True)
+    for line in all_visible(list(lines)):
+        cells = [_cell(line["ours"][name]) for name in FIGURES]
+        table.add_row(line["data"], line["templates"], line["protocol"], *cells, f"{line['n']:,}", str(line["errors"]))
+        printed = [_cell(line["published"][name]) for name in FIGURES]
+        table.add_row("", "", "  published", *printed, style="dim")
+        table.add_row("", "", "  difference", *(_cell(line["difference"][name], "+") for name in FIGURES), style="dim")
+    console.print(table)
+
+
+def _line(condition: Condition, report: dict[str, Any]) -> dict[str, Any]:
+    row = _ROWS[condition.data, condition.templates]
+    ours: dict[str, float | None] = {}
+    intervals: dict[str, Any] = {}
+    for figure in FIGURES:
+        if figure == "rho":
+            found = report["correlation"]
+            ours[figure] = found["spearman"] if condition.data == "webnlg" else None
+            intervals[figure] = found.get("interval", {}).get("spearman") if condition.data == "webnlg" else None
+        else:
+            block, name = figure.split(".")
+            ours[figure] = report[block][name]
+            intervals[figure] = report[block].get("interval", {}).get(name)
+    published = {figure: row.figures.get(figure) for figure in FIGURES}
+    return {
+        "data": condition.data,
+        "templates": condition.templates,
+        "protocol": condition.protocol,
+        "signature": report["signature"],
+        "n": report["rough"]["n"],
+        "errors": report["errors"]["n"],
+        "ours": ours,
+        "interval": intervals,
+        "published": published,
+        "difference": {figure: _minus(ours[figure], published[figure]) for figure in FIGURES},
+    }
+
+
+def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:
+    """Eight runs take a while; a bundle that was replaced meanwhile would make a table of two models."""
+    one, other = (Signature(line["signature"] or "") for line in (first, last))
+    changed = [part for part in differences(one, other) if part.startswith(("model:", "prec:", "metric:"))]
+    if changed:
+        raise UsageError(
+            f"the runs of {first['data']} {first['templates']} and {last['data']} {last['templates']} are of different "
+            f"models ({'; '.join(changed)}): remove the output folder and start again"
+        )
+
+
+def _as_the_code_read_it(table: pa.Table) -> pa.Table:
+    """The code's names of E2E slots, and what pandas makes of an empty text."""
+    triples = table["triples"].combine_chunks()
+    triples = triples.chunk(0) if isinstance(triples, pa.ChunkedArray) else triples
+    parts = triples.flatten()
+    predicates = parts.field("predicate")
+    for plain, coded in SLOT_NAMES.items():
+        predicates = pc.if_else(pc.equal(predicates, plain), coded, predicates)
+    struct = pa.StructArray.from_arrays([parts.field("subject"), predicates, parts.field("object")], list(_PARTS))
+    renamed = pa.ListArray.from_arrays(pc.subtract(triples.offsets, triples.offsets[0]), struct)
+    text = table["text"]
+    texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), "nan", text)
+    for name, column in {"triples": renamed, "text": texts}.items():
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
+def _with_aliases(path: Path) -> dict[str, Any]:
+    """A template file that also knows its predicates by the code's names."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as e:
+        raise TemplateError(f"{path} cannot be read as a template file: {e}") from e
+    if not isinstance(content, dict):
+        raise TemplateError(f"{path}: the top level is {type(content).__name__}, not an object of predicates")
+    aliases = {coded: plain for plain, coded in SLOT_NAMES.items() if plain in content and coded not in content}
+    if aliases:
+        content["$aliases"] = {**content.get("$aliases", {}), **aliases}
+    return content
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as e:
+        raise InputError(f"{path} cannot be read as Parquet: {e}") from e
+    for name, kind in _NEEDED.items():
+        if name not in table.schema.names:
+            raise ColumnError(f"{path} has no column {name!r}; it is needed as {kind}")
+        try:
+            cast = table[name].cast(kind)
+        except pa.ArrowException as e:
+            raise ColumnError(f"{path}: column {name!r} is {table.schema.field(name).type}, not {kind}") from e
+        table = table.set_column(table.schema.get_field_index(name), name, cast)
+    return table
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Write, unless it is there already: a run whose input has a new date starts over."""
+    with output_errors("read", path):
+        is_there = path.is_file() and path.read_bytes() == content
+    if not is_there:
+        write_user_file(path, content, "--out")
+
+
+def _minus(ours: float | None, published: float | None) -> float | None:
+    return None if ours is None or published is None else ours - published
+
+
+def _cell(value: float | None, sign: str = "") -> str:
+    return "-" if value is None else f"{value:{sign}.3f}"

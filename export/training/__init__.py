@@ -1,0 +1,1 @@
+"""Recipes of the models that this project makes itself."""

@@ -1,0 +1,305 @@
+"""The audit itself: two outputs in, one document out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ColumnError, UsageError
+from ..metric.templates import Templates
+from ..scoring import extent as partial
+from ..scoring.counts import OTHER_PREDICATES
+from ..scoring.outputs import Output, open_output
+from ..scoring.signature import differences, parse
+from ..scoring.snapshot import unchanged
+from ..system.arguments import check_fields, checked
+from . import callouts, gates, history, rules
+from . import failing_templates as suspects
+from . import templates as book
+from .changes import add_changes, correct
+from .document import (
+    SCHEMA,
+    Baseline,
+    BaselineChanges,
+    BundleShown,
+    Callout,
+    Document,
+    GroupFigures,
+    OptionsShown,
+    RowCounts,
+    TemplateFigures,
+    TemplatesShown,
+)
+from .facts import FactReader
+from .figures import Context, Policy, group_figures
+from .grouping import DEFAULT, GroupCodes, Grouping
+from .matching import Ints, key_ids, match
+from .rows import flips, group_columns, worst_rows
+from .scan import Night, fact_column, facts_are_mr, read_night
+
+WORST = 30
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What is audited, and how.
+
+    ``baseline``: the output to compare with. ``gates``: TOML files. ``by``: groupings, each a tuple of columns; by
+    default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK (``not-ok``) or not
+    at all (``excluded``). ``across_signatures``: compare what was scored otherwise. ``worst``: rows of the sample, of
+    each kind. ``history``: file of the nights.
+    """
+
+    baseline: Path | None = None
+    gates: tuple[Path, ...] = ()
+    by: tuple[Grouping, ...] = ()
+    errors: Policy = "not-ok"
+    across_signatures: bool = False
+    worst: int = WORST
+    history: Path | None = None
+    require_gates: bool = False
+    allow_partial: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@checked
+def audit(out: Path, options: AuditOptions | None = None) -> Document:
+    """Audit the finished output folder ``out``.
+
+    Raises:
+        OutputError: no finished output, or one that changed while it was read. UsageError: signatures that differ, a
+        partial output against a complete one, or an invalid gate or option. ColumnError: a column to group by that is
+        not there.
+    """
+    return _Audit(out, options or AuditOptions()).document()
+
+
+class _Audit:
+    """The state of one audit."""
+
+    def __init__(self, out: Path, options: AuditOptions) -> None:
+        self.options = options
+        self.rules = rules.load_gates(options.gates)
+        self.output = open_output(out, options.allow_partial)
+        earlier = options.baseline
+        self.earlier = open_output(earlier, options.allow_partial) if earlier is not None else None
+        self.differs = self._compare_signatures()
+        if self.earlier is not None:
+            partial.refuse_unequal(self.output.extent, self.earlier.extent, options.allow_partial)
+        rules.check_columns(self.rules, self.output.names, self.earlier is not None)
+        self.by = self._groupings()
+        wanted = dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)])
+        self.codes = {grouping: GroupCodes(grouping) for grouping in wanted}
+        self.templates = book.templates_of(self.output)
+        self.notes: list[str] = []
+
+    def document(self) -> Document:
+        """Read, count, compare, judge; the history is written when it is certain that all of it is of one run."""
+        with unchanged([output.snapshot for output in (self.output, self.earlier) if output is not None]):
+            document, shown = self._judge()
+        if self.options.history is not None:
+            tonight = history.nights_of(document["finished"], document["signature"], document["status"], shown)
+            document["history"] = history.remember(self.options.history, tonight)
+        return document
+
+    def _judge(self) -> tuple[Document, list[GroupFigures]]:
+        night = read_night(self.output, self.codes, self._reader(self.output, self.templates))
+        before = None
+        if self.earlier is not None:
+            before = read_night(self.earlier, self.codes, self._reader(self.earlier, None))
+        no_keys = np.empty((0, 2), np.uint64)
+        ids = key_ids(before.keys if before is not None else no_keys, night.keys)
+        figures = self._figures(night, before, ids)
+        changes = self._changes(night, before, ids)
+        everything = figures[()][0]
+        templates, looks_wrong = self._templates(night, everything)
+        shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
+        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], night.omissions_checked)
+        checked = gates.checked(found, self.options.require_gates)
+        signature = self.output.signature
+        baseline = self._baseline()
+        known = self.templates[0] if self.templates is not None else None
+        self._note(night)
+        document = Document(
+            schema=SCHEMA,
+            out=_printable(self.output.path),
+            audited=datetime.now(UTC).isoformat(timespec="seconds"),
+            finished=str(self.output.summary.get("finished", "")),
+            partial=self.output.extent.reason,
+            status="fail" if checked["nothing_checked"] and checked["required"] else gates.worst_of(found),
+            checked=checked,
+            signature=signature,
+            bundle=_bundle(signature),
+            templates=self._templates_shown(),
+            device=_device(self.output.summary),
+            versions={str(k): str(v) for k, v in (self.output.summary.get("versions") or {}).items()},
+            options=OptionsShown(by=[list(grouping) for grouping in self.by], errors=self.options.errors),
+            rows=_row_counts(everything),
+            baseline=baseline,
+            baseline_changes=changes,
+            callouts=callouts.call_out(found, shown, baseline, changes, looks_wrong),
+            gates=found,
+            groups=shown,
+            template_figures=templates,
+            worst=worst_rows(night, ids[1], group_columns(list(self.codes)), known, self.options.worst),
+            history=[],
+            notes=self.notes,
+        )
+        return document, shown
+
+    def _compare_signatures(self) -> list[str]:
+        if self.earlier is None:
+            return []
+        if self.earlier.path.resolve() == self.output.path.resolve():
+            raise UsageError(f"--baseline {self.earlier.path} is the output itself; give that of an earlier night")
+        differs = differences(self.earlier.full_signature, self.output.full_signature)
+        if differs and not self.options.across_signatures:
+            raise UsageError(
+                f"{self.output.path} was not scored as {self.earlier.path} was ({'; '.join(differs)}); a difference "
+                "could be of the data or of the scoring: score the earlier night again, or give --across-signatures"
+            )
+        return differs
+
+    def _groupings(self) -> list[Grouping]:
+        names = self.output.names
+        for grouping in self.options.by:
+            if not grouping:
+                raise UsageError(f"--by names no column; the columns are {', '.join(names)}")
+            missing = [column for column in grouping if column not in names]
+            if missing:
+                raise ColumnError(f"--by: no column {missing[0]!r}; the columns are {', '.join(names)}")
+        default: list[Grouping] = [(DEFAULT,)] if DEFAULT in names else []
+        return list(dict.fromkeys(self.options.by)) if self.options.by else default
+
+    def _reader(self, output: Output, known: tuple[Templates, Path | None] | None) -> FactReader | None:
+        if fact_column(output) is None:
+            return None
+        templates = known[0] if known is not None else None
+        if templates is None or not templates.by_object:
+            return FactReader(facts_are_mr(output))
+        return FactReader(facts_are_mr(output), lambda predicate: book.by_object(templates, predicate))
+
+    def _figures(
+        self, night: Night, before: Night | None, ids: tuple[Ints, Ints]
+    ) -> dict[Grouping, list[GroupFigures]]:
+        rates = _omission_rates(before) if before is not None else {}
+        shares = _backoff_shares(self.output.summary)
+        context = Context(night, self.options.errors, ids[1], shares, rates.get)
+        figures = {grouping: group_figures(context, grouping, codes) for grouping, codes in self.codes.items()}
+        if before is not None:
+            missed = _backoff_shares(before.output.summary)
+            for grouping, codes in self.codes.items():
+                add_changes(before, night, ids, grouping, codes, figures[grouping], self.options.errors, missed)
+        correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
+        return figures
+
+    def _changes(self, night: Night, before: Night | None, ids: tuple[Ints, Ints]) -> BaselineChanges | None:
+        if before is None:
+            return None
+        matched = match(*ids, (before.fine, night.fine))
+        was, now = before.fine[matched.before] >= 0, night.fine[matched.after] >= 0
+        return BaselineChanges(
+            added=int(matched.added.sum()),
+            removed=int(matched.removed.sum()),
+            kept=len(matched.after),
+            errors_appeared=int((was & ~now).sum()),
+            errors_gone=int((now & ~was).sum()),
+            flips=flips(before, night, matched, same_signature=not self.differs),
+        )
+
+    def _templates(self, night: Night, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
+        found = book.template_figures(night, self.templates[0]) if self.templates is not None else []
+        grouping: Grouping = self.by[0] if self.by else ()
+        groups = self.codes[grouping].groups()
+        return found, suspects.call_out(night, grouping, groups, everything, found)
+
+    def _baseline(self) -> Baseline | None:
+        if self.earlier is None:
+            return None
+        return Baseline(
+            out=_printable(self.earlier.path),
+            partial=self.earlier.extent.reason,
+            finished=str(self.earlier.summary.get("finished", "")),
+            signature=self.earlier.signature,
+            same_signature=not self.differs,
+            differs=self.differs,
+            rows=len(self.earlier),
+        )
+
+    def _templates_shown(self) -> TemplatesShown:
+        file = self.templates[1] if self.templates is not None else None
+        digest = parse(self.output.signature).get("templates", "")
+        return TemplatesShown(sha=digest, file=_printable(file) if file is not None else None)
+
+    def _note(self, night: Night) -> None:
+        if not len(night):
+            self.notes.append("the output has no rows")
+        if not night.has_facts:
+            self.notes.append("figures by predicate and template are missing: the run did not keep the facts (--keep)")
+        if not night.has_text:
+            self.notes.append("figures by length of text are missing: the run did not keep the texts (--keep)")
+        if not night.omissions_checked:
+            self.notes.append("omissions were not looked for (--checks hallucination): their rates are null")
+        if self.templates is None:
+            self.notes.append(
+                "figures by template are missing: the template file is not where the run found it, as it was"
+            )
+        if self.options.errors == "excluded":
+            self.notes.append("rows with errors are left out of the rates of labels (--errors excluded)")
+
+
+def _omission_rates(night: Night) -> dict[str, float]:
+    names, counts = night.predicates.names, night.fact_counts[()]
+    checked, omitted = (counts.table(which, 1, len(names))[0].tolist() for which in ("checked", "omitted"))
+    return {name: lost / facts for name, facts, lost in zip(names, checked, omitted, strict=True) if facts}
+
+
+def _backoff_shares(summary: dict[str, Any]) -> Callable[[str], float | None]:
+    """The share of a predicate's facts that had no template, as the run counted them."""
+    counted = (summary.get("facts") or {}).get("by_predicate") or {}
+    shares = {}
+    for predicate, counts in counted.items():
+        total = counts.get("template", 0) + counts.get("backoff", 0)
+        shares[predicate] = counts.get("backoff", 0) / total if total else 0.0
+    return lambda predicate: shares.get(predicate, shares.get(OTHER_PREDICATES))
+
+
+def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:
+    """By falling not_OK rate; groups without rows last."""
+
+    def place(group: GroupFigures) -> tuple[Any, ...]:
+        value = group["rates"]["not_ok_rate"]["value"]
+        return (value is None, -(value or 0.0), *((v is None, v or "") for v in group["group"].values()))
+
+    return sorted(groups, key=place)
+
+
+def _row_counts(everything: GroupFigures) -> RowCounts:
+    return {
+        "in": everything["rows"],
+        "scored": everything["scored"],
+        "reused": everything["reused"],
+        "errors": everything["errors"],
+        "notes": everything["notes"],
+    }
+
+
+def _bundle(signature: str) -> BundleShown:
+    name, _, sha = parse(signature).get("model", "").rpartition("@")
+    return BundleShown(name=name, sha=sha)
+
+
+def _device(summary: dict[str, Any]) -> str:
+    device = summary.get("device")
+    return str(device.get("name") or device.get("kind") or "") if isinstance(device, dict) else ""
+
+
+def _printable(path: Path) -> str:
+    return str(path).encode("utf-8", "replace").decode()

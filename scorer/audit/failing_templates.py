@@ -1,0 +1,107 @@
+"""Templates that look wrong: a predicate whose facts fail far more often than all others, and everywhere.
+
+The rule. Of the predicate's checked facts, n of them:
+
+- n is at least 30;
+- the lower end of the 95 % interval of its omission rate is at least 0.2, and at least three times the omission rate
+  of all other predicates' facts together;
+- it is so everywhere: of the groups (of the first grouping) with at least 10 of its facts, at least nine in ten have
+  an omission rate of at least 0.2 and at least twice that of the group's other facts. A system that leaves one slot out
+  is a fault of the system; a template that says the fact wrongly fails for all of them.
+
+The same is asked of each template of a predicate that has one for each object, without the last point.
+"""
+
+from __future__ import annotations
+
+from ..stats.intervals import wilson
+from .document import Callout, Group, GroupFigures
+from .grouping import Grouping
+from .scan import Night
+from .templates import TemplateFigures
+
+LEAST_FACTS = 30
+LEAST_FACTS_OF_GROUP = 10
+LEAST_RATE = 0.2
+TIMES_THE_REST = 3.0
+TIMES_THE_REST_OF_GROUP = 2.0
+SHARE_OF_GROUPS = 0.9
+MOST_EVIDENCE = 6
+
+
+def call_out(
+    night: Night, grouping: Grouping, groups: list[Group], figures: GroupFigures, templates: list[TemplateFigures]
+) -> list[Callout]:
+    """Mark the suspects in ``figures`` (all rows) and ``templates``, and give a callout for each."""
+    names = night.predicates.names
+    counts = night.fact_counts[()]
+    checked, omitted = (counts.table(w, 1, len(names))[0].tolist() for w in ("checked", "omitted"))
+    facts, lost = sum(checked), sum(omitted)
+    texts: dict[str, list[TemplateFigures]] = {}
+    for one in templates:
+        texts.setdefault(one["predicate"], []).append(one)
+    found = []
+    for entry in figures["predicates"]:
+        code = night.predicates.code(entry["predicate"])
+        n, k = checked[code], omitted[code]
+        evidence = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n)]
+        if is_far(k, n, lost - k, facts - n):
+            everywhere, lines = _everywhere(night, grouping, groups, code)
+            if everywhere:
+                entry["suspect"] = True
+                used = texts.get(entry["predicate"], [])
+                for one in used:
+                    one["suspect"] = one["omission"]["n"] > 0 and (one["omission"]["value"] or 0.0) >= LEAST_RATE
+                shown = [f"template: {one['template']}" for one in used[:3]]
+                found.append(
+                    _callout(f"the template of {entry['predicate']!r} looks wrong", [*evidence, *lines, *shown])
+                )
+                continue
+        for one in texts.get(entry["predicate"], []):
+            k, n = one["omission"]["count"], one["omission"]["n"]
+            if one["object"] is not None and is_far(k, n, lost - k, facts - n):
+                one["suspect"] = True
+                message = f"the template of {one['predicate']!r} for {one['object']!r} looks wrong"
+                lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n)]
+                found.append(_callout(message, [*lines, f"template: {one['template']}"]))
+    return found
+
+
+def is_far(omitted: int, facts: int, other_omitted: int, other_facts: int) -> bool:
+    """Whether an omission rate is far beyond that of the other facts: the first two points of the rule."""
+    if facts < LEAST_FACTS or not other_facts:
+        return False
+    low = wilson(omitted, facts)[0]
+    return low >= LEAST_RATE and low >= TIMES_THE_REST * other_omitted / other_facts
+
+
+def _everywhere(night: Night, grouping: Grouping, groups: list[Group], code: int) -> tuple[bool, list[str]]:
+    """The third point of the rule, and what the groups say."""
+    if not grouping:
+        return True, []
+    shape = len(groups), len(night.predicates)
+    counts = night.fact_counts[grouping]
+    checked, omitted = counts.table("checked", *shape), counts.table("omitted", *shape)
+    facts, lost = checked.sum(axis=1).tolist(), omitted.sum(axis=1).tolist()
+    failing, lines = 0, []
+    asked = [g for g in range(len(groups)) if checked[g, code] >= LEAST_FACTS_OF_GROUP]
+    for g in asked:
+        n, k = int(checked[g, code]), int(omitted[g, code])
+        rest = (lost[g] - k) / max(facts[g] - n, 1)
+        failing += k / n >= max(LEAST_RATE, TIMES_THE_REST_OF_GROUP * rest)
+        name = ", ".join(f"{column}={value}" for column, value in groups[g].items())
+        lines.append(_line(f"in {name}", k, n))
+    if not asked:
+        return True, []
+    shown = lines[:MOST_EVIDENCE] + (
+        [f"and {len(lines) - MOST_EVIDENCE} more groups"] if len(lines) > MOST_EVIDENCE else []
+    )
+    return failing >= SHARE_OF_GROUPS * len(asked), [f"far beyond the rest in {failing} of {len(asked)} groups", *shown]
+
+
+def _callout(message: str, evidence: list[str]) -> Callout:
+    return Callout(kind="template", severity="warn", group={}, message=message, evidence=evidence)
+
+
+def _line(what: str, count: int, n: int) -> str:
+    return f"{what}: {count:,} of {n:,} ({count / n:.1%})" if n else f"{what}: no fact"

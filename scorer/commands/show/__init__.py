@@ -1,0 +1,1 @@
+"""Typed results as console text and JSON; nothing here computes."""

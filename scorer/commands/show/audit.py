@@ -1,0 +1,154 @@
+"""The audit on a terminal: whether it passed, what changed, where to look; then a table of groups."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...audit.document import BaselineChanges, Document, GroupFigures, Rate
+from ...audit.gates import describe, why_nothing
+from ...system.display import all_visible
+from .console import make_console
+
+MOST_GROUPS = 40
+MOST_PREDICATES = 10
+MOST_CALLOUTS = 20
+WIDTH = 120
+_STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "silent": "dim", "info": ""}
+
+
+def print_document(document: Document) -> None:
+    """Print a document on stdout. Hidden characters in names from data are shown as code points."""
+    document, console = all_visible(document), make_console(least_width=WIDTH)
+    _first_lines(console, document)
+    _callouts(console, document)
+    _gates(console, document)
+    _groups(console, document)
+    _predicates(console, document["groups"][0])
+    for note in document["notes"]:
+        console.print(f"note: {note}")
+
+
+def _first_lines(console: Console, document: Document) -> None:
+    rows, baseline = document["rows"], document["baseline"]
+    if document["partial"] is not None:
+        console.print(Text.assemble(("PARTIAL", _STYLES["warn"]), f"  {document['partial']}"))
+    console.print(Text.assemble(_verdict(document), f"  {document['out']}"))
+    if document["checked"]["nothing_checked"]:
+        console.print(why_nothing(document["checked"]))
+    text = f"rows: {rows['in']:,} in, {rows['scored']:,} scored, {rows['reused']:,} reused"
+    for what in ("errors", "notes"):
+        kinds = rows["errors"] if what == "errors" else rows["notes"]
+        if kinds:
+            text += f"; {what}: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
+    console.print(text)
+    repeated = document["groups"][0]["duplicates"]["repeated"]
+    if repeated:
+        console.print(f"duplicates: {repeated:,} rows have the facts and text of another")
+    console.print(f"signature: {document['signature']}")
+    if baseline is not None and document["baseline_changes"] is not None:
+        console.print(f"baseline: {baseline['out']}, {_changed(document['baseline_changes'])}")
+        if baseline["partial"] is not None:
+            console.print(f"  partial: {baseline['partial']}")
+        for part in baseline["differs"]:
+            console.print(f"  scored otherwise: {part}")
+
+
+def _verdict(document: Document) -> tuple[str, str]:
+    """The first word and its style: a status that no gate supports is none."""
+    if not document["checked"]["nothing_checked"]:
+        return document["status"].upper(), _STYLES[document["status"]]
+    return "NOTHING CHECKED", _STYLES["fail" if document["status"] == "fail" else "warn"]
+
+
+def _changed(changes: BaselineChanges) -> str:
+    flips = changes["flips"]
+    text = f"{changes['kept']:,} rows kept, {changes['added']:,} added, {changes['removed']:,} removed"
+    text += f"; {flips['count']:,} label flips"
+    if flips["count"] and flips["beyond_bound"] is not None:
+        text += f", {flips['beyond_bound']:,} beyond what the bounds explain"
+    return text
+
+
+def _callouts(console: Console, document: Document) -> None:
+    callouts = [one for one in document["callouts"] if one["kind"] != "gate"]
+    if callouts:
+        console.print("\nTo look at")
+    for one in callouts[:MOST_CALLOUTS]:
+        console.print(Text.assemble((one["severity"], _STYLES[one["severity"]]), f"  {one['message']}"))
+        for line in one["evidence"]:
+            console.print(f"      {line}")
+    if len(callouts) > MOST_CALLOUTS:
+        console.print(f"and {len(callouts) - MOST_CALLOUTS} more, in --json and --report")
+
+
+def _gates(console: Console, document: Document) -> None:
+    if document["gates"]:
+        console.print("\nGates")
+    for gate in document["gates"]:
+        console.print(Text.assemble((f"{gate['status']:6}", _STYLES[gate["status"]]), f"  {gate['message']}"))
+
+
+def _groups(console: Console, document: Document) -> None:
+    table = Table(box=None, pad_edge=False)
+    headers = (
+        "",
+        "rows",
+        "not_OK",
+        "95 %",
+        "omission",
+        "hallucination",
+        "error",
+        "empty",
+        "confidence",
+        "since baseline",
+    )
+    for position, header in enumerate(headers):
+        table.add_column(header, justify="right" if position else "left", no_wrap=True)
+    groups = document["groups"]
+    for group in groups[: MOST_GROUPS + 1]:
+        rates = group["rates"]
+        not_ok = rates["not_ok_rate"]
+        interval = _interval(not_ok)
+        others = [_share(rates[name]) for name in ("omission_rate", "hallucination_rate", "error_rate", "empty_rate")]
+        mean = group["confidence"]["mean"]
+        cells = [f"{group['rows']:,}", _share(not_ok), interval, *others, "-" if mean is None else f"{mean:.3f}"]
+        table.add_row(Text(describe(group["group"])), *cells, _since(group))
+    console.print()
+    console.print(table)
+    if len(groups) > MOST_GROUPS + 1:
+        console.print(f"and {len(groups) - MOST_GROUPS - 1} more groups, in --json and --report")
+
+
+def _interval(rate: Rate) -> str:
+    if rate["low"] is None or rate["high"] is None:
+        return "-"
+    return f"{100 * rate['low']:.1f} – {100 * rate['high']:.1f}"
+
+
+def _share(rate: Rate) -> str:
+    return "-" if rate["value"] is None else f"{rate['value']:.1%}"
+
+
+def _since(group: GroupFigures) -> str:
+    change = group["change"]
+    moved = change["rates"]["not_ok_rate"] if change is not None else None
+    if moved is None or moved["difference"] is None:
+        return "-"
+    return f"{100 * moved['difference']:+.1f}{' *' if moved['significant'] else ''}"
+
+
+def _predicates(console: Console, everything: GroupFigures) -> None:
+    predicates = everything["predicates"][:MOST_PREDICATES]
+    if not predicates:
+        return
+    table = Table(box=None, pad_edge=False)
+    for position, header in enumerate(("predicate", "facts", "omitted", "before", "backoff", "")):
+        table.add_column(header, justify="right" if 0 < position < 5 else "left", no_wrap=True)
+    for one in predicates:
+        before, backoff = ("-" if value is None else f"{value:.1%}" for value in (one["before"], one["backoff"]))
+        cells = (f"{one['omission']['n']:,}", _share(one["omission"]), before, backoff)
+        table.add_row(Text(one["predicate"]), *cells, "looks wrong" if one["suspect"] else "")
+    console.print()
+    console.print(table)

@@ -1,0 +1,59 @@
+"""Adding up an output folder: what is done, what was set aside, what is still to come from other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..storage import Receipt, Receipts
+from ..storage.believed import Believed
+from ..storage.canonical import normal
+from .survey import Shard, Survey
+
+
+@dataclass
+class Totals:
+    """The planned shards. ``receipts``: of those done; ``failed``, ``missing``: relative paths of the others."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def add_up(
+    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Mapping[str, Any]], believed: Believed
+) -> Totals:
+    """Look at every planned shard.
+
+    Args:
+        fingerprint: what the receipt of a shard must say.
+        believed: outputs that this process wrote or hashed. Others, and those that were touched since, are hashed
+            here, but only by whoever finds all receipts there: as long as one is missing, nothing is finished.
+    """
+    notes = receipts.failed()
+    totals = Totals()
+    unseen: list[Shard] = []
+    for shard in found.usable:
+        relative = shard.file.relative
+        if (known := believed.receipt(relative)) is not None:
+            totals.receipts.append(known)
+            continue
+        identity = normal(shard.info.identity)
+        receipt = receipts.read(relative)
+        if receipt and receipt.fingerprint == normal(fingerprint(shard)) and receipt.input.get("identity") == identity:
+            totals.receipts.append(receipt)
+            unseen.append(shard)
+        elif notes.get(relative, {}).get("identity") == identity:
+            totals.failed.append(relative)
+        else:
+            totals.missing.append(relative)
+    for relative in found.failed:
+        (totals.failed if relative in notes else totals.missing).append(relative)
+    if not totals.missing:
+        for shard in unseen:
+            if not receipts.agrees(shard.file.relative, shard.info.identity, fingerprint(shard)):
+                totals.missing.append(shard.file.relative)
+        missing = set(totals.missing)
+        totals.receipts = [r for r in totals.receipts if r.relative not in missing]
+    return totals

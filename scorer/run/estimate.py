@@ -1,0 +1,209 @@
+"""What a run would do and cost, without scoring a row of it: the content of ``scorer plan``."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..inference.batches import Batch
+from ..inference.engine import Work
+from ..metric.inputs import ColumnNames
+from ..metric.verdict import decide
+from ..scoring.counts import Counts, total
+from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
+from ..scoring.reuse import Reuse, open_sources
+from ..scoring.reuse.earlier import check_earlier
+from ..scoring.scorer import Scorer
+from ..status import SCORED, TOO_LONG
+from ..storage import Receipts, ShardReader, resolve_inputs
+from ..storage.receipts import NO_RECEIPT
+from .preview import Losses, find_losses, scored_again
+from .survey import Shard, Survey, survey
+
+SAMPLE_ROWS = 200_000
+"""Above this many rows, counts are estimated from a sample of about so many."""
+PROBE_SECONDS = 3.0
+_BINS = (0, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+@dataclass
+class _Sample:
+    """What was seen of the rows."""
+
+    rows: int = 0
+    counts: list[Counts] = field(default_factory=list)
+    lengths: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    too_long: int = 0
+    probe_tokens: int = 0
+    probe_seconds: float = 0.0
+
+
+def forecast(
+    inputs: list[str], scorer: Scorer, names: ColumnNames, out: Path | None = None, reuse: Sequence[Path] = ()
+) -> dict[str, Any]:
+    """Count what a run over ``inputs`` would do, and time the model on a sample of it.
+
+    ``reuse``: earlier outputs, whose rows the run would take over.
+
+    Returns a dictionary, the JSON of ``scorer plan``. ``estimated`` says whether the counts come from a sample; they
+    are then scaled up by rows. ``seconds`` is the model's time alone, from a probe on this device.
+
+    Raises:
+        InputError, ColumnError: as a run would.
+    """
+    earlier = check_earlier(reuse, out)
+    with ShardReader() as reader, ExitStack() as stack:
+        found = survey(resolve_inputs(inputs), reader, names)
+        sources = open_sources(earlier, scorer.full_signature, scorer.pipeline.names, scorer.origin)
+        reasons = _why_not_done(found.usable, scorer, names, out, sources.digest)
+        again = scored_again(out, reasons) if out is not None else {}
+        if earlier:
+            scorer.pipeline.reuse = stack.enter_context(closing(Reuse(sources)))
+            scorer.pipeline.reuse.load()
+        todo = [shard for shard in found.usable if shard.file.relative in reasons]
+        losses = _losses(out, found, todo, reader)
+        rows = sum(shard.rows for shard in todo)
+        sample = _sample(todo, rows, reader, scorer)
+    counts = total(list(sample.counts))
+    scale = rows / sample.rows if sample.rows else 0.0
+    padded = counts["tokens"]["padded"] * scale
+    facts = counts["facts"]
+    reused = {"reused": round(counts["rows"]["reused"] * scale)} if earlier else {}
+    return {
+        "signature": scorer.signature,
+        "shards": {
+            "usable": len(found.usable),
+            "skipped": len(found.usable) - len(todo),
+            "again": again,
+            "outside": losses.outside,
+            "shorter": {name: list(rows) for name, rows in losses.shorter.items()},
+            "failed": {name: str(error) for name, (_, error) in found.failed.items()},
+        },
+        "rows": {"all": sum(s.rows for s in found.usable), "to_score": rows, "sampled": sample.rows, **reused},
+        "reuse": sources.summary(),
+        "estimated": sample.rows < rows,
+        "errors": _scaled(counts["rows"]["errors"], scale),
+        "notes": _scaled(counts["rows"]["notes"], scale),
+        "checks": {"all": round(counts["checks"]["all"] * scale), "unique": round(counts["checks"]["unique"] * scale)},
+        "facts": {
+            "template": round(facts["template"] * scale),
+            "backoff": round(facts["backoff"] * scale),
+            "by_predicate": {name: _scaled(value, scale) for name, value in facts["by_predicate"].items()},
+        },
+        "token_lengths": _histogram(sample, scale, scorer.engine.bundle.max_length),
+        "too_long": round(sample.too_long * scale),
+        "disk": _disk(todo, facts, scale, out),
+        "seconds": round(padded * sample.probe_seconds / sample.probe_tokens, 1) if sample.probe_tokens else 0.0,
+        "device": {"kind": scorer.engine.device.kind, "name": scorer.engine.device.name},
+        "precision": scorer.engine.precision,
+    }
+
+
+def _why_not_done(
+    shards: list[Shard], scorer: Scorer, names: ColumnNames, out: Path | None, reuse: str
+) -> dict[str, str]:
+    """By relative path, why a run into ``out`` would score a shard; the others it would skip."""
+    if out is None or not out.is_dir():
+        return {shard.file.relative: NO_RECEIPT for shard in shards}
+    receipts = Receipts(out)
+    found = {
+        s.file.relative: receipts.check(
+            s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, names, reuse)
+        )
+        for s in shards
+    }
+    return {relative: reason for relative, reason in found.items() if isinstance(reason, str)}
+
+
+def _losses(out: Path | None, found: Survey, todo: list[Shard], reader: ShardReader) -> Losses:
+    """What a run into ``out`` would refuse to remove or shorten."""
+    if out is None or not out.is_dir():
+        return Losses()
+    planned = {*(shard.file.relative for shard in found.usable), *found.failed}
+    return find_losses(out, planned, todo, reader)
+
+
+def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer) -> _Sample:
+    """Prepare windows as a run would: all of them, or from shards spread evenly when there are too many."""
+    share = min(1.0, SAMPLE_ROWS / rows) if rows else 1.0
+    if share < 1.0:
+        # Whole windows, since duplicates are found within a window; from the beginnings of shards, since Parquet
+        # is read from its beginning.
+        count = max(1, min(len(shards), SAMPLE_ROWS // WINDOW_ROWS))
+        chosen = [shards[i] for i in np.linspace(0, len(shards) - 1, count).astype(int)]
+        each = -(-SAMPLE_ROWS // count)
+    else:
+        chosen, each = shards, None
+    sample = _Sample()
+    works: list[Work] = []
+    for shard in chosen:
+        limit = shard.limit if each is None else min(each, shard.rows)
+        windows = reader.windows(
+            shard.file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=limit, columns=shard.columns.needed
+        )
+        if scorer.pipeline.reuse is not None:
+            scorer.pipeline.reuse.begin_shard()
+        for table in windows:
+            prepared = scorer.pipeline.prepare(shard.columns.rows(table))
+            work, inverse = prepared.work, prepared.work.pairs.inverse
+            # No answers are known; errors and notes do not depend on them, and nothing else is used.
+            unknown = np.zeros((len(prepared.checks), 3), np.float32)
+            verdicts = decide(prepared.rows, prepared.checks, unknown, work.status[inverse], work.truncated[inverse])
+            sample.rows += len(table)
+            sample.counts.append(scorer.pipeline.count(prepared, verdicts))
+            sample.lengths.append(work.lengths[work.status == SCORED])
+            sample.too_long += int((work.status == TOO_LONG).sum() + work.truncated.sum())
+            if len(works) < 4:
+                works.append(work)
+    for work in works:
+        _probe(work, scorer, sample, PROBE_SECONDS / len(works))
+    return sample
+
+
+def _probe(work: Work, scorer: Scorer, sample: _Sample, seconds: float) -> None:
+    """Time the model on batches spread over a window's lengths, for about ``seconds``."""
+    order = np.random.default_rng(0).permutation(len(work.batches))
+    groups = np.array_split(order, max(1, len(order) // 64))
+    began = time.perf_counter()
+    for group in groups:
+        batches: list[Batch] = [work.batches[i] for i in group]
+        if not batches:
+            return
+        part = Work(work.pairs, work.first, work.second, work.status, work.truncated, batches, work.lengths)
+        started = time.perf_counter()
+        scorer.engine.run_batches(part)
+        sample.probe_seconds += time.perf_counter() - started
+        sample.probe_tokens += part.padded_tokens
+        if time.perf_counter() - began > seconds:
+            return
+
+
+def _histogram(sample: _Sample, scale: float, max_length: int) -> list[dict[str, int]]:
+    """Unique pairs by token length: ``up_to`` tokens, ``pairs``."""
+    edges = [edge for edge in _BINS if edge < max_length] + [max_length]
+    lengths = np.concatenate(sample.lengths) if sample.lengths else np.empty(0, np.int64)
+    counts, _ = np.histogram(lengths, bins=np.array(edges) + 0.5)
+    return [{"up_to": int(edge), "pairs": round(int(n) * scale)} for edge, n in zip(edges[1:], counts, strict=True)]
+
+
+def _disk(shards: list[Shard], facts: Counts, scale: float, out: Path | None) -> dict[str, int]:
+    """Bytes the output will need, roughly (the input's size, a key and a number a fact), and bytes free there."""
+    rows = sum(shard.rows for shard in shards)
+    inputs = sum(int(shard.info.identity.get("size") or 0) for shard in shards)
+    needed = inputs + 32 * rows + round(4 * (facts["template"] + facts["backoff"]) * scale)
+    place = (out or Path()).absolute()
+    while not place.exists():
+        place = place.parent
+    return {"needed": needed, "free": shutil.disk_usage(place).free}
+
+
+def _scaled(counts: Counts, scale: float) -> Counts:
+    return {key: round(value * scale) for key, value in counts.items()}

@@ -1,0 +1,58 @@
+"""What a run is asked to do, whom it tells of its progress, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..metric.inputs import ColumnNames
+from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a run is asked to do beyond what the scorer itself is set to.
+
+    ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n,
+    beside other processes that score the others; a limit is that of all parts together. ``max_error_rate``: share of
+    error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``settings``: how
+    the scorer was set up, kept in the plan so that ``scorer explain`` can ask again in the same way. ``reuse``:
+    earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
+    input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused.
+    """
+
+    inputs: tuple[str, ...]
+    out: Path
+    columns: ColumnNames = field(default_factory=ColumnNames)
+    limit: int | None = None
+    part: tuple[int, int] | None = None
+    max_error_rate: float = 0.001
+    window_rows: int = WINDOW_ROWS
+    window_bytes: int = WINDOW_BYTES
+    settings: dict[str, Any] = field(default_factory=dict)
+    reuse: tuple[Path, ...] = ()
+    prune: bool = False
+
+
+class Reporter(Protocol):
+    """Told what happens; shows it or not."""
+
+    def started(self, shards: int, rows: int, skipped: int) -> None: ...
+
+    def progress(self, shard: str, rows: int, pairs: int) -> None: ...
+
+    def shard_done(self, shard: str, rows: int) -> None: ...
+
+    def shard_failed(self, shard: str, reason: str) -> None: ...
+
+    def say(self, message: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. ``summary``: the content of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
+
+    summary: dict[str, Any]
+    exit_code: int
+    reason: str = ""

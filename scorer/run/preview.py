@@ -1,0 +1,122 @@
+"""What a run would do to the outputs that are already there: keep, score again (and why), remove, or shorten.
+
+A run never removes an output, nor replaces one by fewer rows, unless it was told to prune. So both are found before
+anything is written, by the run itself and by ``scorer plan --out``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import OutputError, ShardError
+from ..storage import OutputFolder, Receipts, ShardReader
+from ..storage.receipts import NO_RECEIPT
+from .survey import Shard
+
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Outputs that would be lost. ``outside``: relative paths of those whose input is not among the inputs.
+    ``shorter``: by relative path, the rows there and the rows that would replace them."""
+
+    outside: list[str] = field(default_factory=list)
+    shorter: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def refuse(self, out: Path, *, limited: bool, parts: bool) -> None:
+        """Refuse a run that was not told to prune.
+
+        Args:
+            limited, parts: the run has a ``--limit``, or is one of several parts; pruning is no way out then.
+
+        Raises:
+            OutputError: something would be lost; says what, and the ways out.
+        """
+        told = []
+        if self.outside:
+            told.append(f"{_count(len(self.outside), 'output')} whose input is not among IN ({named(self.outside)})")
+        if self.shorter:
+            first, (before, after) = next(iter(self.shorter.items()))
+            told.append(
+                f"{_count(len(self.shorter), 'output')} with more rows than would replace them ({first}: "
+                f"{before:,} rows, now {after:,})"
+            )
+        if not told:
+            return
+        if limited:
+            way = "leave --limit out, or choose another --out"
+        elif parts:
+            way = "run once with --prune and without --part to remove or replace them, or choose another --out"
+        else:
+            way = "--prune removes and replaces them; or choose another --out"
+        raise OutputError(f"{out} holds {' and '.join(told)}; nothing was written: {way}")
+
+
+def find_losses(out: Path, planned: Collection[str], todo: Iterable[Shard], reader: ShardReader) -> Losses:
+    """Look through the outputs in a folder; no output is hashed.
+
+    Args:
+        planned: relative paths of all inputs, those included that cannot be read.
+        todo: the shards that would be scored.
+
+    Raises:
+        OutputError: a plan or receipt is there and cannot be read.
+    """
+    shorter = {}
+    receipts = Receipts(out)
+    for shard in todo:
+        there = _rows_there(out, shard, receipts, reader)
+        if there > shard.rows:
+            shorter[shard.file.relative] = (there, shard.rows)
+    return Losses(OutputFolder.outside(out, planned), shorter)
+
+
+def _rows_there(out: Path, shard: Shard, receipts: Receipts, reader: ShardReader) -> int:
+    """Rows of the output that a shard would replace; 0 where there is none, or none that can be read."""
+    relative = shard.file.relative
+    path = out / relative
+    if not path.is_file():
+        return 0
+    receipt = receipts.read(relative)
+    if receipt is not None:
+        rows = receipt.output.get("rows")
+        return rows if type(rows) is int else 0
+    try:
+        return reader.probe(str(path.absolute())).rows
+    except ShardError:
+        return 0
+
+
+def scored_again(out: Path, reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """Relative paths of the shards that have an output already and are scored again, by reason.
+
+    Args:
+        reasons: by relative path, why a shard is not done; see :meth:`scorer.storage.Receipts.check`.
+    """
+    found: dict[str, list[str]] = {}
+    for relative, reason in reasons.items():
+        if reason != NO_RECEIPT or (out / relative).exists():
+            found.setdefault(reason, []).append(relative)
+    return found
+
+
+def told(again: Mapping[str, Iterable[str]]) -> list[str]:
+    """What :func:`scored_again` found, a line for each reason."""
+    lines = []
+    for reason, relatives in again.items():
+        paths = list(relatives)
+        lines.append(f"scored again ({_count(len(paths), 'shard')}): {reason}: {named(paths)}")
+    return lines
+
+
+def named(paths: list[str]) -> str:
+    """The first paths, and how many more there are."""
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,377 @@
+"""A run: shards in, scored shards out, resumable at any moment.
+
+One stream of windows goes through the pipeline for all shards, so that the device does not wait where one shard ends
+and the next begins. A shard's output appears whole or not at all: its file is renamed into place, then its receipt is
+written, and only the receipt makes it done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+from .. import __version__
+from ..errors import OutputError, ScorerError, ShardError, UsageError
+from ..inference.sessions import runtime
+from ..scoring.counts import Counts, error_rate, total
+from ..scoring.pipeline import Item
+from ..scoring.reuse import Ledger, Reuse, open_sources
+from ..scoring.reuse.earlier import check_earlier
+from ..scoring.scorer import Scorer
+from ..storage import (
+    InputFile,
+    OutputFolder,
+    Receipt,
+    ShardReader,
+    ShardWriter,
+    check_output_apart,
+    inspect_output,
+    require_space,
+    resolve_inputs,
+)
+from ..storage.believed import Believed
+from ..storage.canonical import digest
+from ..system.signals import sigterm_raises
+from .completion import add_up
+from .early_check import FirstLook
+from .exact_bound import measure_bound
+from .options import Outcome, Reporter, RunOptions
+from .plan_file import SCHEMA, OtherBudgetsError, earlier_bound, earlier_budgets, plan_of, refuse_another_plan
+from .preview import find_losses, named, scored_again, told
+from .survey import Shard, Survey, part_of, survey
+from .throughput import speed
+
+
+def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], reporter: Reporter) -> Outcome:
+    """Score all shards that are not yet done.
+
+    Args:
+        make_scorer: opens the scorer with the budgets of an earlier plan (``threads``, ``batch_tokens``), if any.
+
+    Raises:
+        ScorerError: nothing can be scored, or the output folder cannot be used; nothing has been written then.
+        Terminated, KeyboardInterrupt: interrupted; the same call resumes.
+    """
+    started = time.perf_counter()
+    if options.prune and (options.limit is not None or options.part is not None):
+        other = "--limit" if options.limit is not None else "--part"
+        raise UsageError(
+            f"--prune with {other} would remove or shorten what this run does not look at; give one of the two"
+        )
+    files = resolve_inputs(list(options.inputs))
+    check_output_apart(list(options.inputs), options.out)
+    inspect_output(options.out)
+    earlier_outputs = check_earlier(options.reuse, options.out)
+    with ExitStack() as stack:
+        stack.enter_context(sigterm_raises())
+        reader = stack.enter_context(ShardReader())
+        found = survey(files, reader, options.columns, options.limit)
+        earlier = earlier_budgets(options.out)
+        while True:
+            with ExitStack() as inner:
+                scorer = make_scorer(earlier)
+                inner.callback(scorer.engine.close)
+                if scorer.engine.exact:
+                    bound = earlier_bound(options.out, scorer)
+                    scorer.engine.exact_bound = bound or measure_bound(found, reader, scorer)
+                reuse = None
+                if earlier_outputs:
+                    reuse = Reuse(
+                        open_sources(earlier_outputs, scorer.full_signature, scorer.pipeline.names, scorer.origin)
+                    )
+                    inner.callback(reuse.close)
+                shared = options.part is not None
+                opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
+                folder = inner.enter_context(opened)
+                try:
+                    return _Run(options, scorer, reporter, reader, folder, found, earlier, reuse).execute(started)
+                except OtherBudgetsError as other:  # of parts that started a moment before this one
+                    earlier = other.budgets
+
+
+class _Run:
+    """The state of one run, which :func:`run` sets up."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        scorer: Scorer,
+        reporter: Reporter,
+        reader: ShardReader,
+        folder: OutputFolder,
+        found: Survey,
+        earlier: dict[str, Any],
+        reuse: Reuse | None = None,
+    ) -> None:
+        self.options = options
+        self.window_rows = int(earlier.get("window_rows", options.window_rows))
+        self.window_bytes = int(earlier.get("window_bytes", options.window_bytes))
+        self.scorer = scorer
+        self.reporter = reporter
+        self.reader = reader
+        self.folder = folder
+        self.survey = found
+        self.receipts = folder.receipts
+        self.failures: dict[str, str] = {}
+        self.believed = Believed(options.out, self.receipts)
+        self.written: set[str] = set()
+        self.writing = self.scoring = 0.0
+        self.reuse = reuse
+        self.plan = self._plan()
+        self.ledger = Ledger(reuse.sources if reuse is not None else None)
+        bundle = scorer.engine.bundle
+        own = options.settings.get("templates") is None and bundle.templates_file is not None
+        self.first_look = FirstLook(bundle.name if own else None, options.max_error_rate, reporter.say)
+
+    def execute(self, started: float) -> Outcome:
+        shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
+        reasons = self._why_not_done(shards)
+        todo = [s for s in shards if s.file.relative in reasons]
+        with self.folder.brief():
+            self._enter(todo)
+        for line in told(scored_again(self.options.out, reasons)):
+            self.reporter.say(line)
+        failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
+        require_space(self.folder.path, sum(map(self._least, todo)), f"the output of {len(todo)} shards")
+        with self.folder.brief():
+            if todo or failed:
+                self.folder.reopen()
+            for shard in todo:
+                self.receipts.remove(shard.file.relative)  # it is not believed, here or by whoever adds up
+            for file, error in failed:
+                self._set_aside(file, error, {})
+        self.reporter.started(len(shards), sum(s.rows for s in todo), len(shards) - len(todo))
+        if self.reuse is not None and todo:
+            self.reuse.sources.say(self.reporter.say)
+            self.reuse.load()
+            self.scorer.pipeline.reuse = self.reuse
+        began = time.perf_counter()
+        self._score(todo)
+        self.scoring = time.perf_counter() - began
+        with self.folder.brief():
+            self.folder.check()
+            self._confirm_plan()
+            return self._conclude(started, len(shards) - len(todo))
+
+    def _enter(self, todo: list[Shard]) -> None:
+        """Make the plan that of the folder, or find that it is. ``todo``: the shards that are to be scored.
+
+        Raises:
+            OutputError: other parts run under another plan, or outputs would be lost without ``--prune``.
+        """
+        options, inputs = self.options, self.plan["inputs"].keys()
+        others = self.folder.join(options.part) if options.part is not None else []
+        self.folder.refuse_links(inputs)
+        present = self.folder.read_plan()
+        if others:
+            refuse_another_plan(present or {}, self.plan, others, options.out)
+            self.plan = present or self.plan
+        if not options.prune:
+            losses = find_losses(options.out, inputs, todo, self.reader)
+            losses.refuse(options.out, limited=options.limit is not None, parts=options.part is not None)
+        self.folder.sweep_temporary()
+        if others:
+            return
+        for relative in self.folder.remove_stale(inputs):
+            self.reporter.say(f"removed {relative}: its input is gone")
+        if present != self.plan:
+            self.folder.write_plan(self.plan)
+
+    def _confirm_plan(self) -> None:
+        """Make sure that the plan is still there; what else was taken away, :meth:`_conclude` finds.
+
+        Raises:
+            OutputError: another plan is there.
+        """
+        present = self.folder.read_plan()
+        if present is None:
+            self.reporter.say("_plan.json was removed or damaged during the run; it is written again")
+            self.folder.write_plan(self.plan)
+        elif present != self.plan:
+            raise OutputError(
+                f"{self.options.out}: _plan.json was replaced during the run, so that the folder is another run's now; "
+                "run again when nothing else writes there"
+            )
+
+    def _why_not_done(self, shards: list[Shard]) -> dict[str, str]:
+        """By relative path, why a shard is to be scored; the others are done, and their outputs as they were."""
+        reasons = {}
+        for shard in shards:
+            relative = shard.file.relative
+            found = self.believed.check(relative, shard.info.identity, self._fingerprint(shard))
+            if found is not None:
+                reasons[relative] = found
+        return reasons
+
+    def _mine(self, relative: str) -> bool:
+        """Whether a shard is for this process."""
+        part = self.options.part
+        return part is None or part_of(relative, part[1]) == part[0]
+
+    def _plan(self) -> dict[str, Any]:
+        return plan_of(
+            self.scorer,
+            self.survey,
+            self.reuse,
+            window_rows=self.window_rows,
+            window_bytes=self.window_bytes,
+            limit=self.options.limit,
+            parts=self.options.part[1] if self.options.part is not None else None,
+            settings=self.options.settings,
+        )
+
+    def _least(self, shard: Shard) -> int:
+        return shard.least_bytes(keeps_all=self.options.columns.keep is None)
+
+    def _fingerprint(self, shard: Shard) -> dict[str, Any]:
+        reused = self.reuse.sources.digest if self.reuse is not None else ""
+        return shard.fingerprint(self.scorer.full_signature, self.options.columns, reused)
+
+    def _score(self, todo: list[Shard]) -> None:
+        pipeline = self.scorer.pipeline
+        pipeline.tick = lambda: self.reporter.progress("", 0, self.scorer.engine.computed)
+        writer: ShardWriter | None = None
+        counts: list[Counts] = []
+        try:
+            for (shard, event), table, tallied in pipeline.stream(self._items(todo)):
+                began = time.perf_counter()
+                if event is None and table is not None:
+                    if writer is None:
+                        require_space(self.folder.path, self._least(shard), f"the output of {shard.file.relative}")
+                        path = self.options.out / shard.file.relative
+                        footer = self.scorer.full_signature.footer
+                        writer = ShardWriter(path, table.schema, metadata=footer, holder=self.folder.holder)
+                    writer.write(table)
+                    counts.append(tallied)
+                    self.ledger.window(len(table), tallied, pipeline.disagreements)
+                    self.first_look.see(tallied)
+                    self.reporter.progress(shard.file.relative, len(table), self.scorer.engine.computed)
+                else:
+                    found = self.ledger.end_shard(shard.file.uri)
+                    error = event if isinstance(event, ShardError) else found
+                    if error is not None:
+                        if writer is not None:
+                            writer.abandon()
+                        self._set_aside(shard.file, error, shard.info.identity)
+                    elif writer is not None:
+                        self._commit(shard, writer, counts)
+                    writer, counts = None, []
+                self.writing += time.perf_counter() - began
+        finally:
+            if writer is not None:
+                writer.abandon()
+
+    def _items(self, todo: list[Shard]) -> Iterator[Item[tuple[Shard, ShardError | str | None]]]:
+        """Windows of all shards in order, each shard followed by the word of how it ended."""
+        for shard in todo:
+            if self.reuse is not None:
+                self.reuse.begin_shard()
+            try:
+                seen = 0
+                for table in self.reader.windows(
+                    shard.file.uri,
+                    max_rows=self.window_rows,
+                    max_bytes=self.window_bytes,
+                    limit=shard.limit,
+                    columns=shard.columns.needed,
+                ):
+                    seen += len(table)
+                    yield Item((shard, None), table, shard.columns)
+                if seen != shard.rows:
+                    raise ShardError(f"{shard.file.uri}: read {seen} rows, but its footer says {shard.rows}")
+                yield Item((shard, "end"))
+            except ShardError as error:
+                yield Item((shard, error))
+
+    def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
+        written = writer.commit()
+        relative = shard.file.relative
+        self.believed.write(
+            Receipt(
+                relative=relative,
+                input={"uri": shard.file.uri, "identity": shard.info.identity},
+                fingerprint=self._fingerprint(shard),
+                output={"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows},
+                counts=total(list(counts)),
+                plan=digest(self.plan),
+            )
+        )
+        self.receipts.clear_failed(relative)
+        self.written.add(relative)
+        self.reporter.shard_done(relative, written.rows)
+
+    def _set_aside(self, file: InputFile, error: ScorerError, identity: dict[str, Any]) -> None:
+        self.failures[file.relative] = str(error)
+        self.folder.set_aside(file.relative)  # an earlier output stays, and is not believed any more
+        kind = error.kind if isinstance(error, ShardError) else "columns"
+        self.receipts.write_failed(file.relative, kind, str(error), identity)
+        self.reporter.shard_failed(file.relative, str(error))
+
+    def _conclude(self, started: float, skipped: int) -> Outcome:
+        totals = add_up(self.survey, self.receipts, self._fingerprint, self.believed)
+        counts = total([receipt.counts for receipt in totals.receipts])
+        fresh = [receipt.counts for receipt in totals.receipts if receipt.relative in self.written]
+        engine = self.scorer.engine
+        seconds = dict(self.scorer.pipeline.seconds, write=self.writing, total=time.perf_counter() - started)
+        summary = {
+            "schema": SCHEMA,
+            "signature": self.scorer.signature,
+            "signature_parts": self.scorer.full_signature.parts,
+            **counts,
+            "shards": {"done": len(totals.receipts), "skipped": skipped, "failed": len(totals.failed)},
+            "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
+            "computed_now": engine.computed,
+            "speed": speed(total(fresh), self.scoring, engine),
+            "exact": None if engine.exact_bound is None else asdict(engine.exact_bound),
+            "device": {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads},
+            "bound": self.scorer.facts.bound,
+            "company_bound": self.scorer.facts.company_bound,
+            "origins": self.reuse.sources.origins() if self.reuse is not None else [asdict(self.scorer.origin)],
+            "reuse": self.reuse.sources.summary() if self.reuse is not None else [],
+            "recheck": self.ledger.figures(counts),
+            "versions": versions(),
+            # To the microsecond, because a history tells nights apart by it, and small runs follow each other fast.
+            "finished": datetime.now(UTC).isoformat(timespec="microseconds"),
+        }
+        missing = [name for name in totals.missing if self._mine(name)]
+        if totals.missing:
+            summary["shards"]["missing"] = len(totals.missing)
+            if others := len(totals.missing) - len(missing):
+                self.reporter.say(f"{others} shards are left to other parts; _SUCCESS comes with the last")
+        if totals.failed or totals.missing:
+            self.folder.reopen()  # a marker from before this run says what is no longer so
+        self.folder.write_run(summary)
+        if not totals.failed and not totals.missing:
+            self.folder.write_success()
+        reasons = []
+        if missing:
+            reasons.append(
+                f"{len(missing)} shards lost their output or receipt during the run ({named(missing)}): something else "
+                "writes into the folder; the same command scores them again"
+            )
+        failed = self.failures if totals.missing else totals.failed
+        if failed:
+            reasons.append(f"{len(failed)} shards failed, see {self.options.out}/_failed/")
+        if wrong := summary["recheck"]["disagreed"]:
+            reasons.append(
+                f"{wrong} of {summary['recheck']['rows']} reused rows that were scored again disagree with the earlier "
+                "output, so its labels cannot be relied on: run without --reuse"
+            )
+        if totals.missing:
+            counts = total([receipt.counts for receipt in totals.receipts if self._mine(receipt.relative)])
+        if (rate := error_rate(counts)) > self.options.max_error_rate:
+            reasons.append(
+                f"{rate:.2%} of the rows have errors, more than --max-error-rate {self.options.max_error_rate}"
+            )
+        return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a score passes through."""
+    found = {"d2t-scorer": __version__, "onnxruntime": str(runtime().__version__)}
+    return found | {name: metadata.version(name) for name in ("numpy", "pyarrow", "tokenizers")}

@@ -1,0 +1,299 @@
+"""A finished output folder, opened for reading: its totals, its files, its columns, window by window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import InputError, OutputError
+from ..metric.columns import OUTPUT
+from ..metric.inputs import ColumnNames
+from ..storage import OutputFolder, Receipts
+from ..storage.durable import read_json
+from ..storage.plan import RUN, SUCCESS
+from .extent import Extent, extent
+from .signature import Signature, what_differs
+from .snapshot import Snapshot, take, unchanged
+
+WINDOW = 1 << 16
+LABELS = ("fine", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note", "reused", "row_key")
+"""Output columns that an audit reads."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Rows of one file. ``first``: the number of its first row in the whole output. ``table``: the columns asked for;
+    one that this file lacks is missing."""
+
+    first: int
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class Output:
+    """A finished output. ``files``: relative paths. ``starts``: int64, *Shape:* (files + 1,), number of each file's
+    first row in the whole, and the number of all rows. ``names``: columns that any of the files has.
+    ``full_signature``: of all files; ``signature`` is its line. ``summary``: the content of ``_run.json``;
+    ``settings``: how the run was set up. ``columns``: what the run was told to read.
+    ``extent``: how much of the inputs it holds. ``snapshot``: the folder as it was before anything of it was read."""
+
+    path: Path
+    files: list[str]
+    starts: np.ndarray[Any, np.dtype[np.int64]]
+    names: list[str]
+    full_signature: Signature
+    summary: dict[str, Any]
+    settings: dict[str, Any]
+    columns: ColumnNames
+    extent: Extent
+    snapshot: Snapshot
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def signature(self) -> str:
+        return self.full_signature.line
+
+    def locate(self, row: int) -> tuple[str, int]:
+        """File and row in it, of a row of the whole."""
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return self.files[number], row - int(self.starts[number])
+
+    def windows(self, leaves: Sequence[str]) -> Iterator[Window]:
+        """All rows in order, the next window being read while the caller works on one.
+
+        Args:
+            leaves: columns, or paths of nested ones as Parquet spells them (``triples.list.element.predicate``).
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        with ThreadPoolExecutor(1, "read") as ahead:
+            source = self._read(leaves)
+            waiting = ahead.submit(next, source, None)
+            while (window := waiting.result()) is not None:
+                waiting = ahead.submit(next, source, None)
+                yield window
+
+    def take(self, rows: Sequence[int], columns: Sequence[str]) -> list[tuple[int, pa.Table]]:
+        """Some rows, as (row, table of one row) in rising order; only the row groups that hold them are read."""
+        found: list[tuple[int, pa.Table]] = []
+        wanted = np.unique(np.asarray(rows, np.int64))
+        owners = np.searchsorted(self.starts, wanted, side="right") - 1
+        for number in np.unique(owners).tolist():
+            inside = wanted[owners == number] - self.starts[number]
+            with self._open(self.files[number]) as file:
+                chosen = [name for name in columns if name in file.schema_arrow.names]
+                start = 0
+                for group in range(file.num_row_groups):
+                    count = file.metadata.row_group(group).num_rows
+                    here = inside[(inside >= start) & (inside < start + count)]
+                    if len(here):
+                        table = self._guarded(file.read_row_group, self.files[number], group, columns=chosen)
+                        few = _few(table, here - start)
+                        base = int(self.starts[number])
+                        found += [(base + int(row), few.slice(i, 1)) for i, row in enumerate(here)]
+                    start += count
+        return found
+
+    def leaves(self, column: str, *last: str) -> list[str]:
+        """Paths of the nested columns of ``column`` that end in one of ``last``, in the first file that has it."""
+        for name in self.files:
+            with self._open(name) as file:
+                paths = [file.schema.column(i).path for i in range(len(file.schema))]
+            found = [p for p in paths if p.split(".")[0] == column and p.split(".")[-1] in last]
+            if found:
+                return found
+        return []
+
+    def _read(self, leaves: Sequence[str]) -> Iterator[Window]:
+        for name, start in zip(self.files, self.starts.tolist(), strict=False):
+            with self._open(name) as file:
+                first, chosen = start, _chosen(file, leaves)
+                batches = file.iter_batches(batch_size=WINDOW, columns=chosen)
+                while (batch := self._guarded(next, name, batches, None)) is not None:
+                    yield Window(first, pa.Table.from_batches([batch]))
+                    first += len(batch)
+
+    @contextmanager
+    def _open(self, relative: str) -> Iterator[pq.ParquetFile]:
+        # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
+        path = self.path / relative
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(pq.ParquetFile(stack.enter_context(_handle(path))))
+            except (OSError, pa.ArrowException) as e:
+                raise InputError(f"{path} cannot be read as Parquet: {e}; run `scorer run` again to mend it") from e
+            yield file
+
+    def _guarded(self, read: Any, relative: str, *arguments: Any, **more: Any) -> Any:
+        try:
+            return read(*arguments, **more)
+        except (OSError, pa.ArrowException) as e:
+            raise InputError(f"{self.path / relative} cannot be read: {e}; run `scorer run` again to mend it") from e
+
+
+@contextmanager
+def arrow_errors(output: Output) -> Iterator[None]:
+    """Columns of types that a run does not take, found in an output all the same, are one line.
+
+    Raises:
+        InputError: what Arrow cannot do with them.
+    """
+    try:
+        yield
+    except pa.ArrowException as e:
+        raise InputError(f"{output.path} has a column of a type that no run writes: {e}") from e
+
+
+def _few(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Some rows of a table, as a copy: a slice would keep the whole row group in memory."""
+    try:
+        return table.take(rows)
+    except pa.ArrowNotImplementedError:  # of string views
+        return pa.concat_tables([table.slice(row, 1) for row in rows.tolist()]).combine_chunks()
+
+
+def _chosen(file: pq.ParquetFile, leaves: Sequence[str]) -> list[str]:
+    """What of ``leaves`` a file has; where a nested path is not there, the whole column above it."""
+    tops = set(file.schema_arrow.names)
+    paths = {file.schema.column(i).path for i in range(len(file.schema))}
+    found = [leaf if leaf in tops or leaf in paths else leaf.split(".")[0] for leaf in leaves]
+    return list(dict.fromkeys(leaf for leaf in found if leaf in tops or leaf in paths))
+
+
+def open_output(path: Path, allow_partial: bool = False) -> Output:
+    """Open what ``scorer run`` finished.
+
+    Args:
+        allow_partial: also what a run left that ended without scoring all shards.
+
+    Raises:
+        OutputError: no output folder, not finished, its files are not what its receipts say, or it changes meanwhile.
+    """
+    snapshot = take(path)
+    with unchanged([snapshot]):
+        return _open(path, snapshot, allow_partial)
+
+
+def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
+    plan = OutputFolder.peek_plan(path) if path.is_dir() else None
+    if plan is None:
+        what = "has no readable _plan.json" if path.is_dir() else "is no folder"
+        raise OutputError(f"{path} is no output folder of `scorer run`: it {what}")
+    summary = read_json(path / RUN)
+    finished = (path / SUCCESS).is_file()
+    if not isinstance(summary, dict) or "rows" not in summary or not (finished or allow_partial):
+        resume = "the same `scorer run` resumes it"
+        raise OutputError(
+            f"{path} is not finished: it has no {RUN if finished or allow_partial else SUCCESS}; "
+            + (resume if finished or allow_partial else f"{resume}, or --allow-partial audits what there is")
+        )
+    _check_summary(path / RUN, summary)
+    settings = plan.get("settings") if isinstance(plan.get("settings"), dict) else {}
+    signature = Signature.of_plan(summary)
+    columns = _columns(settings)
+    receipts = Receipts(path)
+    files, rows, names = [], [], dict[str, None]()
+    for relative in receipts.all():
+        receipt = receipts.read(relative)
+        if receipt is None or not isinstance(receipt.output.get("rows"), int):
+            raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
+        found = _footer(path / relative, receipt.output)
+        if (written := Signature.of_footer(found.metadata)) != signature:
+            raise OutputError(
+                f"{path}: {relative} was scored otherwise than the rest ({what_differs(written, signature)}); "
+                "run `scorer run` again"
+            )
+        _check_labels(path / relative, found, columns.prefix)
+        files.append(relative)
+        rows.append(int(receipt.output["rows"]))
+        names.update(dict.fromkeys(found.names))
+    starts = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]).astype(np.int64)
+    count = int(starts[-1])
+    if count != summary["rows"]["in"]:
+        raise OutputError(
+            f"{path}: its files have {count:,} rows, its {RUN} says {summary['rows']['in']}; run `scorer run` again"
+        )
+    holds = extent(plan, count, set(files), finished)
+    settings = dict(settings or {})
+    return Output(path, files, starts, list(names), signature, summary, settings, columns, holds, snapshot)
+
+
+def _check_summary(path: Path, summary: dict[str, Any]) -> None:
+    """Refuse totals that no run writes, before somebody counts with them."""
+    facts = summary.get("facts") or {}
+    counted = (facts.get("by_predicate") or {}) if isinstance(facts, dict) else None
+    wrong = {
+        "rows": not isinstance(summary["rows"], dict) or type(summary["rows"].get("in")) is not int,
+        "facts": not isinstance(counted, dict) or not all(map(_are_counts, counted.values())),
+        "versions": not isinstance(summary.get("versions") or {}, dict),
+        "company_bound": not _is_bound(summary.get("company_bound")),
+    }
+    for key, is_wrong in wrong.items():
+        if is_wrong:
+            raise OutputError(f"{path} is damaged: {key} is {str(summary[key])[:80]}; run `scorer run` again")
+
+
+def _check_labels(path: Path, schema: pa.Schema, prefix: str) -> None:
+    """Refuse a file whose labels are missing, or not of the types that a run writes.
+
+    Raises:
+        InputError: says which column.
+    """
+    for name in LABELS:
+        if prefix + name not in schema.names:
+            raise InputError(f"{path} has no column {prefix + name!r}: not all of its labels were kept")
+        found, expected = schema.field(prefix + name).type, OUTPUT.field(name).type
+        if _plain(found) != _plain(expected):
+            raise InputError(f"{path}: column {prefix + name!r} is {found}, and a run writes {expected}")
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A type without how its strings are laid out."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+
+
+def _are_counts(counts: Any) -> bool:
+    return isinstance(counts, dict) and all(type(count) is int and count >= 0 for count in counts.values())
+
+
+def _is_bound(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and 0 <= value < math.inf)
+
+
+def _footer(path: Path, output: dict[str, Any]) -> pa.Schema:
+    try:
+        if path.stat().st_size != output.get("bytes"):
+            raise OutputError(f"{path} has another size than its receipt says; run `scorer run` again to mend it")
+        with path.open("rb") as file:
+            schema = pq.read_schema(file)
+    except (OSError, pa.ArrowException) as e:
+        raise OutputError(f"{path} cannot be read as Parquet: {e}; run `scorer run` again to mend it") from e
+    return schema
+
+
+def _columns(settings: Any) -> ColumnNames:
+    given = settings.get("columns") if isinstance(settings, dict) else None
+    given = given if isinstance(given, dict) else {}
+    known = {name: given[name] for name in ("text", "triples", "mr", "prefix") if isinstance(given.get(name), str)}
+    return ColumnNames(**known)
+
+
+def _handle(path: Path) -> Any:
+    try:
+        return pa.OSFile(str(path))
+    except UnicodeError:
+        return path.open("rb")

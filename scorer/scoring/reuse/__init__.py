@@ -1,0 +1,16 @@
+"""Yesterday's output as tonight's cache: rows found there by key, under the same signature, keep their labels.
+
+``sources``  which earlier outputs and shards serve, and how far their labels may differ from tonight's
+``match``    a window split into rows to score and rows that bring their labels along, and put together again
+``recheck``  some of the reused rows, scored again and compared
+``ledger``   what that has shown so far, shard by shard
+"""
+
+from __future__ import annotations
+
+from .match import Carried, Reuse
+from .recheck import Disagreement
+from .recheck_log import DISAGREED, Ledger
+from .sources import Origin, Sources, open_sources
+
+__all__ = ["DISAGREED", "Carried", "Disagreement", "Ledger", "Origin", "Reuse", "Sources", "open_sources"]

@@ -1,0 +1,177 @@
+"""Earlier output folders as a source of rows: which of their shards are believed, and why the others are not.
+
+A shard is believed by the rule that a resume skips one by: its receipt is whole, and the file's size, SHA-256 and row
+count are those of the receipt. Only then is the file opened. ``_SUCCESS`` is not asked for, since every shard stands
+for itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...errors import OutputError, UsageError
+from ...storage.durable import read_json
+from ...storage.local_paths import local_path
+from ...storage.plan import RUN, OutputFolder
+from ...storage.receipts import Receipts
+from ...storage.stamps import Stamp, stamp
+
+DAMAGED_RECEIPT, DAMAGED_FILE, OTHER_SIGNATURE = "damaged receipt", "damaged file", "other signature"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a shard must offer.
+
+    ``fingerprint``: parts of its fingerprint that must be these. ``footer``: keys and values in its Parquet footer.
+    ``columns``: the columns to be had, without the prefix they may carry there; ``key``: the one of row keys, the last
+    of them in the file but for those that a run adds behind it.
+    """
+
+    fingerprint: Mapping[str, Any]
+    footer: Mapping[str, str]
+    columns: pa.Schema
+    key: str = "row_key"
+
+
+@dataclass(frozen=True)
+class EarlierShard:
+    """A believed shard.
+
+    ``groups``: int64, *Shape:* (row groups + 1,), where each row group begins. ``stamp``: its :func:`stamp`.
+    """
+
+    path: Path
+    relative: str
+    sha256: str
+    rows: int
+    prefix: str
+    groups: npt.NDArray[np.int64]
+    stamp: Stamp
+
+
+@dataclass
+class EarlierOutput:
+    """An output folder of an earlier run.
+
+    ``plan``: its ``_plan.json``. ``run``: its ``_run.json``, empty where there is none. ``refused``: shards not
+    believed, by reason.
+    """
+
+    out: Path
+    plan: dict[str, Any]
+    run: dict[str, Any]
+    shards: list[EarlierShard] = field(default_factory=list)
+    refused: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the receipts of the believed shards, as hex."""
+        content = [[shard.relative, shard.sha256, shard.rows] for shard in self.shards]
+        return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
+
+
+def check_earlier(given: Sequence[Path], out: Path | None) -> list[Path]:
+    """The earlier outputs to use, each once, in the order given. Opens nothing but their plans.
+
+    Raises:
+        UsageError: one is a URI, is not there, or is OUT itself. OutputError: one is no output folder of this program.
+    """
+    found: dict[Path, Path] = {}
+    for path in given:
+        local_path(path, "--reuse")
+        if not path.is_dir():
+            state = "is a file" if path.exists() else "does not exist"
+            raise UsageError(f"--reuse {path} {state}; name the output folder of an earlier run")
+        if out is not None and path.resolve() == out.resolve():
+            raise UsageError(
+                f"--reuse {path} is the output folder itself; a run resumes there without being asked, so leave "
+                "--reuse out, or choose another --out"
+            )
+        if not isinstance((OutputFolder.peek_plan(path) or {}).get("signature"), str):
+            raise OutputError(f"--reuse {path} is no output folder of `scorer run`: it has no readable _plan.json")
+        found.setdefault(path.resolve(), path)
+    return list(found.values())
+
+
+def open_earlier(out: Path, wanted: Wanted) -> EarlierOutput:
+    """Look at every shard of an earlier output that has a receipt; the believed ones in the order of their paths.
+
+    Raises:
+        OutputError: its plan or a receipt is there and cannot be read.
+    """
+    plan = OutputFolder.peek_plan(out) or {}
+    run = read_json(out / RUN)
+    found = EarlierOutput(out, plan, run if isinstance(run, dict) else {})
+    refused: Counter[str] = Counter()
+    receipts = Receipts(out)
+    for relative in receipts.all():
+        shard = _open_shard(out, relative, receipts, wanted)
+        if isinstance(shard, str):
+            refused[shard] += 1
+        else:
+            found.shards.append(shard)
+    found.refused = dict(sorted(refused.items()))
+    return found
+
+
+def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) -> EarlierShard | str:
+    """A shard, or why it is not believed."""
+    try:
+        receipt = receipts.read(relative)
+    except OutputError:
+        receipt = None  # a name that no output has
+    if receipt is None:
+        return DAMAGED_RECEIPT
+    if any(receipt.fingerprint.get(key) != value for key, value in wanted.fingerprint.items()):
+        return OTHER_SIGNATURE
+    path = out / relative
+    try:
+        before = stamp(path)
+        if not receipts.is_intact(receipt):
+            return DAMAGED_FILE
+        with path.open("rb") as file, pq.ParquetFile(file) as parquet:
+            schema, footer = parquet.schema_arrow, parquet.metadata
+            rows = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
+    except (OSError, pa.ArrowException):
+        return DAMAGED_FILE
+    found = schema.metadata or {}
+    if any(found.get(key.encode(), b"") != value.encode() for key, value in wanted.footer.items()):
+        return OTHER_SIGNATURE
+    prefix = _prefix(schema, wanted)
+    lacking = _lacking(schema, prefix, wanted)
+    if lacking is not None:
+        return f"no column {lacking}"
+    groups = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    return EarlierShard(path, relative, str(receipt.output["sha256"]), int(groups[-1]), prefix, groups, before)
+
+
+def _prefix(schema: pa.Schema, wanted: Wanted) -> str:
+    """What stands before the names of a run's columns: they come last, so the last key column is the run's own."""
+    keys = [name for name in schema.names if name.endswith(wanted.key)]
+    return keys[-1].removesuffix(wanted.key) if keys else ""
+
+
+def _lacking(schema: pa.Schema, prefix: str, wanted: Wanted) -> str | None:
+    for column in wanted.columns:
+        name = prefix + column.name
+        if schema.names.count(name) != 1 or not _same_type(schema.field(name).type, column.type):
+            return str(column.name)
+    return None
+
+
+def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_dictionary(wanted):  # Parquet has its own width of indices
+        return pa.types.is_dictionary(found) and bool(found.value_type == wanted.value_type)
+    return bool(found.equals(wanted))

@@ -1,0 +1,185 @@
+"""A window split into rows to score and rows that bring their labels along, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import OutputError
+from ...metric.checks import Options, put_into_words
+from ...metric.keys import row_keys
+from ...metric.rows import Rows
+from ...metric.subset import take
+from ...metric.templates import Templates
+from ...metric.verdict import FINE, ROUGH
+from ..counts import Brought
+from .earlier_rows import EarlierRows
+from .key_index import KeyIndex, KeyIndexBuilder, key_words
+from .sources import KEY, LABELLED, Sources
+
+RECHECKED = 0.001
+"""Share of the reused rows that are scored again; the first of each shard always is."""
+_CODES = {"fine": FINE, "rough": ROUGH}
+
+
+@dataclass
+class Carried:
+    """What is known of a window before the model is asked.
+
+    ``keys``: of all rows. ``asked``: int64, positions of the rows to judge: first the window's ``own`` that have no
+    label yet, then the reused ones to score again. ``reused``: int64, positions of the rows that have one.
+    ``labels``: their columns by name, in the order of ``reused``. ``again``: int64, positions in ``reused`` of the
+    rows to score again; ``allowed``: float64, same shape, by how much their logits may differ.
+    """
+
+    rows: Rows
+    keys: pa.Array
+    asked: npt.NDArray[np.int64]
+    own: int
+    reused: npt.NDArray[np.int64]
+    labels: dict[str, pa.Array]
+    again: npt.NDArray[np.int64]
+    allowed: npt.NDArray[np.float64]
+    backoff: npt.NDArray[np.bool_]
+    to_judge: Rows = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.to_judge = self.rows if not len(self.reused) else take(self.rows, self.asked)
+
+    def merge(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """Output columns of the judged rows to those of the whole window, in its order."""
+        places = np.empty(len(self.rows), np.int64)
+        places[self.asked[: self.own]] = np.arange(self.own)
+        places[self.reused] = self.own + np.arange(len(self.reused))
+        order = pa.array(places)
+        if not len(self.reused):
+            return list(columns)
+        merged = []
+        for name, column in zip(names, columns, strict=True):
+            if name == KEY:
+                merged.append(self.keys)
+            elif name == "reused":
+                mask = np.zeros(len(self.rows), bool)
+                mask[self.reused] = True
+                merged.append(pa.array(mask))
+            else:
+                merged.append(pa.concat_arrays([column.slice(0, self.own), self.labels[name]]).take(order))
+        return merged
+
+    def brought(self) -> Brought:
+        """For the counts of the window."""
+        fine = self.labels["fine"].indices.to_numpy().astype(np.int8)
+        notes = pc.value_counts(self.labels["note"].drop_null())
+        counted = dict(zip(notes.field("values").to_pylist(), notes.field("counts").to_pylist(), strict=True))
+        return Brought(self.rows, self.backoff, self.own, fine, counted)
+
+
+class Reuse:
+    """Finds rows in earlier outputs. One thread matches; :meth:`begin_shard` is called by the same.
+
+    Raises (all methods that read):
+        OutputError: an earlier output changed since it was opened, or cannot be read.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        shards = [shard for output in sources.outputs for shard in output.shards]
+        self._rows = EarlierRows(shards, sources.labels.names, key=KEY, labelled=LABELLED)
+        self._bounds = np.array([*sources.bounds(), 0.0])
+        counts = [sum(shard.rows for shard in output.shards) for output in sources.outputs]
+        self._ends = np.cumsum(counts)
+        self._salt = np.uint64(int(sources.digest[:16] or "0", 16))
+        self._index: KeyIndex | None = None
+        self._first_of_shard = True
+
+    def load(self) -> None:
+        """Read all keys. Until then no row is found."""
+        builder = KeyIndexBuilder()
+        for words, numbers in self._rows.all_keys():
+            builder.add(words, numbers)
+        self._index = builder.finish()
+        ends = self._ends.tolist()
+        spans = zip([0, *ends[:-1]], ends, strict=True)
+        self.sources.keys = [self._index.count_between(first, end) for first, end in spans]
+
+    def close(self) -> None:
+        """Close the earlier outputs."""
+        self._rows.close()
+
+    def begin_shard(self) -> None:
+        """The next window is the first of a shard."""
+        self._first_of_shard = True
+
+    def match(self, rows: Rows, templates: Templates, options: Options) -> Carried:
+        """Find the rows of a window. Rows that cannot be scored are never looked for.
+
+        Raises:
+            TemplateError: as :func:`scorer.metric.checks.put_into_words`, also for rows that are found.
+        """
+        keys = row_keys(rows)
+        words = key_words(keys)
+        numbers = np.full(len(rows), -1, np.int64)
+        if self._index is not None and self._index.keys:
+            good = np.ones(len(rows), bool)
+            good[list(rows.errors)] = False
+            numbers[good] = self._index.find(words[good, 0])
+        reused = np.flatnonzero(numbers >= 0)
+        table = self.sources.labels.empty_table()
+        if len(reused):
+            table = self._rows.take(numbers[reused])
+            same = (key_words(_one(table[KEY])) == words[reused]).all(axis=1)
+            if not same.all():
+                reused, table = reused[same], table.filter(pa.array(same))
+        again = self._chosen(words[reused])
+        own = np.setdiff1d(np.arange(len(rows)), reused)
+        source = np.searchsorted(self._ends, numbers[reused[again]], side="right")
+        return Carried(
+            rows,
+            keys,
+            np.concatenate([own, reused[again]]),
+            len(own),
+            reused,
+            {column.name: _labels(table[column.name], column) for column in self.sources.labels if column.name != KEY},
+            again,
+            self._bounds[source],
+            np.array([fact.backoff for fact in put_into_words(rows, templates, options)], bool),
+        )
+
+    def _chosen(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Which reused rows to score again: by their keys, mixed with what is reused so that nights differ."""
+        mixed = words[:, 1] ^ self._salt
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64 (Steele et al. 2014)
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        mixed ^= mixed >> np.uint64(31)
+        chosen = mixed < np.uint64(int(RECHECKED * 2**64))
+        if len(chosen) and self._first_of_shard:
+            chosen[0] = True
+            self._first_of_shard = False
+        return np.flatnonzero(chosen)
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    found = column.combine_chunks()
+    return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
+
+
+def _labels(column: pa.ChunkedArray, wanted: pa.Field) -> pa.Array:
+    """A column as a run makes it: Parquet gives dictionaries in another width and order.
+
+    Raises:
+        OutputError: a label that there is not.
+    """
+    names = _CODES.get(wanted.name)
+    if names is None:
+        return _one(column)
+    found = _one(column.cast(pa.string()))
+    codes = pc.index_in(found, pa.array(names))
+    if codes.null_count:
+        unknown = found.filter(codes.is_null())[0].as_py()
+        raise OutputError(f"an earlier output has {wanted.name} = {unknown!r}, which is no label; do not --reuse it")
+    return pa.DictionaryArray.from_arrays(codes.cast(pa.int8()), pa.array(names))

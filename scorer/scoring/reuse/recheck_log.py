@@ -1,0 +1,59 @@
+"""What scoring reused rows again has shown so far, shard by shard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import ShardError
+from ..counts import Counts
+from .recheck import ROUNDING, Disagreement
+from .sources import Sources
+
+DISAGREED = "disagreed"
+"""Kind of a shard that was set aside because labels reused in it are not what they are tonight."""
+_SHOWN = 3
+
+
+class Ledger:
+    """Gathers the windows of a shard; a shard in which a row disagrees must not be believed."""
+
+    def __init__(self, sources: Sources | None) -> None:
+        self._bound = max(sources.bounds(), default=0.0) / 2 + ROUNDING if sources is not None else None
+        self._aside = {"rows": 0, "disagreed": 0}  # of the shards set aside, whose counts no receipt has
+        self._begin()
+
+    def _begin(self) -> None:
+        self._seen = self._rows = self._wrong = 0
+        self._words: list[str] = []
+
+    def window(self, rows: int, tallied: Counts, found: Sequence[Disagreement]) -> None:
+        """Take in a window of so many rows."""
+        self._rows += tallied.get("recheck", {}).get("rows", 0)
+        self._wrong += len(found)
+        room = max(0, _SHOWN - len(self._words))
+        self._words += [f"row {self._seen + one.row} (key {one.key}): {one.what}" for one in found[:room]]
+        self._seen += rows
+
+    def end_shard(self, uri: str) -> ShardError | None:
+        """The shard ended; what is wrong with it, if anything."""
+        rows, wrong, words = self._rows, self._wrong, self._words
+        self._begin()
+        if not wrong:
+            return None
+        self._aside["rows"] += rows
+        self._aside["disagreed"] += wrong
+        more = f"; and {wrong - len(words)} more" if wrong > len(words) else ""
+        return ShardError(
+            f"{uri}: {wrong} of {rows} reused rows that were scored again are not what the earlier output says: "
+            + "; ".join(words) + more,
+            DISAGREED,
+        )  # fmt: skip
+
+    def figures(self, counts: Counts) -> dict[str, Any]:
+        """What ``_run.json`` says: rows scored again, how many disagreed, and the |Δ probability| that was allowed.
+
+        ``counts``: of all shards that are done.
+        """
+        done = counts.get("recheck", {"rows": 0, "disagreed": 0})
+        return {**{key: done[key] + self._aside[key] for key in ("rows", "disagreed")}, "bound": self._bound}

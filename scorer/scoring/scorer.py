@@ -1,0 +1,291 @@
+"""The Python interface: a scorer that is opened once and asked many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import UsageError
+from ..inference.bundle import Bundle
+from ..inference.calibrate import calibrate
+from ..inference.engine import Engine
+from ..inference.sessions import runtime
+from ..inference.texts import PLAIN, SPACED
+from ..inference.verify import DeviceFacts, verify
+from ..metric.checks import KIND_NAMES, Options
+from ..metric.inputs import ColumnNames, find_columns, output_schema
+from ..metric.python_rows import TripleLike
+from ..metric.rows import Rows, from_pairs
+from ..metric.sentences import Room, SentenceSide
+from ..metric.slots import load_templates, slot_warning
+from ..metric.templates import Templates, parse_optional
+from ..metric.verdict import passes
+from ..status import SCORED, TOO_LONG
+from ..system.arguments import checked, described
+from .pipeline import Item, Judged, Pipeline
+from .reuse import Origin
+from .signature import Signature, signature
+from .splitting import open_splitter
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none).
+
+    ``tokens``: of the whole pair, special tokens included; ``None`` for texts too long to be worth tokenising.
+    """
+
+    check: str
+    fact: int | None
+    premise: str
+    hypothesis: str
+    tokens: int | None
+    contradiction: float | None
+    neutral: float | None
+    entailment: float | None
+    passed: bool | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The label of one row; fields as the output columns of the same names.
+
+    ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
+    of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
+    """
+
+    fine: str | None
+    rough: str | None
+    confidence: float | None
+    omitted: list[int] | None
+    fact_entailment: list[float | None] | None
+    text_entailment: float | None
+    all_facts_entailment: float | None
+    error: str | None
+    note: str | None
+    facts: list[str]
+    checks: list[CheckResult]
+    sentences: list[dict[str, Any]] | None = None
+
+
+class Scorer:
+    """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
+
+    Args:
+        bundle: a folder that ``scorer export`` wrote, or ``"embedded"``.
+        templates: a template file, its parsed content, or ``None`` for the bundle's own (else backoff).
+        protocol: ``paper`` or ``nlgi_eval`` (the paper's released code).
+        checks: ``both`` sides, or ``hallucination`` alone.
+        optional: facts a text need not say, as ``predicate=object``; added to those of the template file.
+        sentences: check every sentence of a text too; needs the extra ``sentences``.
+        overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
+        exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
+        device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
+
+    Raises:
+        ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.
+        TypeError: an argument of another type than these.
+    """
+
+    @checked
+    def __init__(
+        self,
+        bundle: str | Path,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        templates: str | Path | Mapping[str, Any] | None = None,
+        protocol: str = "paper",
+        checks: str = "both",
+        optional: Sequence[str] = (),
+        missing_template: str = "backoff",
+        sentences: bool = False,
+        exact: bool = False,
+        overlong: str = "error",
+        threads: int | None = None,
+        token_budget: int | None = None,
+        columns: ColumnNames | None = None,
+        log: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        splitter = open_splitter() if sentences else None
+        opened = Bundle.load(bundle)
+        self.templates = _templates(templates, opened, log)
+        self.options = Options(
+            _one_of("protocol", protocol, ("paper", "nlgi_eval")),
+            _one_of("checks", checks, ("both", "hallucination")),
+            parse_optional(optional) | self.templates.optional,
+            _one_of("missing_template", missing_template, ("backoff", "error")),
+            splitter.name if splitter else None,
+        )
+        truncate = _one_of("overlong", overlong, ("error", "truncate")) == "truncate"
+        self.engine = Engine(
+            opened,
+            device=device,
+            precision=precision,
+            token_budget=token_budget,
+            threads=threads,
+            exact=exact,
+            truncate=truncate,
+            form=SPACED if protocol == "nlgi_eval" else PLAIN,
+            warn=log,
+        )
+        if token_budget is None:
+            self.engine.grid = replace(self.engine.grid, token_budget=calibrate(self.engine, log))
+        self.facts: DeviceFacts = verify(self.engine, log)
+        """What the variant does on this device."""
+        self.engine.least_bound = self.facts.bound
+        self.full_signature: Signature = signature(self.engine, self.templates, self.options, truncate=truncate)
+        names = replace(columns or ColumnNames(), sentences=sentences)
+        self.pipeline = Pipeline(self.engine, self.templates, self.options, names)
+        if splitter is not None:
+            lengths = self.engine.lengths
+            room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
+            self.pipeline.sentences = SentenceSide(splitter.split, room)
+
+    @property
+    def signature(self) -> str:
+        """What the scores depend on, in one line; scores compare only under equal signatures."""
+        return self.full_signature.line
+
+    @property
+    def origin(self) -> Origin:
+        """Where this scorer computes, and how far its numbers stray there."""
+        device = {"kind": self.engine.device.kind, "name": self.engine.device.name, "threads": self.engine.threads}
+        exact = getattr(self.engine, "exact_bound", None)
+        bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
+        margin = None if exact is None else exact.margin
+        return Origin(device, str(runtime().__version__), bound, self.facts.company_bound, margin)
+
+    @classmethod
+    def embedded(cls, **options: Any) -> Scorer:
+        """A scorer with the model that ships. It knows restaurants and nothing else."""
+        return cls("embedded", **options)
+
+    def score(self, triples: Iterable[TripleLike], text: str | None) -> Verdict:
+        """Score one row.
+
+        Args:
+            triples: each a :class:`Triple`, a tuple or list of three strings, a dictionary with the keys ``subject``,
+                ``predicate`` and ``object`` in any case, or a string ``subject | predicate | object``.
+            text: ``None`` gives the error ``null_text``, as in a table.
+
+        Raises:
+            TypeError: a triple of another form, named with its position, or a text that is no string.
+        """
+        return self.score_row(from_pairs([(triples, text)]))
+
+    @checked
+    def score_row(self, rows: Rows) -> Verdict:
+        """Score the first of parsed rows, its selection included."""
+        if not len(rows):
+            raise UsageError("rows is empty; give at least one row")
+        judged = self.pipeline.score(rows)
+        asked = self.pipeline.names.sentences
+        names = [field.name for field in output_schema(ColumnNames(sentences=asked))]
+        arrays = dict(zip(names, judged.columns(sentences=asked), strict=True))
+        fields = (
+            "fine",
+            "rough",
+            "confidence",
+            "omitted",
+            "fact_entailment",
+            "text_entailment",
+            "all_facts_entailment",
+            "error",
+            "note",
+        )
+        facts = [judged.checks.texts[judged.checks.facts[i]] for i in judged.rows.triples.ids.tolist()]
+        return Verdict(
+            **{name: arrays[name][0].as_py() for name in fields},
+            facts=facts,
+            checks=_explain(judged, self.engine.bundle.max_length),
+            sentences=arrays["sentences"][0].as_py() if asked else None,
+        )
+
+    def score_table(self, table: pa.Table) -> pa.Table:
+        """Add the output columns to a table; order, rows and other columns unchanged.
+
+        Raises:
+            ColumnError: a column is missing, of a type that cannot be read, or has an output column's name.
+            TypeError: it is no table.
+        """
+        if not isinstance(table, pa.Table):
+            raise TypeError(f"table is {described(table)}; give a pyarrow.Table, or record batches to score_batches")
+        columns = find_columns(table.schema, self.pipeline.names)
+        judged = self.pipeline.score(columns.rows(table))
+        return self.pipeline.add_columns(table, columns, judged)
+
+    def score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
+        """Score a stream of record batches or tables, each a window of its own; reading overlaps with inference.
+
+        Raises:
+            ColumnError: as :meth:`score_table`.
+            TypeError: at once where it is no iterable, or a single table; else when the batch of a wrong type comes.
+        """
+        if isinstance(batches, pa.Table | pa.RecordBatch | str | bytes | Mapping) or not isinstance(batches, Iterable):
+            raise TypeError(
+                f"batches is {described(batches)}; give an iterable of pyarrow.RecordBatch or pyarrow.Table "
+                "(a single one in a list)"
+            )
+        return self._score_batches(batches)
+
+    def _score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
+        def items() -> Iterator[Item[None]]:
+            for position, batch in enumerate(batches):
+                if not isinstance(batch, pa.RecordBatch | pa.Table):
+                    wanted = "a pyarrow.RecordBatch or pyarrow.Table"
+                    raise TypeError(f"batches[{position}] is {described(batch)}; give {wanted}")
+                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+                yield Item(None, table, find_columns(table.schema, self.pipeline.names))
+
+        for _, table, _ in self.pipeline.stream(items()):
+            if table is not None:
+                yield table
+
+
+def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Callable[[str], None]) -> Templates:
+    if given is None:
+        return load_templates(bundle.templates_file, log) if bundle.templates_file else Templates()
+    if not isinstance(given, Mapping):
+        return load_templates(given, log)
+    found = Templates.from_dict(given)
+    if message := slot_warning(found, "templates"):
+        log(message)
+    return found
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> Any:
+    if value not in choices:
+        raise UsageError(f"{name} is {value!r}; write one of {', '.join(choices)}")
+    return value
+
+
+def _explain(judged: Judged, max_length: int) -> list[CheckResult]:
+    checks, answers = judged.checks, judged.answers
+    scored = answers.status == SCORED
+    passed = passes(answers.probabilities)
+    start = judged.rows.triples.offsets[0]
+    results = []
+    for c in range(len(checks)):
+        contradiction, neutral, entailment = answers.probabilities[c].tolist() if scored[c] else (None, None, None)
+        # A text that cannot fit whatever it says was not tokenised, and its pair only seems short.
+        unknown = answers.status[c] == TOO_LONG and judged.tokens[c] <= max_length
+        results.append(
+            CheckResult(
+                KIND_NAMES[checks.kind[c]],
+                int(checks.fact[c] - start) if checks.fact[c] >= 0 else None,
+                checks.texts[checks.premise[c]],
+                checks.texts[checks.hypothesis[c]],
+                None if unknown else int(judged.tokens[c]),
+                contradiction,
+                neutral,
+                entailment,
+                bool(passed[c]) if scored[c] else None,
+            )
+        )
+    return results

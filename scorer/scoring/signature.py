@@ -1,0 +1,151 @@
+"""What a score depends on, in one line, in the manner of sacreBLEU. Scores compare only under equal signatures.
+
+``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``;
+after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not.
+
+The line shows twelve digits of a digest, which two files can be made to share in minutes. So a second form of the
+signature holds all parts with whole digests, as canonical JSON, and comparisons use it wherever both sides have it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from ..inference.engine import Engine
+from ..metric import REVISION
+from ..metric.checks import Options
+from ..metric.templates import Templates
+from ..storage.canonical import canonical, line_parts
+
+FOOTER_KEY = "d2t_scorer.signature"
+"""The key of the line in a Parquet footer."""
+WHOLE_KEY = "d2t_scorer.signature_parts"
+"""The key of the parts with whole digests, as canonical JSON, in a Parquet footer."""
+
+_SHOWN_DIGITS = 12
+_SEPARATORS = "%|,="
+_NONE = "none"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A signature.
+
+    ``line``: for people, digests cut to twelve digits. ``whole``: all parts as canonical JSON, with whole digests;
+    empty where only the line is known, as in files of earlier versions.
+
+    Two signatures are equal when both forms are.
+    """
+
+    line: str
+    whole: str = ""
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The parts with whole digests; those of the line where no more is known."""
+        return dict(json.loads(self.whole)) if self.whole else dict(parse(self.line))
+
+    @property
+    def footer(self) -> dict[str, str]:
+        """What a Parquet footer says of it."""
+        return {FOOTER_KEY: self.line, **({WHOLE_KEY: self.whole} if self.whole else {})}
+
+    @classmethod
+    def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Signature:
+        """The signature in a Parquet footer; both forms are empty when there is none."""
+        line, whole = ((metadata or {}).get(key.encode(), b"") for key in (FOOTER_KEY, WHOLE_KEY))
+        found = whole.decode(errors="replace")
+        return cls(line.decode(errors="replace"), found if _is_object(found) else "")
+
+    @classmethod
+    def of_plan(cls, plan: Mapping[str, Any]) -> Signature:
+        """The signature that ``_plan.json`` or ``_run.json`` records."""
+        parts = plan.get("signature_parts")
+        return cls(str(plan.get("signature")), canonical(parts) if isinstance(parts, dict) else "")
+
+
+def signature(engine: Engine, templates: Templates, options: Options, *, truncate: bool) -> Signature:
+    """The signature of scores by this engine, with these templates and options."""
+    parts: dict[str, Any] = {
+        "model": [engine.bundle.name, engine.bundle.sha256],
+        "prec": engine.precision,
+        "ep": engine.device.kind,
+        "exact": "yes" if engine.exact else "no",
+        "templates": templates.sha256,
+        "protocol": options.protocol,
+        "optional": sorted(map(list, options.optional)),
+        "checks": options.sides,
+        **({"sentences": options.sentences} if options.sentences else {}),
+        "maxlen": engine.bundle.max_length,
+        "overlong": "truncate" if truncate else "error",
+        "metric": REVISION,
+    }
+    return of_parts(parts)
+
+
+def of_parts(parts: Mapping[str, Any]) -> Signature:
+    """A signature from its parts. Distinct parts have distinct whole forms.
+
+    Distinct parts have distinct lines too, but for digests that share their first twelve digits: whatever could be
+    read as a separator is percent-encoded.
+    """
+    shown = {
+        **{key: encode(str(value)) for key, value in parts.items()},
+        "model": f"{encode(parts['model'][0])}@{parts['model'][1][:_SHOWN_DIGITS]}",
+        "templates": parts["templates"][:_SHOWN_DIGITS],
+        "optional": ",".join("=".join(map(encode, pair)) for pair in parts["optional"]) or _NONE,
+    }
+    return Signature("|".join(f"{key}:{shown[key]}" for key in parts), canonical(dict(parts)))
+
+
+def parse(line: str) -> dict[str, str]:
+    """The parts of a signature's line by key, still encoded."""
+    return line_parts(line)
+
+
+def optional_of(line: str) -> frozenset[tuple[str, str]]:
+    """The optional facts that a signature's line names, as (predicate, object)."""
+    given = parse(line).get("optional", _NONE)
+    pairs = [spec.partition("=")[::2] for spec in given.split(",") if "=" in spec]
+    return frozenset((_decode(predicate), _decode(value)) for predicate, value in pairs)
+
+
+def encode(value: str) -> str:
+    """A value as it stands in a line: separators and everything that is not printable are percent-encoded."""
+    return "".join(
+        quote(char, safe="", errors="surrogatepass") if char in _SEPARATORS or not char.isprintable() else char
+        for char in value
+    )
+
+
+def _decode(value: str) -> str:
+    return unquote(value, errors="surrogatepass")
+
+
+def differences(one: Signature, other: Signature) -> list[str]:
+    """The parts in which two signatures differ, as ``key: one → other``; empty only when they are the same.
+
+    Digests are shown with twelve digits, and with all of them where those agree.
+    """
+    a, b = parse(one.line), parse(other.line)
+    found = [f"{key}: {a.get(key)} → {b.get(key)}" for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
+    if found or not (one.whole and other.whole):
+        return found
+    a, b = one.parts, other.parts
+    return [f"{key}: {a.get(key)} → {b.get(key)}" for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
+
+
+def what_differs(one: Signature, other: Signature) -> str:
+    """The :func:`differences` of two signatures of which either may be missing, in words."""
+    return "; ".join(differences(one, other)) if one.line and other.line else "one of them carries no signature"
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,47 @@
+"""Where the sentences of a text begin and end: the door to the splitter that the extra ``sentences`` brings.
+
+nupunkt (MIT licence, no dependencies of its own) finds sentences of English as the Punkt algorithm does (Kiss & Strunk
+2006), knows abbreviations, takes tokenised text as it comes, and gives tight offsets into the very string it was given.
+Its version is part of the signature, since another one may cut elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+
+from ..errors import MissingDependencyError
+
+PACKAGE = "nupunkt"
+
+Split = Callable[[str], list[tuple[int, int]]]
+"""Text to the (start, end) of its sentences: code points, in order, apart from one another, no blanks at either end."""
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """``name``: package and version, as the signature has it."""
+
+    name: str
+    split: Split
+
+
+def open_splitter() -> Splitter:
+    """The splitter of the extra ``sentences``.
+
+    Raises:
+        MissingDependencyError: the extra is not installed.
+    """
+    try:
+        from nupunkt import sentence_spans
+    except ImportError as e:
+        raise MissingDependencyError(
+            f"--sentences needs a sentence splitter ({e}); install it with: pip install 'd2t-scorer[sentences]'"
+        ) from e
+
+    def split(text: str) -> list[tuple[int, int]]:
+        # Blank lines end a sentence, single line breaks do not: texts are wrapped anywhere.
+        return [(start, end) for start, end in sentence_spans(text) if start < end]
+
+    return Splitter(f"{PACKAGE}-{metadata.version(PACKAGE)}", split)

@@ -1,0 +1,62 @@
+"""Shares with their 95 % intervals.
+
+A share has Wilson's score interval (1927), which does not leave [0, 1] and holds at 0 and 1. A difference is put
+together from disjoint samples by squaring and adding the distances to their Wilson limits (Newcombe 1998, Statistics
+in Medicine 17, 873-890, method 10).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypedDict
+
+Z = 1.959963984540054
+"""97.5 % of the standard normal distribution lie below."""
+
+
+class Rate(TypedDict):
+    """``count`` of ``n`` rows or facts, their share, and its 95 % interval (Wilson)."""
+
+    count: int
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def wilson(count: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of ``count`` of ``n``; ``n`` > 0."""
+    share, z2 = count / n, Z * Z
+    centre = share + z2 / (2 * n)
+    half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    low, high = (centre - half) / (1 + z2 / n), (centre + half) / (1 + z2 / n)
+    return (0.0 if count == 0 else max(0.0, low)), (1.0 if count == n else min(1.0, high))
+
+
+def rate(count: int, n: int) -> Rate:
+    """A share with its interval; nulls when ``n`` is 0."""
+    count, n = int(count), int(n)
+    if n == 0:
+        return Rate(count=count, n=0, value=None, low=None, high=None)
+    low, high = wilson(count, n)
+    return Rate(count=count, n=n, value=count / n, low=low, high=high)
+
+
+def combined(difference: float, parts: Iterable[tuple[float, int, int]], variance: float = 0.0) -> tuple[float, float]:
+    """Interval of a difference that is a weighted sum of shares of disjoint samples, and of a constant.
+
+    Args:
+        parts: (weight, count, n) of each sample; a negative weight subtracts. Samples of no row are passed over.
+        variance: of what else is uncertain in it, taken as normal.
+    """
+    below = above = (Z * Z) * variance
+    for weight, count, n in parts:
+        if n == 0:
+            continue
+        share = count / n
+        low, high = wilson(count, n)
+        down, up = (share - low, high - share) if weight >= 0 else (high - share, share - low)
+        below += (weight * down) ** 2
+        above += (weight * up) ** 2
+    return max(-1.0, difference - math.sqrt(below)), min(1.0, difference + math.sqrt(above))

@@ -1,0 +1,1 @@
+"""Reading Parquet that comes from anywhere, in a child process of bounded memory."""

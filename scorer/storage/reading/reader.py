@@ -1,0 +1,126 @@
+"""The child process that opens Parquet: ``python -m scorer.storage.reading.reader``.
+
+A Parquet file comes from anywhere, and the code that decodes it has crashed on crafted files before. So it is read
+only here: in a process with bounded memory, that holds nothing of the run, and whose end the run survives. It is
+spawned, never forked; it ends with its parent (the kernel kills it, and it leaves at the end of its input).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import queue
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+
+from ...system import children
+from .frames import PIPE_BYTES, write_frame
+from .source import RefusedError, Source, describe, identity_of
+from .windows import cut
+
+MINIMUM_MEMORY = 2 << 30
+
+
+def main(arguments: list[str]) -> int:
+    """Answer requests until the input ends. Arguments: the parent's process id, bytes of memory."""
+    parent, memory = int(arguments[0]), int(arguments[1])
+    children.die_with(parent)
+    replies = children.replies()
+    with suppress(OSError, AttributeError):
+        fcntl.fcntl(replies, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    children.limit_process(memory, MINIMUM_MEMORY)
+    requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    with suppress(BrokenPipeError):
+        while _answer(requests.get(), replies):
+            pass
+    return 0
+
+
+def _listen(requests: queue.SimpleQueue[dict[str, Any]]) -> None:
+    for line in sys.stdin.buffer:
+        requests.put(json.loads(line))
+    # The parent is gone or done. Whatever is being read no longer matters.
+    os._exit(0)
+
+
+def _answer(request: dict[str, Any], replies: int) -> bool:
+    """Answer one request; returns whether this process is fit for another."""
+    clean = True
+    try:
+        with Source(request["uri"]) as source:
+            expected = request.get("identity")
+            if expected is not None and identity_of(expected) != source.identity:
+                raise RefusedError("changed since it was first looked at; run again")
+            clean = False
+            if request["op"] == "probe":
+                header = {
+                    "type": "info",
+                    "rows": source.rows,
+                    "row_groups": source.row_groups,
+                    "identity": source.identity,
+                }
+                write_frame(replies, header, source.schema.serialize())
+            else:
+                _send_windows(source, request, replies)
+                write_frame(replies, {"type": "end"})
+            return True
+    except BrokenPipeError:
+        raise
+    except RefusedError as error:
+        message, kind = str(error), "unreadable"
+    except MemoryError:
+        message, kind, clean = "needs more memory to read than the reader may use", "unreadable", False
+    except Exception as error:  # whatever a damaged file makes a library raise, is about the file
+        message, kind, clean = f"cannot be read: {describe(error)}", "unreadable", False
+    # Code that met a damaged file may have damaged its own memory: it reads no further file.
+    write_frame(replies, {"type": "error", "kind": kind, "message": message, "last": not clean})
+    return clean
+
+
+def _send_windows(source: Source, request: dict[str, Any], replies: int) -> None:
+    skip, limit = int(request["skip"]), request["limit"]
+    max_rows, max_bytes = int(request["max_rows"]), int(request["max_bytes"])
+    wanted = source.rows if limit is None else min(int(limit), source.rows)
+    columns = request["columns"]
+    positions, _ = source.select(columns)
+    schema = pa.schema([source.schema.field(i) for i in positions], source.schema.metadata)
+    if wanted == 0:
+        _send(schema.empty_table(), replies)
+
+    def tick() -> None:
+        write_frame(replies, {"type": "tick"})
+
+    def rows() -> Any:
+        left = wanted - skip
+        if left <= 0:
+            return
+        for batch in source.batches(columns, skip, max_rows, max_bytes, tick):
+            yield batch.slice(0, left) if batch.num_rows > left else batch
+            left -= batch.num_rows
+            if left <= 0:
+                return
+        raise pa.ArrowInvalid(f"its footer claims {source.rows} rows, {left} of them are not there")
+
+    for table in cut(rows(), schema, max_rows=max_rows, max_bytes=max_bytes):
+        _send(table, replies)
+    if source.changed():
+        raise RefusedError("was written to while it was read; run again when it is complete")
+
+
+def _send(table: pa.Table, replies: int) -> None:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    write_frame(replies, {"type": "window", "rows": table.num_rows}, sink.getvalue())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,134 @@
+"""Child processes for what could harm this one: spawned here, bounded there, and how one ended.
+
+What comes from outside (Parquet, a model, a tokenizer) is decoded by code of others, which may crash, hang or take all
+memory. Each kind of work has a module of its own that runs in a child; both sides of all of them share what is here.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PR_SET_PDEATHSIG = 1
+_COMPLAINTS = 1 << 20
+
+
+class Spawned:
+    """A child that runs ``python -m module``; its first argument is the process id of this one.
+
+    Raises:
+        OSError: it could not be started.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[str]) -> None:
+        # What it prints before it crashes is worth a line in the error; kept in memory, so that no disk is needed.
+        self._complaints = os.memfd_create("child-stderr", os.MFD_CLOEXEC)
+        # -P: a json.py in the current folder must not become the one that reads. The package is found all the same.
+        command = [sys.executable, "-P", "-m", module, str(os.getpid()), *arguments]
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                bufsize=0,
+                close_fds=True,
+                env=_environment(),
+                process_group=0,  # Ctrl-C in the terminal is for the parent
+            )
+        except BaseException:
+            os.close(self._complaints)
+            raise
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+
+    def how(self) -> str:
+        """How the process ended, and the last line it printed."""
+        try:
+            code = self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        how = f"exit code {code}"
+        if code < 0:
+            with suppress(ValueError):
+                how = signal.Signals(-code).name
+        lines = os.pread(self._complaints, 1 << 16, 0).decode("utf-8", "replace").strip().splitlines()
+        return how + (f": {lines[-1][:200]}" if lines else "")
+
+    def close(self) -> None:
+        """Wait for the process, which has ended or was killed, and let go of it."""
+        self.process.wait()
+        for file in (self.stdin, self.stdout):
+            with suppress(OSError):
+                file.close()
+        if self._complaints >= 0:
+            os.close(self._complaints)
+            self._complaints = -1
+
+
+def die_with(parent: int) -> None:
+    """In the child: leave signals to the parent, and end when it does."""
+    import ctypes  # which the parent has no use for
+
+    # Ctrl-C and kill are for the parent to answer; it decides when this process ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before the kernel was told
+
+
+def replies() -> int:
+    """In the child: the descriptor to answer on. Whatever else prints goes to standard error from here on."""
+    found = os.dup(1)
+    os.dup2(2, 1)
+    return found
+
+
+def limit_process(memory: int | None, least: int = 0) -> None:
+    """In the child, after its imports: bound the address space, and allow neither core dumps nor large files.
+
+    ``memory``: bytes; ``None`` leaves address space and files as they are, which CUDA needs. ``least``: not less than
+    so many, unless a limit of the surroundings says so.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = max(least, min([memory, *(x for x in (soft, hard) if x != resource.RLIM_INFINITY)]))
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    # Its standard error is a file in memory; a library that complains without end must not fill it.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    small = _COMPLAINTS if limit == resource.RLIM_INFINITY else min(limit, _COMPLAINTS)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (small, small))
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment, with one thread everywhere and memory taken from the system's own allocator.
+
+    Other allocators reserve address space far beyond what they use, which a bounded address space does not allow.
+    """
+    found = dict(os.environ)
+    paths = [path for path in found.get("PYTHONPATH", "").split(os.pathsep) if path]
+    found.update(
+        PYTHONPATH=os.pathsep.join([*paths, str(_ROOT)]),
+        ARROW_DEFAULT_MEMORY_POOL="system",
+        OMP_NUM_THREADS="1",
+        OPENBLAS_NUM_THREADS="1",
+        MALLOC_ARENA_MAX="2",
+        # Buffers of a few MB come and go with each batch; given back to the kernel, they would be zeroed each time.
+        MALLOC_MMAP_THRESHOLD_=str(32 << 20),
+        MALLOC_TRIM_THRESHOLD_=str(256 << 20),
+    )
+    return found

@@ -1,0 +1,219 @@
+"""The reproduction, fed with probabilities made up beforehand."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from benchmarks.reproduce.__main__ import reproduce_command
+from benchmarks.reproduce.reproduce import FIGURES, conditions, prepare, print_lines, reproduce
+from scorer.errors import ColumnError, OutputError, UsageError
+from scorer.metric.checks import Options, build_checks
+from scorer.metric.columns import OUTPUT, to_columns
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.templates import Templates
+from scorer.metric.verdict import decide
+from tests.conftest import ROOT
+from tests.evaluation.scored import SIGNATURE, save
+
+E2E = pa.table(
+    {
+        "triples": [[{"subject": "Aromi", "predicate": "eatType", "object": "pub"}]] * 4,
+        "text": ["Aromi is a pub.", "Aromi.", "Aromi is an Italian pub.", "Aromi is a pub."],
+        "gold_fine": ["OK", "omission", "hallucination", "OK"],
+    }
+)
+WEBNLG = pa.table(
+    {
+        "triples": [[{"subject": "Bean", "predicate": "birthPlace", "object": "Texas"}]] * 4,
+        "text": ["Bean was born in Texas.", "Bean.", "Texas.", ""],
+        "human_semantics": [3.0, 2.0, 1.5, 1.0],
+        "gold_rough": ["OK", "not_OK", "not_OK", "not_OK"],
+    }
+)
+ENTAILED = {  # premise → hypothesis: P(entailment); any other pair has .05
+    ("Aromi is a pub.", "Aromi is a pub ."): 0.9,
+    ("Aromi is a pub .", "Aromi is a pub."): 0.9,
+    ("Aromi is a pub .", "Aromi."): 0.8,
+    ("Aromi is an Italian pub.", "Aromi is a pub ."): 0.9,
+    ("Bean was born in Texas.", "Bean was born in Texas ."): 0.9,
+    ("Bean was born in Texas .", "Bean was born in Texas."): 0.7,
+    ("Bean was born in Texas .", "Bean."): 0.6,
+}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    pq.write_table(E2E, folder / "e2e_primary.parquet")
+    pq.write_table(WEBNLG, folder / "webnlg17_humeval.parquet")
+    (folder / "e2e.json").write_text('{"eatType": ["<subject> is a <object> ."]}')
+    (folder / "webnlg.json").write_text('{"birthPlace": ["<subject> was born in <object> ."]}')
+    return folder
+
+
+def _score(source: Path, templates: Path, folder: Path, protocol: str) -> None:
+    """What a run does, with the table above for a model."""
+    table = pq.read_table(source)
+    rows = find_columns(table.schema, ColumnNames()).rows(table)
+    options = Options(protocol=protocol)  # type: ignore[arg-type]  # a str, not its literals
+    checks = build_checks(rows, Templates.load(templates), options)
+    asked = zip(checks.premise.tolist(), checks.hypothesis.tolist(), strict=True)
+    entailment = np.array([ENTAILED.get((checks.texts[p], checks.texts[h]), 0.05) for p, h in asked], np.float32)
+    probabilities: npt.NDArray[np.float32] = np.stack([(1 - entailment) / 2] * 2 + [entailment], axis=1)
+    verdicts = decide(rows, checks, probabilities, np.zeros(len(checks), np.int8))
+    for name, array in zip(OUTPUT.names, to_columns(rows, verdicts), strict=True):
+        table = table.append_column(name, array)
+    save(table, folder / source.name, SIGNATURE)
+
+
+def _templates(data: Path) -> dict[str, Path]:
+    return {"e2e": data / "e2e.json", "webnlg": data / "webnlg.json"}
+
+
+def test_figures_by_hand(data: Path, tmp_path: Path) -> None:
+    lines = reproduce(data, _templates(data), tmp_path / "out", _score, resamples=0)
+    assert [(line["data"], line["templates"], line["protocol"]) for line in lines] == [
+        (c.data, c.templates, c.protocol) for c in conditions()
+    ]
+    found = {(line["data"], line["templates"], line["protocol"]): line for line in lines}
+    default = found["e2e", "Default", "paper"]
+    assert default["ours"]["fine.accuracy"] == 1
+    assert default["ours"]["rough.f1"] == 1
+    assert default["published"]["fine.accuracy"] == 0.911
+    assert default["difference"]["fine.accuracy"] == pytest.approx(0.089)
+    assert default["n"] == 4
+    backoff = found["e2e", "Backoff", "paper"]
+    assert backoff["ours"]["rough.accuracy"] == 0.5, "no backoff fact is entailed: everything is not_OK"
+    assert backoff["ours"]["rough.recall"] == 1
+    assert backoff["published"]["rough.recall"] == 0.913
+    webnlg = found["webnlg", "Default", "nlgi_eval"]
+    assert webnlg["ours"]["rough.accuracy"] == 1
+    assert webnlg["ours"]["fine.accuracy"] is None and webnlg["published"]["rho"] == 0.628
+
+
+def test_rho_is_spearman_of_confidence(data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    pytest.importorskip("sklearn")
+    lines = reproduce(data, _templates(data), tmp_path / "out", _score, resamples=0)
+    rho = {(line["protocol"], line["templates"]): line["ours"]["rho"] for line in lines if line["data"] == "webnlg"}
+    # Confidences .7 .05 .05 0 of scores 3 2 1.5 1: one tie. "nan" in place of the empty text makes it three.
+    assert rho["paper", "Default"] == pytest.approx(9 / np.sqrt(90))
+    assert rho["nlgi_eval", "Default"] == pytest.approx(3 / np.sqrt(15))
+
+
+def test_the_code_gets_its_own_slot_names_and_nan(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    files = {c.name: pair for c, pair in prepare(data, _templates(data), out).items()}
+    source, templates = files["e2e-nlgi_eval-default"]
+    assert pq.read_table(source)["triples"][0][0]["predicate"].as_py() == "eat_type"
+    assert json.loads(templates.read_text())["$aliases"] == {"eat_type": "eatType"}
+    assert pq.read_table(files["e2e-paper-default"][0])["triples"].to_pylist() == E2E["triples"].to_pylist()
+    assert pq.read_table(files["webnlg-nlgi_eval-backoff"][0])["text"].to_pylist()[3] == "nan"
+    assert pq.read_table(files["webnlg-paper-backoff"][0])["text"].to_pylist()[3] == ""
+    assert Templates.load(files["webnlg-paper-backoff"][1]) is not None
+
+
+def test_one_model_for_all(data: Path, tmp_path: Path) -> None:
+    def other(source: Path, templates: Path, folder: Path, protocol: str) -> None:
+        _score(source, templates, folder, protocol)
+        if folder.name == "webnlg-paper-default":
+            path = folder / source.name
+            save(pq.read_table(path), path, SIGNATURE.replace("hand@0", "hand@1"))
+
+    with pytest.raises(UsageError, match=r"different models \(model: hand@0 → hand@1\)"):
+        reproduce(data, _templates(data), tmp_path / "out", other, resamples=0)
+
+
+def _make(*given: str) -> subprocess.CompletedProcess[str]:
+    """`make reproduce` with some variables; shows what it would do and does nothing."""
+    if shutil.which("make") is None:
+        pytest.skip("there is no make on this machine")
+    call = ["make", "-C", str(ROOT), "--no-print-directory", "-o", ".venv-dev/installed", "reproduce", "DEV=echo dev"]
+    return subprocess.run([*call, *given], capture_output=True, text=True, check=False)
+
+
+def test_make_reproduce_names_what_is_not_given() -> None:
+    given = ["BUNDLE=embedded", "TEMPLATES_E2E=a b.json", "TEMPLATES_WEBNLG=w.json", "DATA=data"]
+    done = _make(*given, "REPRODUCE_OUT=elsewhere")
+    assert done.returncode == 0, done.stderr
+    assert "--templates-e2e a b.json --templates-webnlg w.json --data data --out elsewhere" in done.stdout
+    assert done.stdout.rstrip().endswith("elsewhere")
+    for left_out in range(4):
+        done = _make(*given[:left_out], *given[left_out + 1 :])
+        assert done.returncode != 0
+        assert f"make reproduce needs {given[left_out].partition('=')[0]}=" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("break_it", "error", "message"),
+    [
+        (lambda t: t.drop_columns("text"), ColumnError, "e2e_primary.parquet has no column 'text'"),
+        (lambda t: t.set_column(0, "triples", [[1] * 4]), ColumnError, "column 'triples' is int64, not list<"),
+    ],
+)
+def test_data_that_is_not_as_expected(
+    data: Path, tmp_path: Path, break_it: Callable[[pa.Table], pa.Table], error: type[Exception], message: str
+) -> None:
+    pq.write_table(break_it(E2E), data / "e2e_primary.parquet")
+    with pytest.raises(error, match=message):
+        prepare(data, _templates(data), tmp_path / "out")
+
+
+def test_an_output_folder_that_is_a_file(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("in the way")
+    with pytest.raises(OutputError, match="a file stands where a folder is needed"):
+        prepare(data, _templates(data), tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(reproduce_command)
+    out = tmp_path / "out"
+    call = ["--bundle", "embedded", "--data", str(data), "--out", str(out), "--json"]
+    call += ["--templates-e2e", str(data / "e2e.json"), "--templates-webnlg", str(data / "webnlg.json")]
+    result = CliRunner().invoke(app, call)
+    assert result.exit_code == 0, result.stderr
+    lines = json.loads(result.stdout)
+    assert lines == json.loads((out / "figures.json").read_text())
+    assert [(line["n"], line["errors"]) for line in lines] == [(4, 0)] * 8
+    for line in lines:
+        assert line["signature"].startswith("model:embedded-e2e@")
+        assert f"|protocol:{line['protocol']}|" in line["signature"]
+    assert "the embedded model is another model than the papers'" in result.stderr
+    receipts = {path: path.stat().st_mtime_ns for path in out.glob("*/_receipts/*.json")}
+    assert len(receipts) == 8
+    again = CliRunner().invoke(app, call)
+    assert again.exit_code == 0 and json.loads(again.stdout) == lines
+    assert {path: path.stat().st_mtime_ns for path in receipts} == receipts, "no run was done twice"
+
+
+def test_a_second_preparation_leaves_the_files_alone(data: Path, tmp_path: Path) -> None:
+    first = {pair: pair[0].stat().st_mtime_ns for pair in prepare(data, _templates(data), tmp_path / "out").values()}
+    again = {pair: pair[0].stat().st_mtime_ns for pair in prepare(data, _templates(data), tmp_path / "out").values()}
+    assert first == again
+
+
+def test_one_table(data: Path, tmp_path: Path) -> None:
+    lines = reproduce(data, _templates(data), tmp_path / "out", _score, resamples=0)
+    shown = io.StringIO()
+    print_lines(lines, Console(file=shown, width=150))
+    text = shown.getvalue()
+    assert text.count("published") == 8
+    assert "0.911" in text and "+0.089" in text
+    assert set(lines[0]["ours"]) == set(FIGURES)

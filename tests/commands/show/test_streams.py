@@ -1,0 +1,173 @@
+"""Readers that go away, full disks and closed descriptors behind stdout and stderr: the work and its exit code stay."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.commands.show.streams import LossyFile, was_lost
+from tests.audit.nights import night, row
+from tests.bundles import make_bundle
+
+SHARDS = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle, three good shards, three with a broken one among them, and an output that fails a gate."""
+    made = tmp_path_factory.mktemp("streams")
+    make_bundle(made / "tiny")
+    for name in ("good", "broken"):
+        (made / name).mkdir()
+        for k in range(SHARDS):
+            facts = [[f"X{i} | eatType | pub"] for i in range(20)]
+            table = pa.table({"text": [f"X{i} is a pub." for i in range(20)], "triples": facts})
+            pq.write_table(table, made / name / f"{k}.parquet")
+    (made / "broken" / "1.parquet").write_bytes(b"PAR1 and nothing else")
+    night(made / "night", [row(f"text {i}", [("food", 0.1)]) for i in range(300)])
+    (made / "gates.toml").write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0.01\n')
+    return made
+
+
+def gone() -> int:
+    """A pipe whose reader has left."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+def full() -> int:
+    """A device that is full."""
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def closed(which: Sequence[int]) -> Callable[[], None]:
+    """What makes a child start without these descriptors."""
+    return lambda: [os.close(descriptor) for descriptor in which] and None
+
+
+def ended(folder: Path, *arguments: object, out: Any = None, err: Any = None, without: Sequence[int] = ()) -> int:
+    """The exit code of ``scorer``, its streams as given."""
+    command = [sys.executable, "-m", "scorer", *map(str, arguments)]
+    called = subprocess.run(
+        command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=folder, check=False,
+        preexec_fn=closed(without) if without else None,
+    )  # fmt: skip
+    for stream in (out, err):
+        if isinstance(stream, int) and stream > 2:
+            os.close(stream)
+    return called.returncode
+
+
+WAYS: dict[str, Callable[[], dict[str, Any]]] = {
+    "stderr's reader has left": lambda: {"err": gone()},
+    "both have left": lambda: {"out": gone(), "err": gone()},
+    "stderr is full": lambda: {"err": full()},
+    "both are full": lambda: {"out": full(), "err": full()},
+    "stderr is closed": lambda: {"without": (2,)},
+    "stdout is closed": lambda: {"without": (1,)},
+    "all are closed": lambda: {"without": (0, 1, 2)},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("data", "code"), [("good", 0), ("broken", 3)])
+def test_a_run_goes_on_and_ends_with_its_own_code(way: str, data: str, code: int, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert ended(folder, "run", data, "--out", out, "--bundle", "tiny", **WAYS[way]()) == code
+    written = {path.name: pq.read_table(path).num_rows for path in out.glob("*.parquet")}
+    assert written == {f"{k}.parquet": 20 for k in range(SHARDS) if code == 0 or k != 1}
+    assert (out / "_SUCCESS").exists() == (code == 0)
+    # Nothing that was meant for a closed stderr went into a file that got its number.
+    assert {path.name for path in (out / "_receipts").iterdir()} == {f"{name}.json" for name in written}
+
+
+RESULTS = {
+    "audit": ("audit night --gates gates.toml --json", 1),
+    "audit, for people": ("audit night --gates gates.toml", 1),
+    "plan": ("plan good --bundle tiny --json", 0),
+    "plan, for people": ("plan good --bundle tiny", 0),
+    "check": ("check --bundle tiny --triples a|b|c --text t", 0),
+    "check, no triple": ("check --bundle tiny --triples a --text t", 2),
+    "doctor": ("doctor --bundle tiny --json", 0),
+    "doctor, no bundle": ("doctor --bundle nowhere", 2),
+    "version": ("--version", 0),
+    "help": ("run --help", 0),
+    "no such command": ("rum", 2),
+}
+
+
+@pytest.mark.parametrize("which", RESULTS)
+def test_the_code_of_a_command_does_not_depend_on_who_reads_its_result(which: str, folder: Path) -> None:
+    command, code = RESULTS[which]
+    for way in ({"out": gone()}, {"out": full(), "err": full()}, {"without": (0, 1, 2)}):
+        assert ended(folder, *command.split(), **way) == code, way
+
+
+def test_a_reader_that_takes_one_line(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "scorer", "run", "good", "--out", str(tmp_path / "out"), "--bundle", "tiny"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+    assert process.returncode == 0
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+
+
+def test_a_terminal_that_is_closed_under_the_progress_bar(folder: Path, tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "scorer", "run", "good", "--out", str(tmp_path / "out"), "--bundle", "tiny"]
+    with subprocess.Popen(command, stdout=follower, stderr=follower, cwd=folder, start_new_session=True) as process:
+        os.close(follower)
+        assert os.read(leader, 1)
+        os.close(leader)
+    assert process.returncode == 0
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+
+
+def test_a_full_disk_behind_stdout_is_said(folder: Path) -> None:
+    command = [sys.executable, "-m", "scorer", "plan", "good", "--bundle", "tiny", "--json"]
+    with Path("/dev/full").open("wb") as out:
+        called = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, cwd=folder, check=False)
+    assert called.returncode == 0
+    assert b"stdout: No space left on device; what was printed there is not complete" in called.stderr
+
+
+def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_everything() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    got: list[bytes] = []
+
+    def read() -> None:
+        while part := os.read(reading, 4096):
+            got.append(part)
+
+    reader = threading.Thread(target=read)
+    file = LossyFile(writing)
+    content = bytes(range(256)) * 4096
+    reader.start()
+    assert file.write(content) == len(content)
+    os.close(writing)
+    reader.join()
+    os.close(reading)
+    assert b"".join(got) == content
+    assert file.failure is None
+
+
+def test_only_what_somebody_waits_for_counts_as_lost() -> None:
+    left, no_space = LossyFile(gone()), LossyFile(full())
+    for file in (left, no_space):
+        assert file.write(b"x") == file.write(b"y") == 1
+        os.close(file.fileno())
+    assert was_lost(left) is None
+    assert was_lost(no_space) == "No space left on device"

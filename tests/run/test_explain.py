@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer import Scorer
+from scorer.errors import InputError, OutputError, UsageError
+from scorer.metric.inputs import ColumnNames
+from scorer.run.explain import explain, find_row, settings_of
+from tests.bundles import make_bundle
+from tests.run.test_runner import run
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bundle(tmp_path_factory.mktemp("explain") / "tiny", precisions=("fp32", "int8"))
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> Path:
+    folder = tmp_path_factory.mktemp("explained")
+    table = pa.table({"text": ["The Mill is a pub.", "", None], "mr": ["name[The Mill], eatType[pub]"] * 3})
+    (folder / "in" / "deep").mkdir(parents=True)
+    pq.write_table(table, folder / "in" / "deep" / "a.parquet")
+    pq.write_table(table.slice(0, 2), folder / "in" / "b.parquet")
+    run(folder / "in", folder / "out", bundle)
+    return folder / "out"
+
+
+def test_the_same_variant_gives_the_same_numbers(out: Path, bundle: Path) -> None:
+    found = explain(out, Scorer(bundle), "deep/a.parquet", 0, ColumnNames())
+    assert found.signature == found.stored_signature
+    assert (found.difference, found.allowed, found.within_bound, found.same_labels) == (0.0, 0.0, True, True)
+    assert [check.tokens for check in found.recomputed.checks] == [
+        len(Scorer(bundle).engine.tokenizer.join(check.premise, check.hypothesis)) for check in found.recomputed.checks
+    ]
+
+
+def test_another_variant_is_held_against_both_bounds(out: Path, bundle: Path) -> None:
+    found = explain(out, Scorer(bundle, precision="fp32"), "deep/a.parquet", 0, ColumnNames())
+    assert found.signature != found.stored_signature
+    assert found.within_bound
+    assert found.allowed == pytest.approx(
+        0.5 * (json.loads((out / "_run.json").read_text())["bound"] + Scorer(bundle, precision="fp32").facts.bound)
+    )
+
+
+def test_a_changed_number_is_beyond_the_bound(out: Path, bundle: Path, tmp_path: Path) -> None:
+    forged = tmp_path / "forged"
+    forged.mkdir()
+    for name in ("_plan.json", "_run.json"):
+        (forged / name).write_bytes((out / name).read_bytes())
+    table = pq.read_table(out / "b.parquet")
+    position = table.schema.get_field_index("text_entailment")
+    pq.write_table(
+        table.set_column(position, "text_entailment", pa.array([0.123, None], pa.float32())), forged / "b.parquet"
+    )
+    found = explain(forged, Scorer(bundle), "b.parquet", 0, ColumnNames())
+    assert found.within_bound is False
+
+
+@pytest.mark.parametrize(("row", "note", "error"), [(1, "empty_text", None), (2, None, "null_text")])
+def test_rows_without_probabilities(out: Path, bundle: Path, row: int, note: str | None, error: str | None) -> None:
+    found = explain(out, Scorer(bundle), "deep/a.parquet", row, ColumnNames())
+    assert (found.recomputed.note, found.recomputed.error) == (note, error)
+    assert (found.difference, found.within_bound, found.same_labels) == (None, None, True)
+
+
+def test_finding_rows(out: Path) -> None:
+    key = pq.read_table(out / "deep" / "a.parquet")["row_key"][2].as_py().hex()
+    assert find_row(out, None, key) == ("deep/a.parquet", 2)
+    assert find_row(out, "deep/a.parquet:7", None) == ("deep/a.parquet", 7)
+    for row, key_ in (("a", None), ("a:b", None), (None, "xyz"), (None, None), ("a:1", "00")):
+        with pytest.raises(UsageError):
+            find_row(out, row, key_)
+    with pytest.raises(InputError, match="no row with key"):
+        find_row(out, None, "00" * 16)
+    with pytest.raises(OutputError, match=r"_plan\.json"):
+        settings_of(out / "deep")

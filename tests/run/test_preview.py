@@ -1,0 +1,187 @@
+"""No run removes an output, or replaces one by fewer rows, without being told to; and it says what it scores again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.storage import Receipts
+from tests.bundles import make_bundle
+from tests.run.test_runner import bytes_of, rows, run, scorer
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "output_schema_1"
+COLLIDING = Path(__file__).parents[3] / "shared" / "data" / "bad" / "templates"
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bundle(tmp_path_factory.mktemp("losses") / "tiny")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, n in (("a.parquet", 30), ("b.parquet", 25), ("c.parquet", 5)):
+        pq.write_table(rows(n), folder / name)
+    return folder
+
+
+@pytest.fixture
+def out(data: Path, tmp_path: Path, bundle: Path) -> Path:
+    """A finished folder of three shards."""
+    run(data, tmp_path / "out", bundle)
+    return tmp_path / "out"
+
+
+def everything(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+def refused(out: Path, *arguments: Any) -> str:
+    """A run that is refused and leaves every byte as it was; what it says."""
+    before = {name: content for name, content in everything(out).items() if not name.startswith("_lock")}
+    result = scorer("run", *arguments, "--out", out, "--max-error-rate", "1", code=2)
+    assert {name: everything(out)[name] for name in before} == before
+    assert everything(out).keys() - before.keys() <= {"_lock", "_lock.brief", "_lock.1-of-2"}
+    return result.stderr
+
+
+def test_a_limit_on_a_finished_folder_is_refused(data: Path, out: Path, bundle: Path) -> None:
+    said = refused(out, data, "--bundle", bundle, "--limit", 10)
+    assert "2 outputs whose input is not among IN (b.parquet, c.parquet)" in said
+    assert "1 output with more rows than would replace them (a.parquet: 30 rows, now 10)" in said
+    assert "leave --limit out, or choose another --out" in said
+
+
+def test_a_narrower_input_is_refused_with_both_ways_out(data: Path, out: Path, bundle: Path) -> None:
+    said = refused(out, data / "b.parquet", "--bundle", bundle)
+    assert "2 outputs whose input is not among IN (a.parquet, c.parquet); nothing was written: --prune" in said
+    assert "choose another --out" in said
+    scorer("run", data / "b.parquet", "--out", out, "--bundle", bundle, "--prune", "--max-error-rate", "1")
+    assert bytes_of(out).keys() == {"b.parquet"}
+
+
+def test_an_input_with_fewer_rows_needs_prune(data: Path, out: Path, bundle: Path) -> None:
+    pq.write_table(rows(29), data / "a.parquet")
+    assert "(a.parquet: 30 rows, now 29)" in refused(out, data, "--bundle", bundle)
+    (out / "_receipts/a.parquet.json").unlink()  # the file itself tells how many rows it has
+    assert "(a.parquet: 30 rows, now 29)" in refused(out, data, "--bundle", bundle)
+    assert run(data, out, bundle, "--prune")["rows"]["in"] == 59
+    pq.write_table(rows(31), data / "a.parquet")
+    assert run(data, out, bundle)["rows"]["in"] == 61  # more rows lose nothing
+
+
+@pytest.mark.parametrize("other", [["--limit", "10"], ["--part", "1/2"]])
+def test_prune_with_what_sees_a_part_of_the_inputs_is_refused(
+    data: Path, out: Path, bundle: Path, other: list[str]
+) -> None:
+    assert f"--prune with {other[0]}" in refused(out, data, "--bundle", bundle, "--prune", *other)
+
+
+def test_a_part_removes_nothing(data: Path, out: Path, bundle: Path) -> None:
+    (data / "c.parquet").unlink()
+    said = refused(out, data, "--bundle", bundle, "--part", "1/2")
+    assert "(c.parquet)" in said and "run once with --prune and without --part" in said
+
+
+def test_a_note_about_an_input_that_is_gone_goes_silently(data: Path, tmp_path: Path, bundle: Path) -> None:
+    (data / "broken.parquet").write_bytes(b"PAR1")
+    out = tmp_path / "out"
+    run(data, out, bundle, code=3)
+    (data / "broken.parquet").unlink()
+    run(data, out, bundle)
+    assert not list((out / "_failed").glob("*"))
+
+
+def test_plan_says_what_a_run_would_score_again_remove_and_refuse(data: Path, out: Path, bundle: Path) -> None:
+    (data / "c.parquet").unlink()
+    pq.write_table(rows(3), data / "b.parquet")
+    told = scorer("plan", data, "--out", out, "--bundle", bundle, "--protocol", "nlgi_eval")
+    assert "scored again (2 shards): signature differs: protocol paper → nlgi_eval: a.parquet, b.parquet" in told.stdout
+    assert "removed with --prune, refused without: c.parquet" in told.stdout
+    assert "shortened with --prune, refused without: b.parquet (25 rows, now 3)" in told.stdout
+    found = json.loads(scorer("plan", data, "--out", out, "--bundle", bundle, "--json").stdout)["shards"]
+    assert (found["usable"], found["skipped"], found["outside"]) == (2, 1, ["c.parquet"])
+    assert found["again"] == {"its input changed: footer_sha256, mtime_ns, size": ["b.parquet"]}
+    assert found["shorter"] == {"b.parquet": [25, 3]}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (["--precision", "int8"], "signature differs: prec fp32 → int8"),
+        (["--keep", "weight"], "columns differs: keep [text, weight, triples] → [weight]"),
+        (["--details"], "columns differs: details false → true"),
+    ],
+)
+def test_a_run_says_why_shards_are_scored_again(data: Path, tmp_path: Path, change: list[str], reason: str) -> None:
+    both, out = make_bundle(tmp_path / "both", precisions=("fp32", "int8")), tmp_path / "out"
+    run(data, out, both, "--precision", "fp32")
+    if "--precision" not in change:
+        change = [*change, "--precision", "fp32"]
+    result = scorer("run", data, "--out", out, "--bundle", both, "--max-error-rate", "1", *change)
+    assert f"scored again (3 shards): {reason}: a.parquet, b.parquet, c.parquet" in result.stderr
+
+
+def test_damage_is_named(data: Path, out: Path, bundle: Path) -> None:
+    (out / "a.parquet").write_bytes(b"PAR1")
+    (out / "_receipts/b.parquet.json").write_bytes(b"{")
+    (out / "_receipts/c.parquet.json").unlink()
+    result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1")
+    for reason in ("its output is damaged: a", "its receipt is damaged: b", "it has no receipt: c"):
+        assert reason in result.stderr
+
+
+def test_an_option_with_a_comma_is_not_two_options(data: Path, tmp_path: Path, bundle: Path) -> None:
+    """Both used to have one signature, so that a resume and --reuse kept the labels of the other."""
+    out = tmp_path / "out"
+    run(data, out, bundle, "--optional", "eatType=pub 1,eatType=pub 2")
+    summary = run(data, out, bundle, "--optional", "eatType=pub 2", "--optional", "eatType=pub 1")
+    assert summary["shards"]["skipped"] == 0
+    again = run(data, tmp_path / "other", bundle, "--reuse", out, "--optional", "eatType=pub 1,eatType=pub 2")
+    assert again["rows"]["reused"] == 0
+    assert again["reuse"][0]["shards_refused"] == {"other signature": 3}
+
+
+@pytest.mark.skipif(not COLLIDING.is_dir(), reason="the colliding template files are not there")
+def test_template_files_that_share_twelve_digits_are_told_apart(data: Path, tmp_path: Path, bundle: Path) -> None:
+    one, two = (COLLIDING / f"prefix-collision-{name}.json" for name in "ab")
+    out = tmp_path / "out"
+    first = run(data, out, bundle, "--templates", one)
+    second = run(data, out, bundle, "--templates", two)
+    assert first["signature"] == second["signature"]
+    assert second["shards"]["skipped"] == 0
+    reused = run(data, tmp_path / "other", bundle, "--templates", one, "--reuse", out)
+    assert reused["rows"]["reused"] == 0
+    result = scorer("audit", tmp_path / "other", "--baseline", out, code=2)
+    assert "was not scored as" in result.stderr and "templates: " in result.stderr
+
+
+def test_an_output_of_schema_1_is_scored_again_with_the_reason(tmp_path: Path) -> None:
+    work = Path(shutil.copytree(FIXTURE, tmp_path / "work"))
+    plan = json.loads((work / "out/_plan.json").read_text())
+    for name, entry in plan["inputs"].items():
+        time_ns = entry["identity"]["mtime_ns"]
+        os.utime(work / "in" / name, ns=(time_ns, time_ns))
+    receipt = Receipts(work / "out").read("a.parquet")
+    assert receipt is not None and Receipts(work / "out").is_intact(receipt)
+    for command in (["explain", work / "out", "--row", "a.parquet:2"], ["audit", work / "out"]):
+        scorer(*command)
+    more = ["--bundle", "embedded", "--optional", "eatType=restaurant", "--precision", "int8"]
+    told = scorer("plan", work / "in", "--out", work / "out", *more)
+    assert "scored again (2 shards): signature differs: metric 1 → 2: a.parquet, b.parquet" in told.stdout
+    before = {name: pq.read_table(work / "out" / name).drop_columns("reused") for name in plan["inputs"]}
+    result = scorer("run", work / "in", "--out", work / "out", *more)
+    assert "signature differs: metric 1 → 2" in result.stderr
+    for name, table in before.items():
+        found = pq.read_table(work / "out" / name)
+        assert found["fine"].to_pylist() == table["fine"].to_pylist()
+        assert found["row_key"].equals(table["row_key"])
+    assert json.loads((work / "out/_receipts/a.parquet.json").read_text())["schema"] == 2

@@ -1,0 +1,198 @@
+"""Earlier outputs: which shards are believed, and rows of them by number, against reading the files whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import OutputError, UsageError
+from scorer.scoring.reuse.earlier import (
+    DAMAGED_FILE,
+    DAMAGED_RECEIPT,
+    OTHER_SIGNATURE,
+    EarlierShard,
+    Wanted,
+    check_earlier,
+    open_earlier,
+)
+from scorer.scoring.reuse.earlier_rows import EarlierRows
+from scorer.scoring.reuse.key_index import key_words
+from scorer.storage import Receipt, Receipts, ShardWriter
+from scorer.storage.durable import atomic_json
+
+LABEL = pa.dictionary(pa.int8(), pa.string())
+WANTED = Wanted(
+    {"signature": "sig"},
+    {"signature": "sig"},
+    pa.schema([("fine", LABEL), ("omitted", pa.list_(pa.int32())), ("row_key", pa.binary(16))]),
+)
+COLUMNS = ["fine", "omitted", "row_key"]
+
+
+def table(n: int, seed: int, prefix: str = "") -> pa.Table:
+    rng = np.random.default_rng(seed)
+    labels = [None if i % 7 == 3 else ("OK", "omission")[int(rng.integers(2))] for i in range(n)]
+    columns = {
+        "text": pa.array([f"text {i}" for i in range(n)]),
+        "fine": pa.array(labels, pa.string()).dictionary_encode().cast(LABEL),
+        "omitted": pa.array([list(range(i % 4)) for i in range(n)], pa.list_(pa.int32())),
+        "row_key": pa.array([rng.bytes(16) for _ in range(n)], pa.binary(16)),
+    }
+    return pa.table({name if name == "text" else prefix + name: column for name, column in columns.items()})
+
+
+def put(
+    out: Path, relative: str, rows: pa.Table, group: int = 10, *, promise: str = "sig", footer: str = "sig"
+) -> None:
+    """An output with its receipt, written as a run does, a row group a window."""
+    writer = ShardWriter(out / relative, rows.schema, metadata={"signature": footer})
+    for start in range(0, len(rows), group):
+        writer.write(rows.slice(start, group))
+    written = writer.commit()
+    output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
+    fingerprint = {"signature": promise, "rows": None}
+    Receipts(out).write(Receipt(relative, {"uri": "u", "identity": {}}, fingerprint, output, {}))
+
+
+OPEN: list[EarlierRows] = []
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
+def rows_of(shards: list[EarlierShard], columns: list[str], **more: int) -> EarlierRows:
+    OPEN.append(EarlierRows(shards, columns, key="row_key", labelled="fine", **more))
+    return OPEN[-1]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    atomic_json(folder / "_plan.json", {"schema": 1, "signature": "sig"})
+    put(folder, "a.parquet", table(25, 1))
+    put(folder, "b/none.parquet", table(0, 2))
+    put(folder, "c.parquet", table(40, 3), group=15)
+    return folder
+
+
+def reading(out: Path, **more: int) -> tuple[EarlierRows, pa.Table]:
+    shards = open_earlier(out, WANTED).shards
+    whole = pa.concat_tables([pq.read_table(shard.path).select(COLUMNS) for shard in shards])
+    whole = whole.set_column(0, "fine", whole["fine"].cast(pa.string()))
+    return rows_of(shards, COLUMNS, **more), whole
+
+
+def test_rows_in_any_order_are_those_of_the_files(out: Path) -> None:
+    rows, whole = reading(out)
+    rng = np.random.default_rng(4)
+    for numbers in (np.arange(65), np.array([64]), rng.permutation(65), rng.integers(0, 65, 200)):
+        assert rows.take(numbers).equals(whole.take(pa.array(numbers)))
+    assert rows.decoded == 3 + 3  # each row group once
+
+
+def test_keys_are_those_of_labelled_rows(out: Path) -> None:
+    rows, whole = reading(out)
+    words, numbers = (np.concatenate(parts) for parts in zip(*rows.all_keys(), strict=True))
+    labelled = np.flatnonzero(whole["fine"].is_valid().to_numpy())
+    assert numbers.tolist() == labelled.tolist()
+    keys = whole["row_key"].combine_chunks()
+    assert words.tolist() == key_words(keys)[labelled, 0].tolist()
+
+
+def test_row_groups_beyond_the_budget_are_given_up(out: Path) -> None:
+    rows, whole = reading(out, cache_bytes=1)
+    for number in (0, 1, 2, 30, 0):
+        assert rows.take(np.array([number])).equals(whole.slice(number, 1))
+    assert rows.decoded == 3  # of 0 to 2, of 30, and of 0 again
+    one, other = reading(out)[0], reading(out, cache_bytes=1)[0]
+    for numbers in np.split(np.arange(65), 13):  # in the order of the files, a budget costs nothing
+        assert one.take(numbers).equals(other.take(numbers))
+    assert one.decoded == other.decoded == 6
+
+
+def test_a_file_that_changed_is_not_read(out: Path) -> None:
+    rows, _ = reading(out)
+    rows.take(np.array([0]))
+    put(out, "c.parquet", table(40, 3), group=15)  # the same bytes, another file
+    with pytest.raises(OutputError, match=r"c\.parquet changed while it was read for --reuse"):
+        rows.take(np.array([30]))
+    (out / "a.parquet").unlink()
+    rows, _ = reading(out)
+    (out / "c.parquet").unlink()
+    with pytest.raises(OutputError, match=r"c\.parquet: cannot be read for --reuse"):
+        list(rows.all_keys())
+
+
+def test_why_shards_are_not_believed(out: Path) -> None:
+    put(out, "signature.parquet", table(5, 4), promise="sig|more")
+    put(out, "footer.parquet", table(5, 5), footer="other")
+    put(out, "column.parquet", table(5, 6).drop_columns("omitted"))
+    wrong_type = table(5, 7)
+    put(out, "type.parquet", wrong_type.set_column(2, "omitted", wrong_type["omitted"].cast(pa.list_(pa.int64()))))
+    for name in ("cut", "gone", "linked"):
+        put(out, f"{name}.parquet", table(5, 8))
+    (out / "cut.parquet").write_bytes((out / "cut.parquet").read_bytes()[:-1])
+    (out / "gone.parquet").unlink()
+    (out / "linked.parquet").rename(out / "_elsewhere")
+    (out / "linked.parquet").symlink_to(out / "_elsewhere")
+    (out / "_receipts" / "half.parquet.json").write_text('{"schema": 1')
+    (out / "_receipts" / "_hidden.json").write_text("{}")  # is nobody's
+    found = open_earlier(out, WANTED)
+    assert [shard.relative for shard in found.shards] == ["a.parquet", "b/none.parquet", "c.parquet"]
+    assert found.refused == {
+        DAMAGED_FILE: 3,
+        DAMAGED_RECEIPT: 1,
+        "no column omitted": 2,
+        OTHER_SIGNATURE: 2,
+    }
+    assert found.plan["signature"] == "sig"
+
+
+def test_the_prefix_is_found(out: Path) -> None:
+    # The input of that run had columns of the same names; a run's own come last.
+    both = table(5, 9)
+    for name, column in zip(("p_fine", "p_omitted", "p_row_key"), table(5, 10, "p_").columns[1:], strict=True):
+        both = both.append_column(name, column)
+    put(out, "d.parquet", both)
+    shards = open_earlier(out, WANTED).shards
+    assert [shard.prefix for shard in shards] == ["", "", "", "p_"]
+    taken = rows_of(shards[3:], ["row_key"]).take(np.arange(5))
+    assert taken["row_key"].to_pylist() == both["p_row_key"].to_pylist()
+
+
+def test_names_with_dots_are_read_too(out: Path) -> None:
+    put(out, "d.parquet", table(5, 11).append_column("fine.x", pa.array(range(5))))
+    shard = open_earlier(out, WANTED).shards[-1]
+    taken = rows_of([shard], COLUMNS).take(np.array([4]))
+    assert taken["omitted"].to_pylist() == [[]]
+
+
+def test_the_digest_is_that_of_the_believed_receipts(out: Path, tmp_path: Path) -> None:
+    before = open_earlier(out, WANTED).digest
+    assert open_earlier(out, WANTED).digest == before
+    Receipts(out).remove("b/none.parquet")
+    assert open_earlier(out, WANTED).digest != before
+
+
+def test_folders_are_checked_before_anything_else(out: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(out)
+    assert check_earlier([out, link, out], tmp_path / "new") == [out]
+    with pytest.raises(UsageError, match="the output folder itself"):
+        check_earlier([link], out)
+    with pytest.raises(UsageError, match="does not exist"):
+        check_earlier([tmp_path / "none"], None)
+    with pytest.raises(UsageError, match="is a file"):
+        check_earlier([out / "a.parquet"], None)
+    with pytest.raises(OutputError, match=r"no readable _plan\.json"):
+        check_earlier([tmp_path], None)

@@ -1,0 +1,93 @@
+"""The index of row keys, against a plain dictionary; its size in counted bytes, and in full in the slow suite."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scorer.errors import UsageError
+from scorer.scoring.reuse.key_index import KeyIndex, KeyIndexBuilder, key_words
+from tests.conftest import ROOT
+
+
+def keys_of(raw: bytes) -> pa.Array:
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(raw) // 16, [None, pa.py_buffer(raw)])
+
+
+def build(words: np.ndarray, step: int) -> KeyIndex:
+    builder = KeyIndexBuilder()
+    for start in range(0, len(words), step):
+        part = words[start : start + step]
+        builder.add(part, np.arange(start, start + len(part)))
+    return builder.finish()
+
+
+@pytest.mark.parametrize("batch", [1 << 20, 1000])
+def test_it_finds_what_a_dictionary_finds(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    monkeypatch.setattr("scorer.scoring.reuse.key_index._BATCH", batch)  # scattered at once, and in many runs
+    rng = np.random.default_rng(1)
+    words = rng.integers(0, 2**64, 20_000, np.uint64)
+    words = np.concatenate([words, words[rng.integers(0, len(words), 5_000)]])  # keys that occur twice and more
+    known: dict[int, int] = {}
+    for number, word in enumerate(words.tolist()):
+        known.setdefault(word, number)
+    index = build(words, 777)
+    asked = np.concatenate([rng.permutation(words), rng.integers(0, 2**64, 5_000, np.uint64)])
+    assert index.find(asked).tolist() == [known.get(word, -1) for word in asked.tolist()]
+    assert index.keys == len(known)
+    assert index.nbytes == 12 * len(known)
+    assert index.count_between(100, 20_000) == 19_900
+
+
+def test_it_is_empty_or_has_one_key() -> None:
+    nothing = KeyIndexBuilder().finish()
+    assert nothing.keys == 0
+    assert nothing.find(np.array([0, 7], np.uint64)).tolist() == [-1, -1]
+    one = build(np.array([2**64 - 1], np.uint64), 1)
+    assert one.find(np.array([2**64 - 1, 0, 2**64 - 2], np.uint64)).tolist() == [0, -1, -1]
+    assert one.find(np.empty(0, np.uint64)).tolist() == []
+
+
+def test_words_are_the_bytes_of_the_keys_also_of_a_slice() -> None:
+    raw = np.random.default_rng(2).bytes(16 * 9)
+    sliced = keys_of(raw).slice(3, 4)
+    assert key_words(sliced).tobytes() == raw[48:112]
+    assert key_words(sliced).shape == (4, 2)
+    assert key_words(keys_of(b"")).shape == (0, 2)
+
+
+def test_more_rows_than_have_a_number_are_refused() -> None:
+    with pytest.raises(UsageError, match="give fewer"):
+        KeyIndexBuilder().add(np.zeros(1, np.uint64), np.array([2**32]))
+
+
+FULL = """
+import json, resource
+import numpy as np
+from scorer.scoring.reuse.key_index import KeyIndexBuilder
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+rng, before = np.random.default_rng(3), peak()
+builder = KeyIndexBuilder()
+for start in range(0, 25_000_000, 16384):
+    rows = min(16384, 25_000_000 - start)
+    builder.add(rng.integers(0, 2**64, rows, np.uint64), np.arange(start, start + rows))
+index = builder.finish()
+print(json.dumps({"keys": index.keys, "nbytes": index.nbytes, "grown": peak() - before}))
+"""
+
+
+@pytest.mark.slow
+def test_25_million_keys_in_less_than_a_gigabyte() -> None:
+    done = subprocess.run([sys.executable, "-c", FULL], check=True, capture_output=True, text=True, cwd=ROOT)
+    found = json.loads(done.stdout)
+    assert found["keys"] > 24_999_000
+    assert found["nbytes"] == 12 * found["keys"]
+    assert found["grown"] < 700e6  # beside the 256 MB that decoded row groups may take

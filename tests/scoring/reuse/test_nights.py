@@ -1,0 +1,204 @@
+"""Nights over earlier outputs, each beside a full run: the same labels, and only what changed is scored."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer import Scorer
+from scorer.run.options import Outcome, RunOptions
+from scorer.run.runner import run as run_shards
+from tests.run.test_runner import bytes_of, run, scorer
+from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
+
+
+def test_an_unchanged_night_scores_only_the_sample(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    out = tmp_path / "out"
+    summary = run(data, out, bundle, "--reuse", before)
+    assert_labels_of(before, out)
+    labelled = 3 * SHARD - 6
+    assert summary["rows"] == {
+        "in": 3 * SHARD,
+        "scored": 0,
+        "reused": labelled,
+        "errors": {"null_text": 6},
+        "notes": {"empty_text": 6},
+    }
+    assert summary["reuse"] == [
+        {
+            "out": str(before),
+            "signature_equal": True,
+            "differs": [],
+            "keys": labelled,
+            "shards_used": 3,
+            "shards_refused": {},
+        }
+    ]
+    assert summary["recheck"] == {"rows": 3, "disagreed": 0, "bound": pytest.approx(summary["bound"] + 1e-6)}
+    # The first row of each shard: rows 0, 40 and 80 of 1, 2 and 3 facts, and a check of each whole.
+    assert summary["checks"]["all"] == (1 + 1) + (2 + 1) + (3 + 1)
+    assert (out / "_SUCCESS").exists()
+
+
+class Quiet:
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: None
+
+
+def test_windows_of_a_few_rows_are_joined_as_well(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, before = yesterday
+
+    def night(out: Path, reuse: Path) -> Outcome:
+        options = RunOptions((str(data),), out, max_error_rate=1.0, window_rows=7, reuse=(reuse,))
+        return run_shards(options, lambda budgets: Scorer(bundle), Quiet())
+
+    assert night(tmp_path / "out", before).exit_code == 0
+    assert_labels_of(before, tmp_path / "out")
+    assert (
+        json.loads((tmp_path / "out" / "_run.json").read_text())["recheck"]["rows"] == 3
+    )  # once a shard, not a window
+    # A row of a later window that disagrees is named by its place in the shard.
+    forged = Path(shutil.copytree(before, tmp_path / "forged"))
+    forge(forged, "b.parquet", lambda table: replaced(table, "confidence", 30, 0.123))
+    monkeypatch.setattr("scorer.scoring.reuse.match.RECHECKED", 0.9999999)
+    outcome = night(tmp_path / "again", forged)
+    assert outcome.exit_code == 3
+    assert outcome.summary["recheck"] == {"rows": 114, "disagreed": 1, "bound": pytest.approx(1e-6, abs=1e-4)}
+    message = json.loads((tmp_path / "again" / "_failed" / "b.parquet.json").read_text())["message"]
+    assert "1 of 38 reused rows" in message
+    assert ": row 30 (key " in message
+    assert "confidence: 0.123 stored" in message
+
+
+def test_the_same_plan_gives_the_same_bytes(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    data = Path(shutil.copytree(data, tmp_path / "in"))
+    pq.write_table(rows(range(30, 70)), data / "b.parquet")
+    one, other = tmp_path / "one", tmp_path / "other"
+    first = run(data, one, bundle, "--reuse", before)
+    assert 0 < first["rows"]["reused"] < first["rows"]["in"]
+    run(data, other, bundle, "--reuse", before)
+    assert bytes_of(one) == bytes_of(other)
+    # A resume reuses as the run did before, and skips what is done.
+    (other / "_receipts" / "b.parquet.json").unlink()
+    (other / "_SUCCESS").unlink()
+    resumed = run(data, other, bundle, "--reuse", before)
+    assert resumed["shards"]["skipped"] == 2
+    assert bytes_of(one) == bytes_of(other)
+    for key in ("rows", "labels", "checks", "recheck"):
+        assert resumed[key] == first[key]
+    again = run(data, other, bundle, "--reuse", before)
+    assert (again["shards"]["skipped"], again["reuse"][0]["keys"]) == (3, None)
+
+
+def test_another_reuse_on_a_resume_mixes_nothing(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    out = tmp_path / "out"
+    run(data, out, bundle, "--reuse", before)
+    for arguments in ((), ("--reuse", before)):
+        summary = run(data, out, bundle, *arguments)
+        assert summary["shards"]["skipped"] == 0
+        assert bool(summary["rows"]["reused"]) == bool(arguments)
+    planned = json.loads((out / "_plan.json").read_text())["reuse"]
+    assert [(one["out"], one["signature"]) for one in planned] == [(str(before), summary["signature"])]
+    # A receipt more in the earlier output makes it another one.
+    fewer = Path(shutil.copytree(before, tmp_path / "fewer"))
+    (fewer / "_receipts" / "a.parquet.json").unlink()
+    assert run(data, out, bundle, "--reuse", fewer)["shards"]["skipped"] == 0
+
+
+def test_rows_edited_added_removed_moved_and_spelt_anew(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    _, before = yesterday
+    data = tmp_path / "in"
+    data.mkdir()
+    kept = [i for i in range(3 * SHARD) if i % 10 != 3]  # a tenth removed
+    order = np.random.default_rng(5).permutation(kept).tolist()  # every row of any shard anywhere
+    half = len(order) // 2
+    edited = order[:5]
+    pq.write_table(pa.concat_tables([rows(edited, edited=True), rows(order[5:half])]), data / "x.parquet")
+    table = pa.concat_tables([rows(order[half:]), rows(range(500, 520))])  # 20 added
+    spelt = [
+        [f" {t['subject']} | {t['predicate']} |{t['object']} " for t in row] for row in table["triples"].to_pylist()
+    ]
+    table = table.set_column(2, "triples", pa.array(spelt, pa.list_(pa.string())))
+    pq.write_table(table, data / "y.parquet")
+    summary = run(data, tmp_path / "out", bundle, "--reuse", before)
+    together = assert_labels_of(full_run(data, tmp_path / "full", bundle), tmp_path / "out")
+    scored = [n for n, r in zip(*(together[c].to_pylist() for c in ("weight", "reused")), strict=True) if not r]
+    errors = [n for n in together["weight"].to_pylist() if n % 20 == 7]
+    unedited = [n for n in edited if n % 20 in (7, 8)]  # without a text there is nothing to edit
+    assert sorted(scored) == sorted({*edited, *range(500, 520), *errors} - {n for n in unedited if n % 20 == 8})
+    assert summary["rows"]["scored"] == len(set(scored) - set(errors))
+
+
+def test_several_earlier_outputs_and_one_that_is_not_finished(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    data, before = yesterday
+    one, other = (Path(shutil.copytree(before, tmp_path / name)) for name in ("one", "other"))
+    for folder, gone in ((one, ("b.parquet", "deep/c.parquet")), (other, ("b.parquet",))):
+        (folder / "_SUCCESS").unlink()
+        (folder / "_run.json").unlink()
+        for name in gone:
+            (folder / "_receipts" / f"{name}.json").unlink()
+    summary = run(data, tmp_path / "out", bundle, "--reuse", one, "--reuse", other, "--reuse", one)
+    assert_labels_of(before, tmp_path / "out")
+    # a.parquet is in both, and the first serves it.
+    assert [(source["shards_used"], source["keys"]) for source in summary["reuse"]] == [(1, SHARD - 2), (2, SHARD - 2)]
+    assert summary["rows"]["reused"] == 2 * (SHARD - 2)
+    # Where their labels were computed is not known, so that twice this device's own bound is allowed.
+    assert summary["recheck"]["bound"] == pytest.approx(summary["bound"] + 1e-6)
+
+
+def test_a_chain_of_nights_keeps_where_labels_come_from(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    data, before = yesterday
+    elsewhere = Path(shutil.copytree(before, tmp_path / "elsewhere"))
+    told = json.loads((elsewhere / "_run.json").read_text())
+    told["origins"][0]["device"]["name"] = "another machine"
+    told["origins"][0]["bound"] = 0.25
+    (elsewhere / "_run.json").write_text(json.dumps(told))
+    second = run(data, tmp_path / "second", bundle, "--reuse", elsewhere)
+    third = run(data, tmp_path / "third", bundle, "--reuse", tmp_path / "second")
+    assert third["rows"]["reused"] == second["rows"]["reused"] == 3 * SHARD - 6
+    for summary in (second, third):
+        assert [one["device"]["name"] == "another machine" for one in summary["origins"]] == [False, True]
+        assert summary["recheck"]["bound"] == pytest.approx((0.25 + summary["bound"]) / 2 + 1e-6)
+
+
+@pytest.mark.slow
+def test_parts_reuse_as_one_run_does(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    for k in (1, 2):
+        summary = run(data, tmp_path / "out", bundle, "--reuse", before, "--part", f"{k}/2")
+    assert summary["rows"]["reused"] == 3 * SHARD - 6
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+    run(data, tmp_path / "whole", bundle, "--reuse", before)
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "whole")
+
+
+def test_a_plan_says_how_many_rows_would_be_reused(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    _, before = yesterday
+    pq.write_table(rows(range(100, 140)), tmp_path / "new.parquet")
+    result = scorer("plan", tmp_path / "new.parquet", "--bundle", bundle, "--reuse", before, "--json")
+    planned = json.loads(result.stdout)
+    done = run(tmp_path / "new.parquet", tmp_path / "out", bundle, "--reuse", before)
+    assert 0 < planned["rows"]["reused"] == done["rows"]["reused"] < 40
+    assert planned["checks"] == {key: done["checks"][key] for key in ("all", "unique")}
+    assert planned["facts"] == done["facts"]
+    assert planned["reuse"] == done["reuse"]
+    shown = scorer("plan", tmp_path / "new.parquet", "--bundle", bundle, "--reuse", before).stdout
+    assert f"{done['rows']['reused']} of these would be reused" in shown

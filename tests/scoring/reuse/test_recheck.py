@@ -1,0 +1,170 @@
+"""When a reused row counts as another one, and which rows are asked again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scorer.metric.checks import Options, build_checks
+from scorer.metric.rows import from_pairs
+from scorer.metric.templates import Templates
+from scorer.metric.triples import Triple
+from scorer.metric.verdict import FINE
+from scorer.scoring.reuse import DISAGREED, Disagreement, Ledger, Origin, Reuse, Sources
+from scorer.scoring.reuse.recheck import disagreements
+
+HERE = Origin({"kind": "cpu", "name": "x", "threads": 2}, "1.20", 0.1, 0.0)
+
+
+def test_only_one_device_with_numbers_of_their_own_must_agree_closely() -> None:
+    elsewhere = Origin({"kind": "cpu", "name": "y", "threads": 2}, "1.20", 0.3, 0.0)
+    newer = Origin(HERE.device, "1.21", 0.1, 0.0)
+    in_company = Origin(HERE.device, "1.20", 0.1, 0.01)
+    exact = Origin(HERE.device, "1.20", 1e-6, 0.0)
+    assert HERE.allowed(HERE) == 1e-4
+    assert exact.allowed(exact) == 2e-6
+    assert HERE.allowed(elsewhere) == elsewhere.allowed(HERE) == pytest.approx(0.4)
+    other_margin = Origin(HERE.device, "1.20", 0.1, 0.0, 0.3)
+    assert HERE.allowed(other_margin) == pytest.approx(0.2)
+    assert other_margin.allowed(other_margin) == 1e-4
+    assert HERE.allowed(newer) == HERE.allowed(in_company) == in_company.allowed(in_company) == pytest.approx(0.2)
+
+
+ROWS = from_pairs([([Triple("a", "b", "c"), Triple("d", "e", "f")], "text")])
+CHECKS = build_checks(ROWS, Templates(), Options("nlgi_eval"))
+
+
+def softmax(*logits: float) -> list[float]:
+    weights = [math.exp(logit) for logit in logits]
+    return [weight / sum(weights) for weight in weights]
+
+
+def judged(*margins: float) -> tuple[dict[str, Any], list[list[float]]]:
+    """A row's columns, and probabilities of its checks, from the logits of entailment against two of 0: of the two
+    facts, of the text, of all facts."""
+    probabilities = [softmax(0.0, 0.0, margin) for margin in margins]
+    failed = [margin <= 0 for margin in margins]
+    entailed = [row[2] for row in probabilities]
+    fine = FINE[(failed[0] or failed[1] or failed[3]) + 2 * failed[2]]
+    columns = {
+        "fine": fine,
+        "rough": "OK" if fine == "OK" else "not_OK",
+        "confidence": min(entailed),
+        "omitted": [i for i in (0, 1) if failed[i]],
+        "fact_entailment": entailed[:2],
+        "text_entailment": entailed[2],
+        "all_facts_entailment": entailed[3],
+        "error": None,
+        "note": None,
+    }
+    return columns, probabilities
+
+
+def compared(stored: dict[str, Any], margins: tuple[float, ...], bound: float) -> str | None:
+    fresh, probabilities = judged(*margins)
+    as_arrays = [{name: pa.array([value]) for name, value in row.items()} for row in (stored, fresh)]
+    found = list(
+        disagreements(*as_arrays, ROWS, CHECKS, np.array(probabilities, np.float32), 0, np.array([bound], np.float64))
+    )
+    assert [position for position, _ in found] in ([], [0])
+    return found[0][1] if found else None
+
+
+GOOD = (1.0, 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("bound", [0.0, 0.1])
+def test_a_probability_may_move_by_half_the_bound(which: int, bound: float) -> None:
+    stored, _ = judged(*GOOD)
+    for moved, expected in ((0.0, True), (0.9 * bound, True), (4 * bound + 0.01, False)):
+        margins = tuple(margin + moved * (i == which) for i, margin in enumerate(GOOD))
+        assert (compared(stored, margins, bound) is None) == expected
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_label_may_flip_only_near_a_tie(which: int) -> None:
+    def at(margin: float) -> tuple[float, ...]:
+        return tuple(margin if i == which else 1.0 for i in range(4))
+
+    stored, _ = judged(*at(0.05))
+    assert stored["fine"] == "OK"
+    assert compared(stored, at(-0.05), 0.1) is None
+    assert compared(stored, at(-0.05), 0.0) is not None
+    # The numbers of tonight, and a label that they do not have far from a tie.
+    flipped, _ = judged(*at(-1.0))
+    honest, _ = judged(*GOOD)
+    forged = {**honest, **{name: flipped[name] for name in ("fine", "rough", "omitted")}}
+    said = compared(forged, GOOD, 0.1)
+    assert said is not None
+    assert said.startswith("omitted: [" if which < 2 else "fine: ")
+
+
+def test_a_near_tie_of_one_side_excuses_no_other() -> None:
+    margins = (0.01, 1.0, 1.0, 1.0)
+    stored, _ = judged(*margins)
+    assert compared({**stored, "fine": "hallucination", "rough": "not_OK"}, margins, 0.1) == (
+        "fine: hallucination stored, OK now"
+    )
+    assert compared({**stored, "omitted": [1], "fine": "omission", "rough": "not_OK"}, margins, 0.1) == (
+        "omitted: [1] stored, [] now"
+    )
+    assert compared({**stored, "rough": "not_OK"}, margins, 0.1) == "rough: not_OK stored, OK now"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("note", "truncated"), ("text_entailment", None), ("text_entailment", math.nan), ("fact_entailment", [0.5])],
+)
+def test_nothing_else_may_differ(name: str, value: Any) -> None:
+    stored, _ = judged(*GOOD)
+    said = compared({**stored, name: value}, GOOD, 5.0)
+    assert said is not None
+    assert said.startswith(f"{name}: ")
+
+
+def chosen(salt: int, n: int = 400_000) -> np.ndarray:
+    words = np.random.default_rng(1).integers(0, 2**64, (n, 2), np.uint64)
+    reuse = Reuse(Sources([], "", HERE, pa.schema([])))
+    reuse._salt = np.uint64(salt)
+    reuse._first_of_shard = False
+    return reuse._chosen(words)
+
+
+def test_a_thousandth_is_asked_again_and_another_one_tomorrow() -> None:
+    one, other = chosen(0), chosen(2**63 + 12345)
+    for found in (one, other):  # 400 expected, with a standard deviation of 20
+        assert 300 < len(found) < 500
+    assert len(np.intersect1d(one, other)) < 10
+    assert one.tolist() == chosen(0).tolist()
+
+
+def test_the_first_reused_row_of_a_shard_is_always_asked() -> None:
+    reuse = Reuse(Sources([], "", HERE, pa.schema([])))
+    words = np.zeros((3, 2), np.uint64) + np.uint64(5)
+    assert reuse._chosen(words[:0]).tolist() == []
+    assert reuse._chosen(words).tolist() == [0]
+    assert reuse._chosen(words).tolist() == []
+    reuse.begin_shard()
+    assert reuse._chosen(words).tolist() == [0]
+
+
+def test_a_ledger_names_the_rows_of_a_shard_and_forgets_them_with_it() -> None:
+    ledger = Ledger(Sources([], "", HERE, pa.schema([])))
+    counted = {"recheck": {"rows": 2, "disagreed": 0}}
+    ledger.window(100, counted, [])
+    assert ledger.end_shard("good") is None
+    ledger.window(100, counted, [])
+    ledger.window(50, counted, [Disagreement(i, f"{i:032x}", "fine: x") for i in range(5)])
+    error = ledger.end_shard("bad")
+    assert error is not None
+    assert error.kind == DISAGREED
+    assert "bad: 5 of 4 reused rows" in str(error)
+    assert f"row 100 (key {0:032x}): fine: x; row 101" in str(error)
+    assert "and 2 more" in str(error)
+    assert ledger.end_shard("good") is None
+    assert ledger.figures({"recheck": {"rows": 10, "disagreed": 0}}) == {"rows": 14, "disagreed": 5, "bound": 1e-6}

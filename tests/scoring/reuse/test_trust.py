@@ -1,0 +1,184 @@
+"""What of an earlier output is believed, what is asked again, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.scoring.reuse.key_index import KeyIndex
+from tests.bundles import make_bundle
+from tests.run.test_runner import bytes_of, run, scorer
+from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
+
+
+def test_a_damaged_file_is_not_used_and_the_others_are(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    data, before = yesterday
+    damaged = Path(shutil.copytree(before, tmp_path / "damaged"))
+    content = bytearray((damaged / "a.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (damaged / "a.parquet").write_bytes(content)
+    (damaged / "_receipts" / "b.parquet.json").write_text("{}")
+    summary = run(data, tmp_path / "out", bundle, "--reuse", damaged)
+    assert_labels_of(before, tmp_path / "out")
+    assert summary["reuse"][0]["shards_refused"] == {"damaged file": 1, "damaged receipt": 1}
+    assert summary["rows"]["reused"] == SHARD - 2
+
+
+def test_labels_that_are_not_what_they_were_fail_the_run(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    data, before = yesterday
+    forged, out = Path(shutil.copytree(before, tmp_path / "forged")), tmp_path / "out"
+    table = pq.read_table(forged / "b.parquet")
+    key, old = table["row_key"][0].as_py().hex(), table["text_entailment"][0].as_py()
+    forge(forged, "b.parquet", lambda table: replaced(table, "text_entailment", 0, 1.0 - old))
+    said = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", "--reuse", forged, code=3)
+    assert "1 of 3 reused rows that were scored again disagree" in said.stderr
+    assert "set aside b.parquet" in said.stderr
+    assert not (out / "_SUCCESS").exists()
+    assert not (out / "b.parquet").exists()
+    noted = json.loads((out / "_failed" / "b.parquet.json").read_text())
+    assert noted["kind"] == "disagreed"
+    assert f"row 0 (key {key}): text_entailment: {1 - old:.6g} stored, {old:.6g} now" in noted["message"]
+    recheck = json.loads((out / "_run.json").read_text())["recheck"]
+    assert (recheck["rows"], recheck["disagreed"]) == (3, 1)
+    run(data, out, bundle, "--reuse", forged, code=3)  # it is not forgotten
+    run(data, out, bundle)
+    assert_labels_of(before, out)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "agrees"),
+    [
+        ("confidence", lambda old: old + 1e-7, True),
+        ("fine", lambda old: "hallucination" if old != "hallucination" else "OK", False),
+    ],
+)
+def test_what_a_recheck_lets_pass(
+    yesterday: tuple[Path, Path],
+    tmp_path: Path,
+    bundle: Path,
+    column: str,
+    value: Callable[[Any], Any],
+    agrees: bool,
+) -> None:
+    data, before = yesterday
+    forged = Path(shutil.copytree(before, tmp_path / "forged"))
+    forge(forged, "a.parquet", lambda table: replaced(table, column, 0, value(table[column][0].as_py())))
+    summary = run(data / "a.parquet", tmp_path / "out", bundle, "--reuse", forged, code=0 if agrees else 3)
+    assert (summary["recheck"]["rows"], summary["recheck"]["disagreed"]) == (1, 0 if agrees else 1)
+
+
+def test_another_signature_is_named_part_by_part(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    templates = tmp_path / "t.json"
+    templates.write_text('{"eatType": "<subject> is a <object>."}')
+    more = ("--templates", templates, "--protocol", "nlgi_eval")
+    arguments = ("--out", tmp_path / "out", "--bundle", bundle, "--max-error-rate", "1", *more, "--reuse", before)
+    said = scorer("run", data, *arguments).stderr
+    summary = json.loads((tmp_path / "out" / "_run.json").read_text())
+    found = summary["reuse"][0]
+    assert not found["signature_equal"]
+    assert [part.partition(":")[0] for part in found["differs"]] == ["templates", "protocol"]
+    assert found["shards_refused"] == {"other signature": 3}
+    assert "its signature differs (templates: " in said
+    assert summary["rows"]["reused"] == 0
+    together = assert_labels_of(full_run(data, tmp_path / "full", bundle, *more), tmp_path / "out")
+    assert together["all_facts_entailment"].null_count < len(together)
+    # And with the same one, all columns of that protocol are taken over.
+    again = run(data, tmp_path / "again", bundle, *more, "--reuse", tmp_path / "out")
+    assert again["rows"]["scored"] == 0
+    assert bytes_of(tmp_path / "again").keys() == bytes_of(tmp_path / "out").keys()
+    name = "deep/c.parquet"
+    columns = ["all_facts_entailment", "fine"]
+    assert pq.read_table(tmp_path / "again" / name, columns=columns).equals(
+        pq.read_table(tmp_path / "out" / name, columns=columns)
+    )
+
+
+def test_details_and_prefix(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    detailed, out = tmp_path / "detailed", tmp_path / "out"
+    summary = run(data, detailed, bundle, "--details", "--prefix", "p_", "--reuse", before)
+    assert summary["reuse"][0]["shards_refused"] == {"no column details": 3}
+    assert summary["rows"]["reused"] == 0
+    # Tonight's input holds the columns of an earlier scoring, which are not yesterday's labels of these rows.
+    inner = tmp_path / "in"
+    for name in bytes_of(detailed):
+        table = pq.read_table(detailed / name)
+        (inner / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(replaced(table, "p_fine", 1, "OK"), inner / name)
+    more = ("--details", "--prefix", "q_")
+    assert run(inner, out, bundle, *more, "--reuse", detailed)["rows"]["scored"] == 0
+    run(inner, tmp_path / "full", bundle, *more)
+    for name in bytes_of(out):
+        full, found = pq.read_table(tmp_path / "full" / name), pq.read_table(out / name)
+        assert found.drop_columns("q_reused").equals(full.drop_columns("q_reused"))
+    # And that output, with two columns of keys, serves again.
+    assert run(data, tmp_path / "plain", bundle, "--reuse", out)["rows"]["scored"] == 0
+    assert_labels_of(before, tmp_path / "plain")
+
+
+def test_a_row_under_another_ones_number_is_not_believed(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, before = yesterday
+    find = KeyIndex.find
+    monkeypatch.setattr(KeyIndex, "find", lambda self, words: np.roll(find(self, words), 1))
+    assert run(data, tmp_path / "out", bundle, "--reuse", before)["rows"]["reused"] == 0
+    assert_labels_of(before, tmp_path / "out")
+
+
+def test_what_cannot_be_reused_is_refused(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    (tmp_path / "empty").mkdir()
+    for given, said in (
+        (tmp_path / "nowhere", "does not exist"),
+        (data / "a.parquet", "is a file"),
+        (data, "no output folder"),
+        (tmp_path / "empty", "no output folder"),
+        (before / ".." / "out", "the output folder itself"),
+    ):
+        found = scorer("run", data, "--out", before, "--bundle", bundle, "--reuse", given, code=2)
+        assert said in found.stderr
+        assert str(given) in found.stderr
+
+
+def test_errors_of_yesterday_are_asked_again(tmp_path: Path) -> None:
+    bad = make_bundle(tmp_path / "bad", bad={"fp32": ("Z", float("nan"))})
+    table = pa.table({"text": ["a pub", "Z", "a pub Z", "x" * 3000], "mr": ["name[N], food[F]"] * 4})
+    pq.write_table(table, tmp_path / "in.parquet")
+    first = run(tmp_path / "in.parquet", tmp_path / "before", bad)
+    assert first["rows"]["errors"] == {"not_finite": 2, "too_long": 1}
+    second = run(tmp_path / "in.parquet", tmp_path / "out", bad, "--reuse", tmp_path / "before")
+    assert second["rows"] == {**first["rows"], "scored": 0, "reused": 1}
+    assert second["reuse"][0]["keys"] == 1
+    assert second["checks"]["all"] == first["checks"]["all"]  # three error rows, and the one that is scored again
+    assert pq.read_table(tmp_path / "out" / "in.parquet")["reused"].to_pylist() == [True, False, False, False]
+
+
+def test_selections_and_a_template_that_must_not_be_missing(tmp_path: Path, bundle: Path) -> None:
+    table = rows(range(12)).append_column("selected", pa.array([[0], None, [1], [9]] * 3, pa.list_(pa.int32())))
+    pq.write_table(table, tmp_path / "in.parquet")
+    first = run(tmp_path / "in.parquet", tmp_path / "before", bundle)
+    (tmp_path / "in2").mkdir()
+    changed = [[0], [0], [1], [9]] * 3  # every fourth row selects what it did not
+    pq.write_table(
+        table.set_column(3, "selected", pa.array(changed, pa.list_(pa.int32()))), tmp_path / "in2/in.parquet"
+    )
+    summary = run(tmp_path / "in2", tmp_path / "out", bundle, "--reuse", tmp_path / "before")
+    assert_labels_of(full_run(tmp_path / "in2", tmp_path / "full", bundle), tmp_path / "out")
+    assert 0 < summary["rows"]["reused"] < first["rows"]["scored"]
+    refused = ("--missing-template", "error", "--reuse", tmp_path / "before")
+    said = scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "no", "--bundle", bundle, *refused, code=2)
+    assert "no template for predicate 'eatType'" in said.stderr

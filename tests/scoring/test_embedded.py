@@ -1,0 +1,139 @@
+"""The bundle that ships: real numbers, so isolation, both precisions and the real data are tested with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer import Scorer
+from scorer.commands import app
+from scorer.inference.bundle import EMBEDDED, Bundle
+from scorer.inference.engine import Engine
+from scorer.inference.verify import measure
+
+SAMPLE = EMBEDDED.parent / "sample.parquet"
+NAMES = ("e2e_primary", "e2e_all", "webnlg17_humeval", "webnlg20_humeval")
+
+
+def pairs(n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """``n`` pairs of sample texts, of many lengths, every one of them different."""
+    texts = [text for text in pq.read_table(SAMPLE)["text"].to_pylist() if text]
+    joined = [" ".join(texts[i : i + 1 + i % 3]) for i in range(len(texts))]
+    premise, hypothesis = np.divmod(np.arange(n), len(joined))
+    return joined, premise.astype(np.int32), hypothesis.astype(np.int32)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
+    """Isolation: the same bits alone, in another order, in other company, at another token budget."""
+    texts, premise, hypothesis = pairs(200)
+    answers = {}
+    for budget in (4096, 300):
+        engine = Engine(Bundle.load("embedded"), device="cpu", precision=precision, token_budget=budget, threads=2)
+        assert engine.single == (precision == "int8")
+        for name, order in (("all", np.arange(200)), ("turned", np.arange(200)[::-1]), ("some", np.arange(0, 200, 7))):
+            found = engine.run(engine.prepare(texts, premise[order], hypothesis[order]))
+            answers[budget, name] = dict(zip(order.tolist(), found.probabilities.tolist(), strict=True))
+        engine.close()
+    expected = answers[4096, "all"]
+    for found_ in answers.values():
+        assert all(expected[i] == values for i, values in found_.items())
+
+
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(0, []), (1, [1]), (3, [2, 1]), (6, [3, 3]), (64, [8] * 8), (65, [7] * 5 + [6] * 5)]
+)
+def test_int8_takes_a_few_pairs_a_call_and_computes_no_padding(n: int, sizes: list[int]) -> None:
+    """Few pairs are spread over the threads, many share calls; lengths differ, so that calls hold padding."""
+    engine = Engine(Bundle.load("embedded"), device="cpu", precision="int8", threads=2)
+    work = engine.prepare(*pairs(n))
+    assert [len(batch.pairs) for batch in work.batches] == sizes
+    assert work.padded_tokens == work.real_tokens
+    assert n < 64 or work.real_tokens < sum(len(batch.pairs) * batch.sequence_length for batch in work.batches)
+    engine.close()
+
+
+def test_long_pairs_share_a_call_with_fewer() -> None:
+    engine = Engine(Bundle.load("embedded"), device="cpu", precision="int8", threads=2)
+    texts = ["pub " * words for words in (400, 401, 200, 201, 202, 203, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)]
+    positions = np.arange(len(texts), dtype=np.int32)
+    work = engine.prepare([*texts, "x"], positions, np.full(len(texts), len(texts), np.int32))
+    calls = [(len(batch.pairs), batch.sequence_length) for batch in work.batches]
+    assert sum(pairs for pairs, _ in calls) == len(texts)
+    assert calls[0][0] == 2 < max(pairs for pairs, _ in calls)
+    assert all(pairs * longest <= 1024 for pairs, longest in calls)
+    engine.close()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
+    engine = Engine(Bundle.load("embedded"), device="cpu", precision=precision)
+    facts = measure(engine)
+    assert facts.label_agreement >= 0.99
+    assert facts.isolated
+    assert facts.bound < (1e-3 if precision == "fp32" else 0.3)
+    engine.close()
+
+
+def test_it_knows_a_restaurant_when_it_sees_one() -> None:
+    opened = Scorer.embedded()
+    triples = [("Blue Spice", "eatType", "pub"), ("Blue Spice", "food", "Italian"), ("Blue Spice", "area", "riverside")]
+    said = "Blue Spice is a pub in the riverside area that serves Italian food."
+    assert opened.score(triples, said).fine == "OK"
+    verdict = opened.score(triples, "Blue Spice is a pub in the riverside area.")
+    assert (verdict.fine, verdict.omitted) == ("omission", [1])
+    assert (
+        opened.score(triples[:1], "Blue Spice is a pub with a customer rating of 5 out of 5.").fine == "hallucination"
+    )
+    assert opened.facts.isolated
+    opened.engine.close()
+
+
+def test_bundle_and_checkpoint_stay_small() -> None:
+    checkpoint = EMBEDDED.parents[2] / "export" / "training" / "e2e" / "checkpoint"
+    size = sum(path.stat().st_size for folder in (EMBEDDED, checkpoint) for path in folder.iterdir())
+    assert size <= 24_000_000
+    assert (checkpoint.parent / "MODEL_CARD.md").is_file()
+
+
+def score(data: Path, out: Path, *more: str) -> dict:
+    command = ["run", str(data), "--bundle", "embedded", "--out", str(out), "--max-error-rate", "1", "--json", *more]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def check(data: Path, out: Path, summary: dict, rows: int) -> None:
+    before, after = pq.read_table(data).slice(0, rows), pq.read_table(out / data.name)
+    assert after.select(before.schema.names).equals(before)
+    assert len(after) == summary["rows"]["in"] == min(rows, len(before))
+    counted = summary["rows"]
+    assert counted["in"] == counted["scored"] + counted["reused"] + sum(counted["errors"].values())
+    facts = summary["facts"]
+    share = facts["backoff"] / (facts["backoff"] + facts["template"])
+    assert share == (0.0 if data.name.startswith("e2e") else 1.0)
+    for row in after.slice(0, 200).to_pylist():
+        assert (row["fine"] is None) == (row["error"] is not None)
+        if row["fine"] is not None and row["note"] is None:
+            numbers = [*row["fact_entailment"], row["text_entailment"]]
+            assert row["confidence"] == min(numbers)
+            assert ("omission" in row["fine"]) == bool(row["omitted"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_rows_columns_and_order_stay(shared_data: Path, tmp_path: Path, name: str) -> None:
+    data = shared_data / f"{name}.parquet"
+    summary = score(data, tmp_path / "out", "--limit", "60")
+    check(data, tmp_path / "out", summary, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_real_data_whole(shared_data: Path, tmp_path: Path, name: str) -> None:
+    data = shared_data / f"{name}.parquet"
+    check(data, tmp_path / "out", score(data, tmp_path / "out"), 1 << 30)

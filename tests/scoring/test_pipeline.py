@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from scorer.inference.batches import Batch, distinct_pairs
+from scorer.inference.engine import Answers, Work
+from scorer.inference.texts import Tokens
+from scorer.metric.inputs import ColumnNames, InputColumns, find_columns
+from scorer.scoring.counts import add, total
+from scorer.scoring.pipeline import Item, Pipeline
+
+
+@dataclass
+class Standin:
+    """A model without a model: entailed when the hypothesis shares its last word with the premise."""
+
+    log: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+    def prepare(self, texts: list[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]) -> Work:
+        self.log.append("prepare")
+        tokens = Tokens(np.zeros(len(texts), np.int32), np.arange(len(texts) + 1), np.zeros(len(texts), bool))
+        pairs = distinct_pairs(premise, hypothesis, tokens, tokens)
+        n = len(pairs)
+        work = Work(
+            pairs, tokens, tokens, np.zeros(n, np.int8), np.zeros(n, bool), [Batch(np.arange(n), 8)], np.full(n, 6)
+        )
+        work.texts = texts  # type: ignore[attr-defined]  # the stand-in carries its strings along
+        return work
+
+    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
+        self.log.append("run")
+        texts: list[str] = work.texts  # type: ignore[attr-defined]  # see above
+        entailed = np.array(
+            [
+                set(texts[h].rstrip(".").split()[-1:]) <= set(texts[p].rstrip(".").split())
+                for p, h in zip(work.pairs.first.tolist(), work.pairs.second.tolist(), strict=True)
+            ],
+            bool,
+        )
+        probabilities = np.where(entailed[:, None], [0.1, 0.1, 0.8], [0.1, 0.8, 0.1]).astype(np.float32)
+        inverse = work.pairs.inverse
+        return Answers(probabilities[inverse], work.status[inverse], work.truncated[inverse])
+
+    def give_up(self) -> None:
+        """Nothing here takes long."""
+
+
+def table(n: int, start: int = 0) -> pa.Table:
+    rows = range(start, start + n)
+    return pa.table(
+        {
+            "id": pa.array(rows, pa.int64()),
+            "mr": [f"name[N{i % 7}], food[f{i % 3}]" for i in rows],
+            "text": [None if i % 11 == 5 else "" if i % 11 == 6 else f"N{i % 7} has f{i % 4}" for i in rows],
+        }
+    )
+
+
+def items(windows: list[pa.Table]) -> Iterator[Item[int]]:
+    for i, window in enumerate(windows):
+        yield Item(i, window, find_columns(window.schema, ColumnNames()))
+
+
+def scored(windows: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables([out for _, out, _ in Pipeline(Standin()).stream(items(windows)) if out is not None])
+
+
+def test_rows_come_back_in_order_whatever_the_windows() -> None:
+    whole = table(100)
+    expected = scored([whole])
+    assert expected["id"].to_pylist() == list(range(100))
+    for size in (1, 7, 33):
+        windows = [whole.slice(i, size) for i in range(0, 100, size)]
+        assert scored(windows).unify_dictionaries().equals(expected.unify_dictionaries())
+
+
+def test_items_without_rows_travel_in_their_place() -> None:
+    window = table(3)
+    columns = find_columns(window.schema, ColumnNames())
+    sequence: list[Item[str]] = [
+        Item("a", window, columns),
+        Item("end of a"),
+        Item("b", window, columns),
+        Item("end of b"),
+    ]
+    seen = [(tag, out is not None) for tag, out, _ in Pipeline(Standin()).stream(sequence)]
+    assert seen == [("a", True), ("end of a", False), ("b", True), ("end of b", False)]
+    assert list(Pipeline(Standin()).stream([])) == []
+
+
+class WaitingStandin(Standin):
+    """Runs its first window only once the second has been prepared: for ever, were the two done in turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.two_prepared = threading.Event()
+        self.overlapped = False
+
+    def prepare(self, texts: list[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]) -> Work:
+        work = super().prepare(texts, premise, hypothesis)
+        if self.log.count("prepare") == 2:
+            self.two_prepared.set()
+        return work
+
+    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
+        # The limit only ends a failing test; a passing one takes as long as preparing does.
+        self.overlapped = self.two_prepared.wait(60)
+        return super().run(work, stop)
+
+
+def test_the_next_window_is_prepared_while_the_model_works() -> None:
+    model = WaitingStandin()
+    for _ in Pipeline(model).stream(items([table(5), table(5, 5), table(5, 10)])):
+        pass
+    assert model.overlapped
+    assert model.log.count("run") == 3
+
+
+def test_an_error_in_the_source_comes_out_and_ends_the_threads() -> None:
+    def broken() -> Iterator[Item[int]]:
+        yield from items([table(5)])
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="disk"):
+        list(Pipeline(Standin()).stream(broken()))
+    wait_for_threads()
+
+
+class EndlessStandin(Standin):
+    """Answers its first window at once, and is at the second until it is told to stop."""
+
+    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
+        answers = super().run(work, stop)
+        if self.log.count("run") > 1:
+            assert stop is not None and stop.wait(60)
+            self.log.append("stopped")
+            raise CancelledError
+        return answers
+
+
+def test_leaving_early_stops_the_model_between_batches() -> None:
+    model = EndlessStandin()
+    stream = Pipeline(model).stream(items([table(5, i) for i in range(4)]))
+    next(stream)
+    stream.close()
+    wait_for_threads()
+    assert model.log.count("run") == model.log.count("stopped") + 1 <= 2
+
+
+def wait_for_threads() -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not [t for t in threading.enumerate() if t.name.startswith(("prepare", "infer"))]:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"threads are left: {threading.enumerate()}")
+
+
+def test_tallies_add_up_to_those_of_the_whole() -> None:
+    whole = table(60)
+    pipeline = Pipeline(Standin())
+
+    def count(windows: list[pa.Table]) -> dict:
+        return total([counts for _, _, counts in pipeline.stream(items(windows))])
+
+    one, many = count([whole]), count([whole.slice(i, 20) for i in range(0, 60, 20)])
+    rows = one["rows"]
+    assert rows["in"] == 60 == rows["scored"] + rows["reused"] + sum(rows["errors"].values())
+    assert rows["errors"] == {"null_text": 5}
+    assert rows["notes"] == {"empty_text": 5}
+    assert sum(one["labels"].values()) == rows["scored"]
+    assert one["facts"] == {"template": 0, "backoff": 60, "by_predicate": {"food": {"template": 0, "backoff": 60}}}
+    for same in ("rows", "labels", "facts"):
+        assert one[same] == many[same]
+    assert one["checks"]["all"] == many["checks"]["all"] == 2 * (60 - 5 - 5)
+    assert one["checks"]["unique"] <= many["checks"]["unique"]
+
+
+def test_tallies_keep_the_most_frequent_predicates() -> None:
+    many = {f"p{i}": {"template": 1, "backoff": i} for i in range(3000)}
+    facts = {"template": 3000, "backoff": 0, "by_predicate": many}
+    kept = total([{"facts": facts}, {"facts": facts}])["facts"]["by_predicate"]
+    assert len(kept) == 1000
+    assert kept["p2999"] == {"template": 2, "backoff": 5998}
+    assert sum(entry["backoff"] for entry in kept.values()) == 2 * sum(range(3000))
+    assert add({}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+
+
+def test_kept_columns_prefix_and_details(tmp_path: Path) -> None:
+    names = ColumnNames(keep=("id",), prefix="nli_", details=True)
+    window = table(10)
+    columns: InputColumns = find_columns(window.schema, names)
+    (out,) = [o for _, o, _ in Pipeline(Standin(), names=names).stream([Item(0, window, columns)])]
+    assert out is not None
+    assert out.schema.names[:3] == ["id", "nli_fine", "nli_rough"]
+    assert out.schema.names[-1] == "nli_details"

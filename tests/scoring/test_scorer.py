@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import scorer
+from scorer import Scorer, Triple
+from scorer.errors import ScorerError, TemplateError, UsageError
+from scorer.scoring.signature import differences, parse
+from tests.bundles import make_bundle
+
+TEMPLATES = {"eatType": "<subject> is a <object>."}
+ROWS = pa.table(
+    {
+        "text": ["The Mill is a pub.", "", None, "The Mill serves cheap food.", "pub " * 200],
+        "mr": ["name[The Mill], eatType[pub], area[riverside]"] * 5,
+        "weight": [1, 2, 3, 4, 5],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bundle(tmp_path_factory.mktemp("api") / "tiny", precisions=("fp32", "int8"), templates=TEMPLATES)
+
+
+def test_one_row_and_a_table_agree(bundle: Path) -> None:
+    opened = Scorer(bundle, device="cpu")
+    table = opened.score_table(ROWS)
+    assert table.schema.names[:3] == ROWS.schema.names
+    assert table.select(ROWS.schema.names).equals(ROWS)
+    assert table["error"].to_pylist() == [None, None, "null_text", None, "too_long:omission+hallucination"]
+    triples = [Triple("The Mill", "eatType", "pub"), Triple("The Mill", "area", "riverside")]
+    for text, row in zip(ROWS["text"].to_pylist(), table.to_pylist(), strict=True):
+        verdict = opened.score(triples, text)
+        for name in ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note"):
+            assert getattr(verdict, name) == row[name]
+        assert verdict.facts == ["The Mill is a pub.", "The area of The Mill is riverside."]
+
+
+def test_checks_are_explained(bundle: Path) -> None:
+    verdict = Scorer(bundle, protocol="nlgi_eval").score([("X", "eatType", "pub")], "X is a pub.")
+    assert [(c.check, c.fact) for c in verdict.checks] == [
+        ("omission", 0),
+        ("hallucination", None),
+        ("all_facts", None),
+    ]
+    for check in verdict.checks:
+        assert check.contradiction is not None
+        assert check.contradiction + check.neutral + check.entailment == pytest.approx(1.0, abs=1e-5)
+    assert verdict.confidence == min(c.entailment for c in verdict.checks if c.entailment is not None)
+
+
+def test_batches_stream(bundle: Path) -> None:
+    opened = Scorer(bundle)
+    whole = opened.score_table(ROWS)
+    parts = list(opened.score_batches(ROWS.to_batches(max_chunksize=2)))
+    assert [len(part) for part in parts] == [2, 2, 1]
+    together = pa.concat_tables(parts)
+    assert together["fine"].to_pylist() == whole["fine"].to_pylist()
+    assert together["row_key"].to_pylist() == whole["row_key"].to_pylist()
+
+
+def test_truncation_is_noted(bundle: Path) -> None:
+    table = Scorer(bundle, overlong="truncate").score_table(ROWS)
+    assert table["error"].to_pylist()[4] is None
+    assert table["note"].to_pylist() == [None, "empty_text", None, None, "truncated"]
+
+
+def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
+    signed = Scorer(bundle, device="cpu").full_signature
+    base = signed.line
+    assert list(parse(base)) == [
+        *("model", "prec", "ep", "exact", "templates", "protocol", "optional", "checks", "maxlen", "overlong", "metric")
+    ]
+    assert parse(base)["model"].startswith("tiny@")
+    assert parse(base) | {"model": "", "templates": ""} == {
+        **dict.fromkeys(("model", "templates"), ""),
+        **{"prec": "int8", "ep": "cpu", "exact": "no", "protocol": "paper", "optional": "none", "checks": "both"},
+        **{"maxlen": "128", "overlong": "error", "metric": "2"},
+    }
+    for options, key in (
+        ({"precision": "fp32"}, "prec"),
+        ({"protocol": "nlgi_eval"}, "protocol"),
+        ({"optional": ["eatType=pub"]}, "optional"),
+        ({"checks": "hallucination"}, "checks"),
+        ({"overlong": "truncate"}, "overlong"),
+        ({"templates": {}}, "templates"),
+    ):
+        (difference,) = differences(signed, Scorer(bundle, device="cpu", **options).full_signature)  # type: ignore[arg-type]
+        assert difference.startswith(f"{key}:")
+    assert differences(signed, Scorer(bundle, device="cpu").full_signature) == []
+
+
+def test_a_bar_in_an_option_cannot_forge_a_part(bundle: Path) -> None:
+    line = Scorer(bundle, optional=["a|checks:none=b"]).signature
+    assert parse(line)["checks"] == "both"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"protocol": "mine"}, UsageError),
+        ({"checks": "none"}, UsageError),
+        ({"overlong": "split"}, UsageError),
+        ({"optional": ["pub"]}, UsageError),
+        ({"templates": "/nowhere/t.json"}, TemplateError),
+        ({"missing_template": "maybe"}, UsageError),
+    ],
+)
+def test_odd_options_are_refused(bundle: Path, options: dict, error: type[ScorerError]) -> None:
+    with pytest.raises(error):
+        Scorer(bundle, **options)
+
+
+def test_names_are_there_lazily() -> None:
+    assert set(scorer.__all__) <= set(dir(scorer))
+    for name in scorer.__all__:
+        assert getattr(scorer, name) is not None
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = scorer.nothing
+
+
+@pytest.mark.parametrize(("part", "text"), [("pub", "a \ud83e pub"), ("a \udcff", "A pub."), ("\ud83e", "\ud83e")])
+def test_half_a_character_costs_its_row(bundle: Path, part: str, text: str) -> None:
+    """Python's strings can hold what UTF-8 cannot: from JSON, or from a command line in another encoding."""
+    verdict = Scorer(bundle).score([("The Mill", "eatType", part)], text)
+    assert (verdict.fine, verdict.error) == (None, "invalid_utf8")
+
+
+def test_a_device_is_verified_alike_under_both_protocols(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The probes are pairs as the tokenizer writes them; a first use under ``nlgi_eval`` must not judge others."""
+    found = []
+    for protocol in ("paper", "nlgi_eval"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / protocol))
+        found.append(Scorer(bundle, protocol=protocol, precision="fp32").facts)
+    assert found[0] == found[1]
+    assert found[0].bound < 1e-4

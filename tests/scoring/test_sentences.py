@@ -1,0 +1,259 @@
+"""``--sentences`` on the whole road, with a real engine and a model small enough to follow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from scorer import Scorer
+from scorer.commands import app
+from scorer.metric.checks import HALLUCINATION, SENTENCE
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.templates import Templates
+from scorer.scoring.pipeline import Item
+from scorer.scoring.signature import parse
+from scorer.status import TOO_LONG
+from tests.bundles import make_bundle
+
+pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+SENTENCES = [
+    "The Mill is a pub.",
+    "It serves cheap French food!",
+    "Blue Spice is near Crowne Plaza Hotel.",
+    "Alan Bean was born in Wheeler, Texas.",
+    "Is it 5 out of 5?",
+]
+TRIPLES = [
+    ("The Mill", "eatType", "pub"),
+    ("The Mill", "food", "French"),
+    ("The Mill", "priceRange", "cheap"),
+    ("Blue Spice", "near", "Crowne Plaza Hotel"),
+    ("Alan Bean", "birthPlace", "Wheeler, Texas"),
+    ("The Mill", "customer rating", "5 out of 5"),
+]
+
+
+def rows(n: int) -> pa.Table:
+    """Texts of 0 to 8 sentences about 1 to 14 facts, some null, some blank, many twice."""
+    texts: list[str | None] = []
+    triples = []
+    for i in range(n):
+        size = (i * 7) % 9
+        texts.append(
+            None if i % 13 == 4 else " " if i % 13 == 5 else "  ".join((SENTENCES * 2)[i % 5 :][:size]) or "é."
+        )
+        chosen = (TRIPLES * 3)[i % 6 :][: 1 + (i * 5) % 14]
+        triples.append([dict(zip(("subject", "predicate", "object"), triple, strict=True)) for triple in chosen])
+    return pa.table({"id": range(n), "text": pa.array(texts, pa.string()), "triples": triples})
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bundle(tmp_path_factory.mktemp("sentences") / "tiny", max_length=96)
+
+
+@pytest.fixture(scope="module")
+def scorer(bundle: Path) -> Scorer:
+    return Scorer(bundle, device="cpu", sentences=True, checks="hallucination")
+
+
+def alike(one: Any, other: Any) -> bool:
+    """The same values, probabilities as closely as a batch of another size gives them."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return one == pytest.approx(other, rel=1e-4, abs=1e-6)
+    return bool(one == other)
+
+
+def test_rows_do_not_depend_on_the_window(scorer: Scorer) -> None:
+    whole = rows(60)
+    expected = scorer.score_table(whole)
+    assert expected.select(whole.schema.names).equals(whole)
+    assert set(expected["note"].to_pylist()) == {None, "empty_text", "by_sentences", "facts_selected"}
+    columns = find_columns(whole.schema, scorer.pipeline.names)
+    for size in (1, 7, 32):
+        items = [Item(i, whole.slice(i, size), columns) for i in range(0, 60, size)]
+        out = pa.concat_tables([table for _, table, _ in scorer.pipeline.stream(items) if table is not None])
+        assert out.schema.equals(expected.schema)
+        assert alike(out.to_pylist(), expected.to_pylist())
+
+
+TEXTS = st.none() | st.lists(st.sampled_from([*SENTENCES, "Ünï 😀.", "\n\n", " ", "pub " * 60]), max_size=6).map(
+    "  ".join
+)
+FACTS = st.lists(st.sampled_from([*TRIPLES, ("The Mill", "area", " ")]), max_size=12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(FACTS, TEXTS), min_size=1, max_size=8), st.integers(1, 4))
+def test_any_rows_in_any_windows(scorer: Scorer, made: list[tuple[Any, str | None]], size: int) -> None:
+    names = ("subject", "predicate", "object")
+    facts = [[dict(zip(names, triple, strict=True)) for triple in row] for row, _ in made]
+    kind = pa.list_(pa.struct([(name, pa.string()) for name in names]))
+    texts = pa.array([text for _, text in made], pa.string())
+    table = pa.table({"id": range(len(made)), "text": texts, "triples": pa.array(facts, kind)})
+    columns = find_columns(table.schema, scorer.pipeline.names)
+    items = [Item(i, table.slice(i, size), columns) for i in range(0, len(table), size)]
+    out = pa.concat_tables([part for _, part, _ in scorer.pipeline.stream(items) if part is not None])
+    out.validate(full=True)
+    assert out["id"].to_pylist() == list(range(len(made)))
+    assert alike(out.to_pylist(), scorer.score_table(table).to_pylist())
+    for row in out.to_pylist():
+        text, found = row["text"], row["sentences"]
+        if row["error"] in ("null_text", "no_triples", "malformed_triples"):
+            assert found is None
+            continue
+        assert (found == []) == (row["note"] == "empty_text") == (not text.strip())
+        covered = "".join(text[s["start"] : s["end"]] for s in found)
+        assert "".join(covered.split()) == "".join(text.split()), "every sentence once and in order"
+        if row["fine"] is not None and row["note"] in ("by_sentences", "facts_selected"):
+            assert row["confidence"] == min(s["entailment"] for s in found)
+
+
+def test_the_column_of_every_kind_of_row(scorer: Scorer) -> None:
+    table = scorer.score_table(rows(60))
+    assert table.schema.field("sentences").type == pa.list_(
+        pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())])
+    )
+    for row in table.to_pylist():
+        if row["text"] is None:
+            assert (row["error"], row["sentences"]) == ("null_text", None)
+        elif not row["text"].strip():
+            assert (row["note"], row["sentences"]) == ("empty_text", [])
+        else:
+            found = [row["text"][s["start"] : s["end"]] for s in row["sentences"]]
+            assert found == row["text"].split("  ")
+            assert all(s["entailment"] is not None for s in row["sentences"])
+
+
+@pytest.mark.parametrize("protocol", ["paper", "nlgi_eval"])
+def test_what_is_asked_fits_the_model_as_closely_as_it_can(bundle: Path, protocol: str) -> None:
+    opened = Scorer(bundle, device="cpu", sentences=True, protocol=protocol)
+    table = rows(60)
+    prepared = opened.pipeline.prepare(find_columns(table.schema, ColumnNames()).rows(table))
+    checks, work = prepared.checks, prepared.work
+    status = work.status[work.pairs.inverse]
+    assert not (status[checks.kind == HALLUCINATION] == TOO_LONG).any(), "what does not fit is left to the sentences"
+    assert not (status[checks.kind == SENTENCE] == TOO_LONG).any()
+    assert checks.sentences is not None
+    whole = set(checks.row[checks.kind == HALLUCINATION].tolist())
+    decided = set(checks.sentences.decides.nonzero()[0].tolist())
+    assert whole and decided
+    assert not whole & decided
+    plain = Scorer(bundle, device="cpu", protocol=protocol).score_table(table)
+    too_long = [i for i, error in enumerate(plain["error"].to_pylist()) if error and "hallucination" in error]
+    assert sorted(decided) == too_long, "exactly the rows that a run without --sentences could not judge"
+
+
+def test_labels_of_texts_that_fit_are_those_of_a_run_without(bundle: Path, scorer: Scorer) -> None:
+    table = rows(60)
+    plain = Scorer(bundle, device="cpu", checks="hallucination").score_table(table)
+    found = scorer.score_table(table)
+    assert "sentences" not in plain.schema.names
+    same = [i for i, error in enumerate(plain["error"].to_pylist()) if error != "too_long:hallucination"]
+    assert 0 < len(same) < 60
+    for name in plain.schema.names:
+        assert alike(found[name].take(same).to_pylist(), plain[name].take(same).to_pylist()), name
+
+
+def test_only_the_signature_of_a_run_with_sentences_changes(bundle: Path, scorer: Scorer) -> None:
+    plain = Scorer(bundle, device="cpu", checks="hallucination").signature
+    assert "sentences" not in parse(plain)
+    assert parse(scorer.signature) == parse(plain) | {"sentences": scorer.options.sentences}
+    assert parse(scorer.signature)["sentences"].startswith("nupunkt-")
+
+
+def test_one_row_in_python(scorer: Scorer) -> None:
+    verdict = scorer.score([("The Mill", "eatType", "pub")], "The Mill is a pub. It is cheap.")
+    assert verdict.sentences is not None
+    assert [(s["start"], s["end"]) for s in verdict.sentences] == [(0, 18), (19, 31)]
+    assert [check.check for check in verdict.checks] == ["hallucination", "sentence", "sentence"]
+
+
+def run(*args: str) -> str:
+    result = CliRunner().invoke(app, list(args))
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_a_run_its_explanation_and_its_resumption(bundle: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "in.parquet", tmp_path / "out"
+    pq.write_table(rows(40), source)
+    command = ["run", str(source), "--bundle", str(bundle), "--device", "cpu", "--out", str(out), "--sentences",
+               "--details", "--prefix", "nli_", "--max-error-rate", "1", "--json"]  # fmt: skip
+    summary = json.loads(run(*command))
+    assert summary["rows"]["notes"]["facts_selected"] > 0
+    written = (out / "in.parquet").read_bytes()
+    table = pq.read_table(out / "in.parquet")
+    assert table.schema.names[-2:] == ["nli_sentences", "nli_details"]
+    again = json.loads(run(*command))
+    assert again["shards"]["skipped"] == 1
+    assert (out / "in.parquet").read_bytes() == written
+    number = table["nli_note"].to_pylist().index("facts_selected")
+    explained = json.loads(run("explain", str(out), "--row", f"in.parquet:{number}", "--json"))
+    assert explained["same_labels"]
+    stored = table["nli_sentences"][number].as_py()
+    assert alike(explained["recomputed"]["sentences"], stored)
+    assert "facts → sentence" in run("explain", str(out), "--row", f"in.parquet:{number}")
+    other = CliRunner().invoke(app, [argument for argument in command if argument != "--sentences"])
+    assert other.exit_code == 0
+    assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored anew"
+
+
+def test_a_column_of_that_name_is_in_the_way_only_with_sentences(bundle: Path, tmp_path: Path) -> None:
+    source = tmp_path / "in.parquet"
+    pq.write_table(rows(3).append_column("sentences", [["a", "b", "c"]]), source)
+    command = ["run", str(source), "--bundle", str(bundle), "--device", "cpu", "--max-error-rate", "1", "--out"]
+    result = CliRunner().invoke(app, [*command, str(tmp_path / "one"), "--sentences"])
+    assert result.exit_code == 2
+    assert "'sentences'" in result.stderr
+    run(*command, str(tmp_path / "two"))
+    assert pq.read_table(tmp_path / "two" / "in.parquet")["sentences"].to_pylist() == ["a", "b", "c"]
+
+
+def test_reused_rows_keep_their_sentences(bundle: Path, tmp_path: Path) -> None:
+    source = tmp_path / "in.parquet"
+    pq.write_table(rows(40), source)
+    command = ["run", str(source), "--bundle", str(bundle), "--device", "cpu", "--sentences", "--checks",
+               "hallucination", "--max-error-rate", "1", "--json", "--out"]  # fmt: skip
+    run(*command, str(tmp_path / "one"))
+    summary = json.loads(run(*command, str(tmp_path / "two"), "--reuse", str(tmp_path / "one")))
+    assert summary["rows"]["reused"] > 20
+    one, two = (pq.read_table(tmp_path / name / "in.parquet") for name in ("one", "two"))
+    for name in ("fine", "note", "sentences"):
+        assert two[name].to_pylist() == one[name].to_pylist()
+
+
+def test_the_box_score_templates_know_every_column(shared_data: Path) -> None:
+    templates = Templates.load(ROOT / "docs" / "boxscore-templates.json")
+    triples = pq.read_table(shared_data / "st_texts.parquet", columns=["triples"])["triples"]
+    pairs = {(t["predicate"], t["object"]) for row in triples.to_pylist() for t in row}
+    known = set(templates.plain) | {(p, o) for p, choices in templates.by_object.items() for o in choices}
+    assert not [pair for pair in pairs if pair[0] not in known and pair not in known]
+
+
+def test_box_scores_can_be_asked(shared_data: Path) -> None:
+    table = pq.read_table(shared_data / "st_texts.parquet").slice(0, 4)
+    opened = Scorer.embedded(
+        device="cpu", sentences=True, checks="hallucination", templates=ROOT / "docs" / "boxscore-templates.json"
+    )
+    prepared = opened.pipeline.prepare(find_columns(table.schema, ColumnNames()).rows(table))
+    work = prepared.work
+    assert not (work.status == TOO_LONG).any()
+    assert prepared.checks.sentences is not None
+    assert prepared.checks.sentences.selected.all()
+    assert not prepared.checks.backoff.any()
+    assert len(prepared.checks) == sum(table["n_sentences"].to_pylist())

@@ -1,0 +1,193 @@
+"""A folder that is scored again while the audit reads it: never figures of two runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.audit import AuditOptions, audit
+from scorer.audit import audit as module
+from scorer.audit.scan import read_night
+from scorer.errors import InputError, OutputError
+from scorer.scoring.outputs import LABELS
+from scorer.storage import Receipts
+from tests.audit.nights import night, row
+
+
+def rows(said: float) -> list[Any]:
+    return [row(f"t{i}", said=said) for i in range(12)]
+
+
+def scored_again(out: Path) -> None:
+    """The folder as a later run leaves it."""
+    other = night(out.parent / "again", rows(0.1), shards=3, finished="2026-02-02T03:00:00+00:00")
+    shutil.rmtree(out)
+    other.rename(out)
+
+
+def one_receipt(out: Path) -> None:
+    """Between two shards: a receipt was taken away, its output is not yet replaced."""
+    (out / "_receipts" / "part-1.parquet.json").unlink()
+
+
+def reopened(out: Path) -> None:
+    (out / "_SUCCESS").unlink()
+    (out / "_run.json").unlink()
+
+
+def another_plan(out: Path) -> None:
+    plan = json.loads((out / "_plan.json").read_text())
+    (out / "_plan.json").write_text(json.dumps({**plan, "more": 1}))
+
+
+def another_file(out: Path) -> None:
+    """The same bytes and receipt, but another file: somebody copies into the folder."""
+    path = out / "part-0.parquet"
+    path.with_suffix(".copy").write_bytes(path.read_bytes())
+    path.with_suffix(".copy").rename(path)
+
+
+def cut(out: Path) -> None:
+    os.truncate(out / "part-2.parquet", 100)
+    another_plan(out)
+
+
+CHANGES: dict[Callable[[Path], None], str] = {
+    scored_again: "_run.json",
+    one_receipt: "_receipts/part-1.parquet.json",
+    reopened: "_SUCCESS, _run.json",
+    another_plan: "_plan.json",
+    another_file: "part-0.parquet",
+    cut: "_plan.json, part-2.parquet",
+}
+
+
+@pytest.fixture
+def interfere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path, Callable[[Path], None], bool], None]]:
+    """Change a folder just before, or just after, it is read."""
+
+    def interfere(out: Path, change: Callable[[Path], None], before: bool) -> None:
+        def read(output: Any, *arguments: Any) -> Any:
+            mine = output.path == out
+            if mine and before:
+                change(out)
+            found = read_night(output, *arguments)
+            if mine and not before:
+                change(out)
+            return found
+
+        monkeypatch.setattr(module, "read_night", read)
+
+    return interfere
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("which", ["out", "baseline"])
+def test_what_changes_is_named(
+    tmp_path: Path, interfere: Any, which: str, change: Callable[[Path], None], before: bool
+) -> None:
+    folders = {name: night(tmp_path / name, rows(0.9), shards=3) for name in ("out", "baseline")}
+    history = tmp_path / "history.parquet"
+    interfere(folders[which], change, before)
+    with pytest.raises(OutputError) as caught:
+        audit(folders["out"], AuditOptions(baseline=folders["baseline"], history=history))
+    assert str(caught.value).startswith(f"{folders[which]} changed while it was audited (")
+    assert CHANGES[change] in str(caught.value)
+    assert caught.value.exit_code == 2
+    assert not history.exists()
+
+
+def test_a_damaged_file_that_did_not_change_is_still_that(tmp_path: Path) -> None:
+    out = night(tmp_path / "out", rows(0.9))
+    path = out / "part-0.parquet"
+    content = bytearray(path.read_bytes())
+    content[60:400] = bytes(340)
+    path.write_bytes(content)
+    with pytest.raises(InputError):
+        audit(out)
+
+
+def test_an_audit_writes_nothing_into_the_folder(tmp_path: Path) -> None:
+    out = night(tmp_path / "out", rows(0.9), shards=3)
+    before = {path: path.stat().st_mtime_ns for path in [out, *out.rglob("*")]}
+    audit(out)
+    assert {path: path.stat().st_mtime_ns for path in [out, *out.rglob("*")]} == before
+
+
+@pytest.mark.parametrize("name", ["_plan.json", "_run.json", "_receipts/part-0.parquet.json"])
+def test_a_fifo_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    out = night(tmp_path / "out", rows(0.9))
+    (out / name).unlink()
+    os.mkfifo(out / name)
+    with pytest.raises(OutputError, match="not a regular file but a FIFO"):
+        audit(out)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rows", []),
+        ("rows", None),
+        ("rows", {"in": "12"}),
+        ("rows", {"in": True}),
+        ("facts", [1]),
+        ("facts", {"by_predicate": [1]}),
+        ("facts", {"by_predicate": {"food": {"template": "1"}}}),
+        ("facts", {"by_predicate": {"food": {"template": -1}}}),
+        ("versions", ["x"]),
+        ("company_bound", float("inf")),
+        ("company_bound", float("nan")),
+        ("company_bound", "0"),
+    ],
+)
+def test_totals_that_no_run_writes(tmp_path: Path, key: str, value: Any) -> None:
+    out = night(tmp_path / "out", rows(0.9))
+    path = out / "_run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(OutputError, match=f"_run.json is damaged: {key} is "):
+        audit(out)
+
+
+def relabelled(out: Path, name: str, column: pa.Array | None) -> Path:
+    """An output whose file has other labels, and a receipt that agrees with it."""
+    path = night(out, rows(0.9)) / "part-0.parquet"
+    table = pq.read_table(path)
+    at = table.schema.names.index(name)
+    table = table.remove_column(at) if column is None else table.set_column(at, name, column)
+    pq.write_table(table, path)
+    (old,) = Receipts(out).all()
+    receipt = Receipts(out).read(old)
+    assert receipt is not None
+    Receipts(out).write(replace(receipt, output={**receipt.output, "bytes": path.stat().st_size}))
+    return out
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_types_that_no_run_writes(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=f"has no column '{name}'"):
+        audit(relabelled(tmp_path / "gone", name, None))
+    for number, column in enumerate((pa.array([b"x"] * 12), pa.array([1] * 12, pa.int16()), pa.nulls(12))):
+        with pytest.raises(InputError, match=f"column '{name}' is .*, and a run writes "):
+            audit(relabelled(tmp_path / str(number), name, column))
+
+
+def test_receipts_of_more_or_fewer_rows_than_the_file(tmp_path: Path) -> None:
+    for name, count in (("more", 13), ("fewer", 11)):
+        out = night(tmp_path / name, rows(0.9))
+        receipt = Receipts(out).read("part-0.parquet")
+        assert receipt is not None
+        Receipts(out).write(replace(receipt, output={**receipt.output, "rows": count}))
+        summary = json.loads((out / "_run.json").read_text())
+        (out / "_run.json").write_text(json.dumps({**summary, "rows": {**summary["rows"], "in": count}}))
+        with pytest.raises(InputError, match="rows"):
+            audit(out)

@@ -1,0 +1,109 @@
+"""Sentences and their offsets: into the very text, in order, nothing lost but blanks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.errors import MissingDependencyError
+from scorer.scoring.splitting import Splitter, open_splitter
+
+
+@pytest.fixture(scope="module")
+def splitter() -> Splitter:
+    pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
+    return open_splitter()
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [
+            "Mr. Smith of St. Louis met Dr. J. R. R. Tolkien at 3 p.m. on Jan. 5.",
+            "He paid $3.50 to Acme Inc. yesterday.",
+        ],
+        ["The U.S. won 3-0.", "See e.g. fig. 2 of Smith et al. for more."],
+        ["The Celtics ( 32 - 18 ) won , 113 - 107 .", "They 've won 3 .", "The Hawks did n't ."],
+        ["Blue Spice is a pub.", "It is cheap!", "Is it near the river?", "Yes"],
+        ["Alan Bean was born on March 15, 1932 in Wheeler, Texas.", "He flew on Apollo 12."],
+        ["Ünïted wön 😀 3.5 : 2.", "Zoë scored \N{COMBINING ACUTE ACCENT}twice.", "𝒜 third one."],
+        ["The rating is 5 out of 5.", "J. F. Kennedy's pub is near."],
+    ],
+)
+@pytest.mark.parametrize("gap", [" ", "  ", "\n", "\n\n", "\r\n"])
+def test_sentences_and_their_offsets(splitter: Splitter, sentences: list[str], gap: str) -> None:
+    text = gap.join(sentences)
+    assert [text[start:end] for start, end in splitter.split(text)] == sentences
+    around = f" \n{text}\n "
+    assert [around[start:end] for start, end in splitter.split(around)] == sentences
+
+
+def test_a_line_break_ends_a_sentence_only_where_a_line_is_empty(splitter: Splitter) -> None:
+    text = "A text that is\nwrapped anywhere. A heading\n\nAnd what follows"
+    assert [text[start:end] for start, end in splitter.split(text)] == [
+        "A text that is\nwrapped anywhere.",
+        "A heading",
+        "And what follows",
+    ]
+
+
+def check(text: str, splitter: Splitter) -> None:
+    spans = splitter.split(text)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+    bounds = [0, *(bound for span in spans for bound in span), len(text)]
+    between = [text[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
+    assert not "".join(between).strip(), "only blanks are left out"
+    assert not any(text[start].isspace() or text[end - 1].isspace() for start, end in spans)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(codec="utf-8"), max_size=60) | st.text("aA1 .!?\n\"'()é😀", max_size=60))
+def test_nothing_is_lost_of_any_text(splitter: Splitter, text: str) -> None:
+    check(text, splitter)
+
+
+def test_nothing_is_lost_of_naughty_strings(splitter: Splitter, bad_data: Path) -> None:
+    for text in json.loads((bad_data / "blns.json").read_text(encoding="utf-8")):
+        check(text, splitter)
+
+
+def test_tokenised_texts_are_cut_where_their_annotators_cut_them(splitter: Splitter, shared_data: Path) -> None:
+    gold: dict[str, list[str]] = {}
+    for row in pq.read_table(shared_data / "st_sentences.parquet", columns=["text_id", "text"]).to_pylist():
+        gold.setdefault(row["text_id"], []).append(row["text"])
+    found = right = 0
+    for row in pq.read_table(shared_data / "st_texts.parquet", columns=["text_id", "text"]).to_pylist():
+        sentences = [row["text"][start:end] for start, end in splitter.split(row["text"])]
+        found += len(sentences)
+        right += (Counter(sentences) & Counter(gold[row["text_id"]])).total()
+    every = sum(map(len, gold.values()))
+    assert right >= 0.99 * every
+    assert found <= 1.01 * every
+
+
+def test_the_splitter_is_named_with_its_version(splitter: Splitter) -> None:
+    name, _, version = splitter.name.partition("-")
+    assert name == "nupunkt"
+    assert version[0].isdigit()
+
+
+def test_without_the_extra_a_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "nupunkt", None)
+    with pytest.raises(MissingDependencyError, match=r"d2t-scorer\[sentences\]"):
+        open_splitter()
+    options = ["--triples", "A | b | c", "--text", "A.", "--sentences"]
+    result = CliRunner().invoke(app, ["check", *options])
+    assert result.exit_code == 2
+    assert "d2t-scorer[sentences]" in result.stderr
+    assert not isinstance(result.exception, MissingDependencyError)

@@ -1,0 +1,144 @@
+"""Damaged files, files that take all memory, and files of enormous rows, beside a good one."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from scorer.errors import ShardError
+from scorer.storage import ShardReader
+from tests.storage.tables import LIMIT_S, TRIPLE, rows_table, write
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> str:
+    return write(tmp_path / "good.parquet", rows_table(1000), row_group_size=100)
+
+
+@pytest.mark.slow
+def test_memory_that_runs_out_costs_the_shard_and_not_the_run(tmp_path: Path, shard: str) -> None:
+    # One row of 2 GiB less a little, which the child may not hold twice within its 2 GiB.
+    # Written as indices to one value, and without the Arrow schema that would have them read as such.
+    values = pa.DictionaryArray.from_arrays(pa.array([0] * 1900, pa.int32()), ["x" * (1 << 20)])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1900], pa.int32()), values)
+    uri = write(tmp_path / "big.parquet", pa.table({"x": lists}), store_schema=False)
+    with ShardReader(timeout_s=LIMIT_S, memory_bytes=1) as reader:
+        with pytest.raises(ShardError, match="needs more memory") as caught:
+            list(reader.windows(uri, max_rows=10, max_bytes=1 << 20))
+        assert caught.value.kind == "unreadable"
+        assert reader.probe(shard).rows == 1000
+
+
+def bad_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+class Counting(ShardReader):
+    """Counts the child processes that were given up."""
+
+    dropped = 0
+
+    def _drop(self) -> None:
+        self.dropped += self._child is not None
+        super()._drop()
+
+
+def account(reader: Counting, path: Path) -> str:
+    """What becomes of a file: an error's kind, or its rows. It may cost two child processes a request, and no more."""
+    before = reader.dropped
+    try:
+        return outcome(reader, path)
+    finally:
+        assert reader.dropped - before <= 4, path
+
+
+def outcome(reader: ShardReader, path: Path) -> str:
+    try:
+        rows = reader.probe(str(path)).rows
+        seen = sum(len(t) for t in reader.windows(str(path), max_rows=1000, max_bytes=1 << 22))
+    except ShardError as error:
+        assert "\n" not in str(error)
+        return error.kind
+    assert seen == rows
+    return f"{seen} rows"
+
+
+def test_damaged_files_beside_a_good_one(bad_data: Path, shard: str) -> None:
+    with Counting() as reader:
+        for path in bad_files(bad_data / "parquet")[::7]:
+            account(reader, path)
+        assert account(reader, Path(shard)) == "1000 rows"
+
+
+def test_long_rows_cost_a_few_times_their_own_length(tmp_path: Path) -> None:
+    text = "x" * (50 << 20)
+    triple = {"subject": "s", "predicate": "p", "object": "o"}
+    table = pa.table({"text": [text, "short"] * 2, "triples": pa.array([[triple] * 300_000, []] * 2, pa.list_(TRIPLE))})
+    uri = write(tmp_path / "a.parquet", table)
+    del table
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        windows = [len(t) for t in reader.windows(uri, max_rows=1000, max_bytes=8 << 20)]
+        status = Path(f"/proc/{reader._child.pid}/status").read_text()
+    assert windows == [1] * 4
+    assert int(status.partition("VmHWM:")[2].split()[0]) < 800_000  # kB
+
+
+def damaged(content: bytes, number: int, seed: int) -> bytes:
+    """The same file with one bit flipped, or cut, by number."""
+    position = random.Random(seed * 1000 + number).randrange(len(content))
+    if number % 4 == 3:
+        return content[:position]
+    return content[:position] + bytes([content[position] ^ 1 << number % 8]) + content[position + 1 :]
+
+
+def sweep(reader: ShardReader, folder: Path, count: int, seed: int) -> None:
+    """Damage a checksummed file in many ways: it is set aside, or all its rows are there."""
+    table = rows_table(300)
+    path = folder / "a.parquet"
+    write(path, table, write_page_checksum=True, row_group_size=100, use_dictionary=["id"])
+    content = path.read_bytes()
+    pages = int.from_bytes(content[-8:-4], "little") + 8
+    for number in range(count):
+        changed = damaged(content, number, seed)
+        path.write_bytes(changed)
+        try:
+            rows = reader.probe(str(path)).rows
+            found = pa.concat_tables(reader.windows(str(path), max_rows=70, max_bytes=1 << 20))
+        except ShardError:
+            continue
+        assert len(found) == rows
+        if changed[-pages:] == content[-pages:]:
+            assert found.equals(table), "a flip before the footer went unnoticed"
+
+
+def test_flipped_and_cut_files(reader: ShardReader, tmp_path: Path) -> None:
+    sweep(reader, tmp_path, 16, 1)
+
+
+def test_a_file_cut_at_any_byte_is_refused(reader: ShardReader, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, rows_table(10), write_page_checksum=True, row_group_size=5)
+    content = path.read_bytes()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        with pytest.raises(ShardError) as caught:
+            reader.probe(str(path))
+        assert caught.value.kind == "unreadable"
+
+
+@pytest.mark.slow
+def test_many_flipped_and_cut_files(reader: ShardReader, tmp_path: Path) -> None:
+    sweep(reader, tmp_path, 600, 2)
+
+
+@pytest.mark.slow
+def test_all_damaged_files_beside_a_good_one(bad_data: Path, shard: str) -> None:
+    found: dict[str, list[str]] = {}
+    with Counting() as reader:
+        for path in bad_files(bad_data / "parquet"):
+            found.setdefault(account(reader, path), []).append(path.name)
+            assert account(reader, Path(shard)) == "1000 rows"
+    assert found.keys() - {"unreadable", "crashed", "timeout"} or found["unreadable"]

@@ -1,0 +1,328 @@
+"""The child process that reads: it may crash, hang or be killed, and only its shard is lost; it never outlives us."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import ShardError
+from scorer.storage import ShardReader
+from scorer.storage.reading import child
+from scorer.storage.reading.frames import PIPE_BYTES
+from tests.storage.tables import LIMIT_S, finish, is_running, kill_and_wait, rows_table, start, wait_gone, write
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> str:
+    return write(tmp_path / "a.parquet", rows_table(1000), row_group_size=100)
+
+
+@pytest.fixture
+def long_shard(tmp_path: Path) -> str:
+    """More than the pipe between reader and child holds, so that the child cannot be done before it is stopped."""
+    table = rows_table(1000).append_column("padding", pa.array([f"{i:08000d}" for i in range(1000)]))
+    assert table.nbytes > 4 * PIPE_BYTES
+    return write(tmp_path / "long.parquet", table, row_group_size=100)
+
+
+def child_of(reader: ShardReader) -> child.Child:
+    assert reader._child is not None
+    return reader._child
+
+
+def test_probe_says_what_a_shard_is(reader: ShardReader, shard: str) -> None:
+    info = reader.probe(shard)
+    assert (info.rows, info.row_groups) == (1000, 10)
+    assert info.schema.equals(pq.read_schema(shard), check_metadata=True)
+    assert info.identity["size"] == Path(shard).stat().st_size
+    assert info.identity["mtime_ns"] == Path(shard).stat().st_mtime_ns
+    assert json.loads(json.dumps(info.identity)) == info.identity
+    assert reader.probe(shard) == info
+    write(Path(shard), rows_table(999))
+    assert reader.probe(shard).identity["footer_sha256"] != info.identity["footer_sha256"]
+
+
+def test_a_file_uri_with_blanks_and_unicode(reader: ShardReader, tmp_path: Path) -> None:
+    path = tmp_path / "a ü.parquet"
+    write(path, rows_table(3))
+    assert reader.probe(path.as_uri()).rows == reader.probe(str(path)).rows == 3
+    assert len(next(reader.windows(path.as_uri(), max_rows=5, max_bytes=1000))) == 3
+
+
+def test_a_path_that_is_not_utf8(reader: ShardReader, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.parquet"))
+    path.write_bytes(Path(write(tmp_path / "a.parquet", rows_table(3))).read_bytes())
+    assert reader.probe(str(path)).rows == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "its 0 bytes do not begin and end as Parquet"),
+        (b"PAR1", "is not a Parquet file"),
+        (b"x" * 1000, "is not a Parquet file"),
+        (b"PAR1" + b"x" * 100 + (1 << 30).to_bytes(4, "little") + b"PAR1", "its footer claims 1073741824 bytes"),
+        (b"PAR1" + b"\xff" * 100 + (90).to_bytes(4, "little") + b"PAR1", "cannot be read"),
+        (b"PARE" + b"x" * 100 + (10).to_bytes(4, "little") + b"PARE", "encrypted Parquet"),
+    ],
+)
+def test_what_is_not_parquet_is_unreadable(reader: ShardReader, tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "bad.parquet"
+    path.write_bytes(content)
+    with pytest.raises(ShardError, match=says) as caught:
+        reader.probe(str(path))
+    assert caught.value.kind == "unreadable"
+    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
+
+
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(reader: ShardReader, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.parquet")
+    for name, says in (("fifo.parquet", "not a regular file"), ("none", "No such file"), (".", "not a regular file")):
+        # Waited for, it would be another error: no progress from its reader.
+        with pytest.raises(ShardError, match=says):
+            reader.probe(str(tmp_path / name))
+
+
+def test_the_child_is_replaced_when_it_is_killed(shard: str) -> None:
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        reader.probe(shard)
+        first = child_of(reader).pid
+        kill_and_wait(first)
+        assert reader.probe(shard).rows == 1000
+        assert child_of(reader).pid != first
+
+
+def test_a_kill_in_the_middle_neither_loses_nor_repeats_rows(long_shard: str) -> None:
+    whole = pq.read_table(long_shard)
+    pids = set()
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        expected = [len(t) for t in reader.windows(long_shard, max_rows=64, max_bytes=100_000)]
+        tables = []
+        for table in reader.windows(long_shard, max_rows=64, max_bytes=100_000):
+            tables.append(table)
+            pids.add(child_of(reader).pid)
+            if len(tables) == 3:
+                kill_and_wait(child_of(reader).pid)
+    assert len(pids) == 2
+    assert [len(t) for t in tables] == expected
+    assert pa.concat_tables(tables).equals(whole)
+
+
+def test_a_shard_whose_reader_crashes_twice_is_given_up(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def ask_and_crash(self: child.Child, request: dict[str, object]) -> None:
+        asked.append(self.pid)
+        os.kill(self.pid, signal.SIGSEGV)
+
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        with monkeypatch.context() as patched:
+            patched.setattr(child.Child, "ask", ask_and_crash)
+            with pytest.raises(ShardError, match=r"twice, its reader ended \(SIGSEGV") as caught:
+                reader.probe(shard)
+        assert caught.value.kind == "crashed"
+        assert len(set(asked)) == 2
+        assert reader.probe(shard).rows == 1000
+
+
+def test_a_hang_is_ended_and_tried_once_more(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = []
+
+    def ask_and_stop(self: child.Child, request: dict[str, object]) -> None:
+        stopped.append(self.pid)
+        os.kill(self.pid, signal.SIGSTOP)
+
+    with ShardReader(timeout_s=0.3) as reader:
+        with monkeypatch.context() as patched:
+            patched.setattr(child.Child, "ask", ask_and_stop)
+            with pytest.raises(ShardError, match=r"twice, no progress for 0.3 s") as caught:
+                reader.probe(shard)
+        assert caught.value.kind == "timeout"
+        for pid in stopped:
+            wait_gone(pid)
+        assert len(stopped) == 2
+
+
+class Hasty(ShardReader):
+    """Once told to be hasty, waits but a moment for its child, and patiently again for the one that takes over."""
+
+    hurried = 0
+
+    def hurry(self) -> None:
+        self._timeout_s = 0.3
+
+    def _drop(self) -> None:
+        self.hurried += self._timeout_s < 1
+        self._timeout_s = LIMIT_S
+        super()._drop()
+
+
+def test_a_hang_in_the_middle_loses_nothing(long_shard: str) -> None:
+    with Hasty(timeout_s=LIMIT_S) as reader:
+        windows = reader.windows(long_shard, max_rows=64, max_bytes=1 << 20)
+        tables = [next(windows)]
+        os.kill(child_of(reader).pid, signal.SIGSTOP)
+        reader.hurry()
+        tables += windows
+        assert reader.hurried == 1
+    assert pa.concat_tables(tables).equals(pq.read_table(long_shard))
+
+
+def test_what_the_child_printed_is_in_the_error(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(shard).parent))
+    (Path(shard).parent / "pyarrow.py").write_text("raise RuntimeError('no such wheel')")
+    with (
+        ShardReader(timeout_s=LIMIT_S) as reader,
+        pytest.raises(ShardError, match=r"exit code 1: RuntimeError: no such wheel"),
+    ):
+        reader.probe(shard)
+
+
+def test_modules_in_the_current_folder_are_not_run(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(shard).parent)
+    for name in ("json", "pyarrow", "numpy", "scorer"):
+        Path(f"{name}.py").write_text("raise RuntimeError('was run')")
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        assert reader.probe(shard).rows == 1000
+
+
+def test_a_file_that_changed_since_it_was_probed(shard: str) -> None:
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        info = reader.probe(shard)
+        write(Path(shard), rows_table(1001))
+        with pytest.raises(ShardError, match="changed since it was first looked at"):
+            next(reader.windows(shard, max_rows=10, max_bytes=1000))
+        with pytest.raises(ShardError, match="changed since"):
+            next(reader.windows(shard, max_rows=10, max_bytes=1000, identity=info.identity))
+        assert reader.probe(shard).rows == 1001
+        assert sum(len(t) for t in reader.windows(shard, max_rows=900, max_bytes=1 << 20)) == 1001
+
+
+def test_a_file_that_is_written_to_while_it_is_read(shard: str) -> None:
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        windows = reader.windows(shard, max_rows=10, max_bytes=1000)
+        next(windows)
+        os.utime(shard, ns=(1, 1))
+        with pytest.raises(ShardError, match="was written to while it was read"):
+            list(windows)
+
+
+def test_an_iteration_that_is_left_or_crossed_does_not_confuse_the_next(shard: str) -> None:
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        for _ in reader.windows(shard, max_rows=10, max_bytes=1000):
+            break
+        one = reader.windows(shard, max_rows=600, max_bytes=1 << 20)
+        tables = [next(one)]
+        assert reader.probe(shard).rows == 1000
+        tables += one
+        assert pa.concat_tables(tables).equals(pq.read_table(shard))
+
+
+def test_close_from_another_thread_ends_the_wait(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = ShardReader(timeout_s=10 * LIMIT_S)
+    reader.probe(shard)
+    pid = child_of(reader).pid
+    os.kill(pid, signal.SIGSTOP)
+    caught: list[BaseException] = []
+    listening = threading.Event()
+    real = child.Child._read
+
+    def read(self: child.Child, length: int, timeout_s: float) -> object:
+        listening.set()
+        return real(self, length, timeout_s)
+
+    monkeypatch.setattr(child.Child, "_read", read)
+
+    def wait() -> None:
+        try:
+            list(reader.windows(shard, max_rows=10, max_bytes=1000))
+        except ShardError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert listening.wait(LIMIT_S)
+    reader.close()
+    thread.join(LIMIT_S)
+    assert not thread.is_alive()
+    assert caught and "was ended" in str(caught[0])
+    wait_gone(pid)
+    with pytest.raises(ShardError, match="was closed"):
+        reader.probe(shard)
+
+
+def test_a_reader_leaves_neither_processes_nor_descriptors(shard: str) -> None:
+    def descriptors() -> set[str]:
+        return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+    before = descriptors()
+    for _ in range(3):
+        with ShardReader(timeout_s=LIMIT_S) as reader:
+            reader.probe(shard)
+            pid = child_of(reader).pid
+        assert not is_running(pid)
+    assert descriptors() == before
+
+
+HOLD = """
+import signal, sys
+from scorer.storage import ShardReader
+reader = ShardReader()
+windows = reader.windows(sys.argv[1], max_rows=10, max_bytes=1000)
+next(windows)
+print(reader._child.pid, flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_the_child_ends_with_its_parent(shard: str, stopped: bool) -> None:
+    with start(HOLD, shard) as parent:
+        try:
+            assert parent.stdout is not None
+            pid = int(parent.stdout.readline())
+            assert is_running(pid)
+            if stopped:
+                os.kill(pid, signal.SIGSTOP)
+        finally:
+            parent.kill()
+        parent.wait()
+        wait_gone(pid)
+
+
+def test_the_address_space_of_the_child_is_bounded(shard: str) -> None:
+    with ShardReader(timeout_s=LIMIT_S, memory_bytes=3 << 30) as reader:
+        reader.probe(shard)
+        limits = Path(f"/proc/{child_of(reader).pid}/limits").read_text().splitlines()
+    found = {line[:26].strip(): line[26:].split() for line in limits}
+    assert found["Max address space"][0] == str(3 << 30)
+    assert found["Max core file size"][:2] == ["0", "0"]
+
+
+CTRL_C = """
+import os, signal, sys
+from scorer.storage import ShardReader
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+reader = ShardReader()
+reader.probe(sys.argv[1])
+pid = reader._child.pid
+os.killpg(0, signal.SIGINT)
+os.kill(pid, signal.SIGTERM)
+reader.probe(sys.argv[1])
+assert reader._child.pid == pid
+reader.close()
+"""
+
+
+def test_signals_are_for_the_parent_to_answer(shard: str) -> None:
+    code = f"import os; os.setpgid(0, 0)\n{CTRL_C}"
+    status, _, errors = finish(code, shard)
+    assert (status, errors) == (0, "")

@@ -1,0 +1,169 @@
+"""Windows are a pure function of the rows and two budgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scorer.errors import ShardError
+from scorer.storage import ShardReader
+from scorer.storage.reading.windows import cut
+from tests.storage.tables import cut_rows, rows_table, weight, write
+
+
+def weights(table: pa.Table) -> list[int]:
+    columns = [[weight(v, field.type) for v in table[field.name].to_pylist()] for field in table.schema]
+    return [sum(row) for row in zip(*columns, strict=True)]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    lengths=st.lists(st.integers(0, 300), min_size=1, max_size=60),
+    cuts=st.lists(st.integers(1, 20), min_size=1, max_size=20),
+    max_rows=st.integers(1, 20),
+    max_bytes=st.integers(1, 700),
+)
+def test_bounds_are_those_of_the_definition_however_batches_fall(
+    lengths: list[int], cuts: list[int], max_rows: int, max_bytes: int
+) -> None:
+    table = pa.table({"text": ["x" * n for n in lengths], "n": lengths})
+    batches, at = [], 0
+    while at < len(table):
+        size = cuts[len(batches) % len(cuts)]
+        batches += table.slice(at, size).to_batches()
+        at += size
+    windows = list(cut(batches, table.schema, max_rows=max_rows, max_bytes=max_bytes))
+    assert [len(w) for w in windows] == cut_rows(weights(table), max_rows, max_bytes)
+    assert pa.concat_tables(windows).equals(table)
+    assert all(column.num_chunks == 1 for w in windows for column in w.columns)
+
+
+@pytest.mark.parametrize("row_group", [1, 7, 64, 1000, 100_000])
+def test_windows_do_not_depend_on_row_groups(reader: ShardReader, tmp_path: Path, row_group: int) -> None:
+    table = rows_table(2000)
+    uri = write(tmp_path / "a.parquet", table, row_group_size=row_group)
+    windows = list(reader.windows(uri, max_rows=300, max_bytes=20_000))
+    assert [len(w) for w in windows] == cut_rows(weights(table), 300, 20_000)
+    assert pa.concat_tables(windows).equals(table)
+
+
+def test_windows_do_not_depend_on_the_batches_that_parquet_is_read_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from scorer.storage.reading import source
+
+    table = rows_table(1500)
+    uri = write(tmp_path / "a.parquet", table, row_group_size=400)
+    expected = None
+    for largest in (1, 13, 256, 100_000):
+        monkeypatch.setattr(source, "MAX_BATCH_ROWS", largest)
+        with source.Source(uri) as opened:
+            batches = opened.batches(None, 0, 512, 1 << 16, lambda: None)
+            windows = list(cut(batches, opened.schema, max_rows=512, max_bytes=30_000))
+        expected = expected or windows
+        assert len(windows) == len(expected)
+        assert all(a.equals(b) for a, b in zip(windows, expected, strict=True))
+
+
+def test_a_row_bigger_than_the_budget_is_a_window_of_its_own(reader: ShardReader, tmp_path: Path) -> None:
+    table = pa.table({"text": ["a", "b" * 5000, "c", "d"]})
+    uri = write(tmp_path / "a.parquet", table)
+    assert [len(w) for w in reader.windows(uri, max_rows=10, max_bytes=1000)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("first", [0, 500])
+def test_batches_of_heavy_rows_are_small_whatever_the_footer_says(tmp_path: Path, first: int) -> None:
+    from scorer.storage.reading.source import Source
+
+    # A single dictionary value of 100 kB in all 3000 rows: 300 MB of text in a file of a few kB.
+    values = pa.array(["small", "x" * 100_000])
+    indices = pa.array([0] * first + [1] * (3000 - first), pa.int32())
+    uri = write(
+        tmp_path / "a.parquet", pa.table({"text": pa.DictionaryArray.from_arrays(indices, values).cast(pa.string())})
+    )
+    with Source(uri) as source:
+        sizes = [(b.num_rows, b.nbytes) for b in source.batches(None, 0, 1000, 1 << 20, lambda: None)]
+    assert sum(rows for rows, _ in sizes) == 3000
+    assert sum(size > 2 << 20 for _, size in sizes) <= (first > 0)
+
+
+def test_limit_and_columns(reader: ShardReader, tmp_path: Path) -> None:
+    table = rows_table(100).append_column("a.b", pa.array(range(100)))
+    uri = write(tmp_path / "a.parquet", table, row_group_size=30)
+    windows = list(reader.windows(uri, max_rows=40, max_bytes=1 << 20, limit=70, columns=["a.b", "triples"]))
+    assert [len(w) for w in windows] == [40, 30]
+    assert pa.concat_tables(windows).equals(table.select(["triples", "a.b"]).slice(0, 70))
+    plain = write(tmp_path / "b.parquet", table.drop_columns("a.b"), row_group_size=30)
+    windows = list(reader.windows(plain, max_rows=400, max_bytes=1 << 20, columns=["triples", "id"]))
+    assert windows[0].schema.names == ["id", "triples"]
+    assert len(windows[0]) == 100
+    with pytest.raises(ShardError, match="has no column 'nope'"):
+        list(reader.windows(uri, max_rows=4, max_bytes=100, columns=["nope"]))
+    with pytest.raises(ValueError, match="no column"):
+        list(reader.windows(uri, max_rows=4, max_bytes=100, columns=[]))
+
+
+@pytest.mark.parametrize("limit", [None, 0, 5])
+def test_a_shard_without_rows_gives_one_empty_table(reader: ShardReader, tmp_path: Path, limit: int | None) -> None:
+    table = rows_table(0)
+    uri = write(tmp_path / "a.parquet", table)
+    assert reader.probe(uri).rows == 0
+    (window,) = reader.windows(uri, max_rows=4, max_bytes=100, limit=limit)
+    assert window.equals(table) and window.schema.equals(table.schema)
+    assert all(column.num_chunks == 1 for column in window.columns)
+
+
+def test_metadata_of_the_schema_is_kept(reader: ShardReader, tmp_path: Path) -> None:
+    table = rows_table(5).replace_schema_metadata({"mine": "é"})
+    uri = write(tmp_path / "a.parquet", table)
+    (window,) = reader.windows(uri, max_rows=10, max_bytes=1 << 20, columns=["text"])
+    assert window.schema.metadata == {b"mine": "é".encode()}
+    assert reader.probe(uri).schema.equals(pq.read_schema(uri), check_metadata=True)
+
+
+def test_dictionaries_are_cut_down_to_what_a_window_uses(reader: ShardReader, tmp_path: Path) -> None:
+    values = [f"value {i % 50}" if i % 9 else None for i in range(400)]
+    column = pa.array(values).dictionary_encode()
+    for groups in (400, 30):
+        uri = write(tmp_path / f"{groups}.parquet", pa.table({"d": column}), row_group_size=groups)
+        windows = list(reader.windows(uri, max_rows=10, max_bytes=1 << 20))
+        assert [v for w in windows for v in w["d"].to_pylist()] == values
+        firsts = list(dict.fromkeys(v for v in values[20:30] if v))
+        assert windows[2]["d"].chunk(0).dictionary.to_pylist() == firsts
+
+
+def test_an_ordered_dictionary_keeps_its_order(reader: ShardReader, tmp_path: Path) -> None:
+    levels = pa.DictionaryArray.from_arrays(pa.array([2, 1, 2], pa.int8()), ["low", "mid", "high"], ordered=True)
+    uri = write(tmp_path / "a.parquet", pa.table({"level": levels}))
+    (window,) = reader.windows(uri, max_rows=10, max_bytes=1 << 20)
+    assert window.schema.field("level").type.ordered
+    assert window["level"].chunk(0).dictionary.to_pylist() == ["low", "mid", "high"]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    rows=st.lists(st.tuples(st.text(max_size=60), st.lists(st.integers(0, 9), max_size=6)), max_size=40),
+    row_group=st.integers(1, 12),
+    max_rows=st.integers(1, 15),
+    max_bytes=st.integers(1, 500),
+)
+def test_every_row_comes_back_once_and_in_order(
+    reader: ShardReader,
+    tmp_path: Path,
+    rows: list[tuple[str, list[int]]],
+    row_group: int,
+    max_rows: int,
+    max_bytes: int,
+) -> None:
+    kind = pa.schema([("text", pa.string()), ("numbers", pa.list_(pa.int8()))])
+    table = pa.table([[t for t, _ in rows], [n for _, n in rows]], schema=kind)
+    uri = write(tmp_path / "a.parquet", table, row_group_size=row_group)
+    windows = list(reader.windows(uri, max_rows=max_rows, max_bytes=max_bytes, identity=reader.probe(uri).identity))
+    assert pa.concat_tables(windows).equals(pq.read_table(uri))
+    if rows:
+        assert [len(w) for w in windows] == cut_rows(weights(table), max_rows, max_bytes)

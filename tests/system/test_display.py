@@ -1,0 +1,82 @@
+"""Hidden characters as code points."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+
+from scorer.commands.show.console import make_console
+from scorer.system.display import all_visible, json_visible, visible
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[2J", "<U+001B>[2J"),
+        ("a\nb\tc\r", "a<U+000A>b<U+0009>c<U+000D>"),
+        ("\x7f\x9b\x00", "<U+007F><U+009B><U+0000>"),
+        ("\u202e\u2066\u200f\u061c\u2028", "<U+202E><U+2066><U+200F><U+061C><U+2028>"),
+        ("\u200b\ufeff\u2060", "<U+200B><U+FEFF><U+2060>"),
+        ("\ud800 \udcff", "<U+D800> <U+DCFF>"),
+        ("Müller, नमस्ते, 日本, می\u200cخواهم, 👩\u200d🚀", "Müller, नमस्ते, 日本, می\u200cخواهم, 👩\u200d🚀"),
+    ],
+)
+def test_what_is_hidden_and_what_is_not(text: str, shown: str) -> None:
+    assert visible(text) == shown
+    assert json.loads(json_visible(json.dumps(text, ensure_ascii=False))) == text
+    json_visible(json.dumps(text, ensure_ascii=False)).encode()
+
+
+def test_every_control_and_format_character_that_turns_text_is_hidden() -> None:
+    import unicodedata
+
+    shown = {chr(c) for c in range(sys.maxunicode + 1) if visible(chr(c)) == chr(c)}
+    controls = {chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) in ("Cc", "Cs", "Zl", "Zp")}
+    turning = {"\u061c", "\u200e", "\u200f", *map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
+    assert not shown & (controls | turning)
+
+
+@dataclass(frozen=True)
+class Held:
+    name: str
+    more: tuple[str, ...]
+
+
+def test_values_of_any_shape() -> None:
+    given = {"a\n": ["\x1b", {"b": ("\x07", 3, None)}], "held": Held("\x9b", ("\t",)), "path": Path("x\x1b")}
+    assert all_visible(given) == {
+        "a<U+000A>": ["<U+001B>", {"b": ("<U+0007>", 3, None)}],
+        "held": Held("<U+009B>", ("<U+0009>",)),
+        "path": Path("x<U+001B>"),
+    }
+
+
+def test_a_console_shows_what_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", written)
+    console = make_console(least_width=100)
+    table = Table("column \x1b[2J")
+    table.add_row("cell \u202e [bold]x[/bold] :smile:")
+    console.print(table)
+    console.print("line \x1b]0;t\x07 [red]x :smile:\nnext")
+    shown = written.getvalue()
+    assert not set(shown) & set("\x1b\x07\u202e")
+    assert ":smile:" in shown and "😄" not in shown and "[bold]x[/bold]" in shown and "[red]x" in shown
+    assert shown.endswith("\nnext\n")
+
+
+def test_there_is_one_kind_of_console_and_one_way_to_print() -> None:
+    allowed = {"scorer/commands/show/console.py": "super().__init__", "scorer/commands/show/output.py": "typer.echo("}
+    for path in sorted((ROOT / "scorer").rglob("*.py")):
+        name, source = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+        if name not in allowed:
+            assert " Console(" not in source.replace("class SafeConsole(Console)", ""), name
+            assert "typer.echo(" not in source and "click.echo(" not in source, name
