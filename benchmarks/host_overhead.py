@@ -72,8 +72,7 @@ def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
         # keep up with; the session itself is never asked.
         scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
-        scorer.pipeline.model = FreeModel(scorer.engine)
-        return scorer
+        return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()
     outcome = run(RunOptions((str(data),), out), make, Silent())

@@ -89,8 +89,7 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
 
     def make(budgets: dict[str, Any]) -> Scorer:
         scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
-        scorer.pipeline.model = FreeModel(scorer.engine)
-        return scorer
+        return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()
     summary = run(RunOptions((str(data),), out, reuse=tuple(reuse)), make, Silent()).summary

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -108,22 +109,19 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
 
     load_cuda(spec)
     scorer = Scorer(spec["bundle"], **_engine_options(spec))
-    close = scorer.engine.close
     rows = Path(spec["rows"])
 
     def one() -> tuple[list[str], float]:
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
-        scorer.engine.close = lambda: None  # type: ignore[method-assign]  # a run closes it; the next pass needs it open
         began = time.perf_counter()
         try:
-            outcome = run(RunOptions((str(rows),), folder / "out"), lambda budgets: scorer, _Silent())
+            outcome = run(RunOptions((str(rows),), folder / "out"), lambda budgets: nullcontext(scorer), _Silent())
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)
             chosen["unique"] = outcome.summary["checks"]["unique"]
             return pq.read_table(folder / "out" / rows.name)["fine"].to_pylist(), seconds
         finally:
-            scorer.engine.close = close  # type: ignore[method-assign]  # as it was
             shutil.rmtree(folder, ignore_errors=True)
 
     pairs, lengths = load_pairs(spec)
@@ -155,7 +153,7 @@ def shapes_of(engine: Engine, work: Work) -> dict[str, Any]:
     """Counted things: calls, shapes, padding."""
     shapes = {(len(batch.pairs), batch.sequence_length) for batch in work.batches}
     return {
-        "way": "each pair by itself, side by side" if engine.single else "batches",
+        "way": "each pair by itself, side by side" if engine.per_pair else "batches",
         "calls": len(work.batches),
         "shapes": len(shapes),
         "padding": round(1 - work.real_tokens / work.padded_tokens, 4),

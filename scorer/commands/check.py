@@ -79,7 +79,7 @@ def check_command(
         print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
     else:
         print_verdict(verdict)
-    scorer.engine.close()
+    scorer.close()
 
 
 def _parse(triples: str) -> list[Triple]:

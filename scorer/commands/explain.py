@@ -25,7 +25,7 @@ def explain_command(
 ) -> None:
     """A scored row again: facts, C/N/E of each check, the stored label beside the recomputed one."""
     from ..metric.inputs import ColumnNames
-    from ..run.explain import bound_of_run, explain, find_row, settings_of
+    from ..run.explain import explain, find_row, settings_of, with_bound_of_run
     from .show.verdict import print_verdict
 
     settings = settings_of(out)
@@ -33,10 +33,8 @@ def explain_command(
     file, number = find_row(out, row, key)
     if precision is not None:
         settings["precision"] = precision.value
-    scorer = open_scorer(settings)
-    scorer.engine.exact_bound = bound_of_run(out)
-    found = explain(out, scorer, file, number, columns)
-    scorer.engine.close()
+    with open_scorer(settings) as scorer:
+        found = explain(out, with_bound_of_run(scorer, out), file, number, columns)
     if as_json:
         print_json(dataclasses.asdict(found))
         return

@@ -71,7 +71,7 @@ def plan_command(
     names = column_names(text_column, triples_column, mr_column, keep, sentences=sentences)
     scorer = open_scorer(settings, columns=names)
     found = forecast(inputs, scorer, names, out, reuse or ())
-    scorer.engine.close()
+    scorer.close()
     if as_json:
         print_json(found)
     else:

@@ -180,7 +180,7 @@ def check_command(
         templates, data, names, scorer, sample=sample, seed=seed, note=lambda message: say(f"note: {message}")
     )
     if scorer is not None:
-        scorer.engine.close()
+        scorer.close()
     if as_json:
         print_json({"file": str(file), **report})
     else:

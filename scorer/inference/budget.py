@@ -20,7 +20,7 @@ def usual_budget(kind: str) -> int:
 
 def known_budget(use: Use) -> int | None:
     """The budget on record; the usual one where each pair is computed by itself, which no budget changes."""
-    if use.single:
+    if use.per_pair:
         return usual_budget(use.device.kind)
     return read_budget(cache.read(_entry(use)), use.device.kind)
 

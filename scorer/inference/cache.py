@@ -36,7 +36,7 @@ class Use:
     threads: int
 
     @property
-    def single(self) -> bool:
+    def per_pair(self) -> bool:
         """Whether each pair is computed by itself."""
         return self.precision == "int8" and self.device.kind == "cpu"
 

@@ -36,7 +36,7 @@ def calibrate(engine: Engine, log: Callable[[str], None] = lambda message: None)
 def measure_budget(engine: Engine) -> int:
     """Time the budgets now. Nothing is timed where each pair is computed by itself, which no budget changes."""
     usual, *others = TOKEN_BUDGETS[engine.device.kind]
-    if engine.single:
+    if engine.per_pair:
         return usual
     rates = {budget: _rate(engine, budget) for budget in (usual, *others)}
     best = max(rates, key=lambda budget: rates[budget])

@@ -6,7 +6,7 @@ may run in any one thread; :meth:`Engine.run` belongs to the one thread that own
 Two ways of running, chosen by what keeps a pair's numbers its own (DESIGN: isolation):
 
 - *batched*: padded batches on the grid of shapes (fp32, fp16);
-- *single*: each pair by itself at its exact length, on single-threaded calls side by side (int8 on the CPU, whose
+- *per pair*: each pair by itself at its exact length, on single-threaded calls side by side (int8 on the CPU, whose
   activation scale covers all that is in a product, so that neighbours would move each other's results). A few pairs
   share a call where the graph takes them one after the other; else a pair is a call.
 """
@@ -28,11 +28,11 @@ import numpy.typing as npt
 from ..errors import BundleError
 from ..status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
 from .batches import Batch, Grid, assemble, assemble_few, cut_to_fit, distinct_pairs, pack
-from .budget import TOKEN_BUDGETS, usual_budget
+from .budget import TOKEN_BUDGETS, known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
 from .cache import Use
 from .calls import Calls, OutOfMemoryError
-from .exact import PAIRS, RERUN_BATCH, ExactBound, bound_of, doubtful, fixed_shapes
+from .exact import RERUN_BATCH, fixed_shapes
 from .facts import read_facts, refuse_disagreement
 from .first_use import admit
 from .sessions import Device, available_threads, create_session, resolve_device
@@ -58,7 +58,7 @@ class Engine:
         precision: ``auto`` (fp16 on CUDA, int8 on the CPU, else fp32), ``fp32``, ``fp16`` or ``int8``.
         token_budget: tokens a batch, padding included; by default from the device.
         threads: processors to use on the CPU; by default all this process may run on.
-        exact: run again in fp32 what is too close to call (:mod:`scorer.inference.exact`); nothing to do for fp32.
+        exact: make sure that the fp32 variant can answer for this one (:mod:`.exact_engine`); nothing to do for fp32.
         truncate: cut pairs that are too long instead of refusing them.
         form: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
         warn: told what a user should know, such as a batch that did not fit the device.
@@ -90,27 +90,28 @@ class Engine:
         self.precision = _choose_precision(bundle, precision, self.device)
         model = bundle.variant(self.precision)
         self.use = Use(bundle, self.precision, self.device, self.threads)
-        self.single = self.use.single
-        self.grid = Grid(step, token_budget or usual_budget(self.device.kind), bundle.max_length)
+        self.per_pair = self.use.per_pair
+        grid = Grid(step, token_budget or usual_budget(self.device.kind), bundle.max_length)
         self._truncate = truncate
         self._form = form
         self._warn = warn
         if not on_trial:
-            admit(self.use, model, self.grid, token_budget, warn)
+            admit(self.use, model, grid, token_budget, warn)
+            grid = grid.with_budget(token_budget or known_budget(self.use) or grid.token_budget)
+        self.grid = grid
+        facts = read_facts(self.use, grid)
+        self.least_bound = 0.0 if facts is None else facts.bound
+        """Largest |Δlogit| from fp32 on the probes: what the bound of ``exact`` is at least."""
         self._calls = Calls(f"bundle {self.use}")
         self._tokenizer = TextTokenizer(bundle)
         probes = bundle.probes()
         self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8])
         self._pairs_a_call = PAIRS_A_CALL if bundle.variants[self.precision].by_pair else 1
-        self._session = create_session(model, self.device, 1 if self.single else self.threads)
-        self._pool = ThreadPoolExecutor(self.threads, "pair") if self.single else None
+        self._session = create_session(model, self.device, 1 if self.per_pair else self.threads)
+        self._pool = ThreadPoolExecutor(self.threads, "pair") if self.per_pair else None
         self._assembling = ThreadPoolExecutor(1, "assemble")
         self._fp32: Any = None
         self.exact = exact and self.precision != "fp32"
-        self.exact_bound: ExactBound | None = None
-        """Measured on the first pairs to run, unless it is set before."""
-        self.least_bound = 0.0
-        """What the bound is at least, as long as it was measured on few pairs."""
         if self.exact:
             self._admit_fp32()  # says now, not after an hour, that there is none
         self._fitting: int | None = None
@@ -134,7 +135,7 @@ class Engine:
         be tokenised. Called by the thread that prepares. *Shape:* (texts,), int64."""
         before, after = (self._form.before_hypothesis, "") if hypothesis else ("", self._form.after_premise)
         tokens = self._tokenizer.encode([before + text + after for text in texts])
-        return np.where(tokens.hopeless, np.int64(1) << 32, tokens.lengths)
+        return np.where(tokens.oversized, np.int64(1) << 32, tokens.lengths)
 
     def prepare(
         self,
@@ -148,13 +149,13 @@ class Engine:
         if form == PLAIN:
             first = second = self._tokenizer.encode(texts, keep_beginnings=self._truncate)
         else:
-            # The two roles are spelt differently, so a text in both is tokenised twice; tables stay parallel.
+            # The two roles are written differently, so a text in both is tokenised twice; tables stay parallel.
             first = self._tokenizer.encode([t + form.after_premise for t in texts], keep_beginnings=self._truncate)
             second = self._tokenizer.encode([form.before_hypothesis + t for t in texts], keep_beginnings=self._truncate)
         pairs = distinct_pairs(premise, hypothesis, first, second)
         room = self.room
         too_long = pairs.first_length + pairs.second_length > room
-        too_long |= first.hopeless[pairs.first] | second.hopeless[pairs.second]
+        too_long |= first.oversized[pairs.first] | second.oversized[pairs.second]
         status = np.full(len(pairs), SCORED, np.int8)
         truncated = np.zeros(len(pairs), bool)
         if self._truncate:
@@ -164,7 +165,7 @@ class Engine:
             status[too_long] = TOO_LONG
         lengths = pairs.first_length + pairs.second_length + self.bundle.layout.overhead
         batches = self._pack(lengths, np.flatnonzero(status == SCORED))
-        return Work(pairs, first, second, status, truncated, batches, lengths, pads=not self.single)
+        return Work(pairs, first, second, status, truncated, batches, lengths, pads=not self.per_pair)
 
     def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
         """Compute a prepared window. Called by the one thread that owns the device.
@@ -172,12 +173,20 @@ class Engine:
         Raises:
             CancelledError: ``stop`` was set; looked at between batches, so that an interrupted run ends soon.
         """
-        logits = self.run_batches(work, stop)
-        if self.exact:
-            self._run_doubtful(work, logits, stop)
-        self._mend_not_finite(work, logits)
+        return self.answers(work, self.run_batches(work, stop))
+
+    def answers(self, work: Work, logits: npt.NDArray[np.float32]) -> Answers:
+        """Probabilities of all checks of a window from the logits of its pairs, float32, *Shape:* (pairs, 3).
+
+        Pairs with a logit that is not finite run once more in fp32, where the bundle has it.
+        """
+        self._rerun_not_finite(work, logits)
         inverse = work.pairs.inverse
         return Answers(self._softmax(logits)[inverse], work.status[inverse], work.truncated[inverse])
+
+    def select(self, work: Work, chosen: npt.NDArray[np.int64]) -> Work:
+        """The same window with batches of some of its pairs alone. int64, *Shape:* (chosen,), positions of pairs."""
+        return replace(work, status=work.status.copy(), batches=self._pack(work.lengths, chosen))
 
     def run_batches(self, work: Work, stop: threading.Event | None = None) -> npt.NDArray[np.float32]:
         """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:* (pairs, 3)."""
@@ -204,19 +213,6 @@ class Engine:
                 compute(batch, feed)
         self.shapes.update((len(batch.pairs), batch.sequence_length) for batch in work.batches)
         return logits
-
-    def measure_exact(self, work: Work, limit: int = PAIRS) -> ExactBound:
-        """Take up to ``limit`` pairs of a window, spread evenly over lengths, into the bound of ``exact``."""
-        chosen = np.flatnonzero(work.status == SCORED)
-        if len(chosen) > limit:
-            order = chosen[np.argsort(work.lengths[chosen], kind="stable")]
-            chosen = np.sort(order[np.linspace(0, len(order) - 1, limit).astype(int)])
-        fp32 = np.full((len(work.pairs), 3), np.nan, np.float32)
-        some = replace(work, status=work.status.copy(), batches=self._pack(work.lengths, chosen))
-        fast = self.run_batches(some)
-        self._run_fp32(some, chosen, fp32)
-        self.exact_bound = bound_of(fast[chosen], fp32[chosen], self.least_bound, self.exact_bound)
-        return self.exact_bound
 
     def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> npt.NDArray[np.float32]:
         """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, 3); for verification.
@@ -250,7 +246,7 @@ class Engine:
                 threads.shutdown(wait=ended, cancel_futures=True)
 
     def _pack(self, lengths: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> list[Batch]:
-        if not self.single:
+        if not self.per_pair:
             return pack(lengths, chosen, self.grid)
         if not len(chosen):
             return []
@@ -299,13 +295,7 @@ class Engine:
         for half in (batch.pairs[: n // 2], batch.pairs[n // 2 :]):
             self._run_batch(Batch(half, batch.sequence_length), work, logits, session)
 
-    def _run_doubtful(self, work: Work, logits: npt.NDArray[np.float32], stop: threading.Event | None) -> None:
-        """Give pairs that are too close to call the logits of fp32."""
-        bound = self.exact_bound or self.measure_exact(work)
-        chosen = np.flatnonzero((work.status == SCORED) & doubtful(logits, bound.margin))
-        self._run_fp32(work, chosen, logits, stop)
-
-    def _run_fp32(
+    def run_fp32(
         self,
         work: Work,
         chosen: npt.NDArray[np.int64],
@@ -331,13 +321,13 @@ class Engine:
             refuse_disagreement(use, facts)
         return model
 
-    def _mend_not_finite(self, work: Work, logits: npt.NDArray[np.float32]) -> None:
+    def _rerun_not_finite(self, work: Work, logits: npt.NDArray[np.float32]) -> None:
         """Run pairs with a non-finite logit once more in fp32, alone; what stays non-finite gets no answer."""
         broken = np.flatnonzero((work.status == SCORED) & ~np.isfinite(logits).all(axis=1))
         if not len(broken):
             return
         if self.precision != "fp32" and not self.exact and "fp32" in self.bundle.variants:
-            self._run_fp32(work, broken, logits)
+            self.run_fp32(work, broken, logits)
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
         work.status[still[work.status[still] == SCORED]] = NOT_FINITE
 

@@ -49,13 +49,13 @@ SPACED = PairForm(" ", " ")
 class Tokens:
     """Token ids of a list of texts, end to end.
 
-    ``ids``: int32, *Shape:* (tokens,). ``offsets``: int64, *Shape:* (texts + 1,). ``hopeless``: bool, *Shape:*
+    ``ids``: int32, *Shape:* (tokens,). ``offsets``: int64, *Shape:* (texts + 1,). ``oversized``: bool, *Shape:*
     (texts,), texts too long for any pair, which were not tokenised (or only their beginning was, for truncation).
     """
 
     ids: npt.NDArray[np.int32]
     offsets: npt.NDArray[np.int64]
-    hopeless: npt.NDArray[np.bool_]
+    oversized: npt.NDArray[np.bool_]
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -91,19 +91,19 @@ class TextTokenizer:
         """
         limit = self._max_length * self._longest_token
         # A text of n characters has at least n bytes, so most are cleared without encoding them.
-        hopeless = np.array([len(t) > limit or (len(t) * 4 > limit and len(t.encode()) > limit) for t in texts], bool)
+        oversized = np.array([len(t) > limit or (len(t) * 4 > limit and len(t.encode()) > limit) for t in texts], bool)
         kept = list(texts)
-        for i in np.flatnonzero(hopeless).tolist():
+        for i in np.flatnonzero(oversized).tolist():
             kept[i] = kept[i][:limit] if keep_beginnings else ""
         with self._errors():
             if self._words is not None:
-                return Tokens(*self._words.encode(kept), hopeless)
+                return Tokens(*self._words.encode(kept), oversized)
             encodings = self._tokenizer.encode_batch_fast(kept, add_special_tokens=False)
         lists = [encoding.ids for encoding in encodings]
         offsets = np.zeros(len(lists) + 1, np.int64)
         np.cumsum([len(ids) for ids in lists], out=offsets[1:])
         ids = np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1]))
-        return Tokens(ids, offsets, hopeless)
+        return Tokens(ids, offsets, oversized)
 
     def prove(self, premises: Sequence[str], hypotheses: Sequence[str]) -> None:
         """Compare joined parts with the tokenizer's pair encoding, and with its reading of the spaced string."""

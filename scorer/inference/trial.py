@@ -55,7 +55,19 @@ def _try(asked: dict[str, Any], progress: _Progress) -> dict[str, Any]:
     if bundle.sha256 != asked["sha256"]:
         raise BundleError(f"bundle {asked['bundle']} was changed while it was opened; run again")
     budget = asked["budget"]
-    engine = Engine(
+    engine = _open(bundle, asked, budget)
+    progress.watch(engine)
+    if budget is None:
+        budget = measure_budget(engine)
+        if budget != engine.grid.token_budget:
+            engine.close()
+            engine = _open(bundle, asked, budget)
+            progress.watch(engine)
+    return {"token_budget": budget, "facts": asdict(measure(engine))}
+
+
+def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
+    return Engine(
         bundle,
         device=asked["device"],
         precision=asked["precision"],
@@ -64,11 +76,6 @@ def _try(asked: dict[str, Any], progress: _Progress) -> dict[str, Any]:
         token_budget=budget,
         on_trial=True,
     )
-    progress.watch(engine)
-    if budget is None:
-        budget = measure_budget(engine)
-        engine.grid = engine.grid.with_budget(budget)
-    return {"token_budget": budget, "facts": asdict(measure(engine))}
 
 
 class _Progress:

@@ -13,7 +13,7 @@ HOPELESS_RATE = 0.95
 
 
 @dataclass
-class FirstLook:
+class EarlyCheck:
     """Looks at the tallies of the first windows.
 
     ``made_for``: name of the bundle whose own templates are used, ``None`` with a template file. ``max_error_rate``:

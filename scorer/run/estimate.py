@@ -65,18 +65,19 @@ def forecast(
         sources = open_sources(earlier, scorer.full_signature, scorer.pipeline.names, scorer.origin)
         reasons = _why_not_done(found.usable, scorer, names, out, sources.digest)
         again = scored_again(out, reasons) if out is not None else {}
+        reused: Reuse | None = None
         if earlier:
-            scorer.pipeline.reuse = stack.enter_context(closing(Reuse(sources)))
-            scorer.pipeline.reuse.load()
+            reused = stack.enter_context(closing(Reuse(sources)))
+            reused.load()
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
         losses = _losses(out, found, todo, reader)
         rows = sum(shard.rows for shard in todo)
-        sample = _sample(todo, rows, reader, scorer)
+        sample = _sample(todo, rows, reader, scorer, reused)
     counts = total(list(sample.counts))
     scale = rows / sample.rows if sample.rows else 0.0
     padded = counts["tokens"]["padded"] * scale
     facts = counts["facts"]
-    reused = {"reused": round(counts["rows"]["reused"] * scale)} if earlier else {}
+    taken_over = {"reused": round(counts["rows"]["reused"] * scale)} if earlier else {}
     return {
         "signature": scorer.signature,
         "shards": {
@@ -87,7 +88,7 @@ def forecast(
             "shorter": {name: list(rows) for name, rows in losses.shorter.items()},
             "failed": {name: str(error) for name, (_, error) in found.failed.items()},
         },
-        "rows": {"all": sum(s.rows for s in found.usable), "to_score": rows, "sampled": sample.rows, **reused},
+        "rows": {"all": sum(s.rows for s in found.usable), "to_score": rows, "sampled": sample.rows, **taken_over},
         "reuse": sources.summary(),
         "estimated": sample.rows < rows,
         "errors": _scaled(counts["rows"]["errors"], scale),
@@ -131,7 +132,7 @@ def _losses(out: Path | None, found: Survey, todo: list[Shard], reader: ShardRea
     return find_losses(out, planned, todo, reader)
 
 
-def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer) -> _Sample:
+def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer, reuse: Reuse | None) -> _Sample:
     """Prepare windows as a run would: all of them, or from shards spread evenly when there are too many."""
     share = min(1.0, SAMPLE_ROWS / rows) if rows else 1.0
     if share < 1.0:
@@ -149,10 +150,10 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer)
         windows = reader.windows(
             shard.file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=limit, columns=shard.columns.needed
         )
-        if scorer.pipeline.reuse is not None:
-            scorer.pipeline.reuse.begin_shard()
+        if reuse is not None:
+            reuse.begin_shard()
         for table in windows:
-            prepared = scorer.pipeline.prepare(shard.columns.rows(table))
+            prepared = scorer.pipeline.prepare(shard.columns.rows(table), reuse)
             work, inverse = prepared.work, prepared.work.pairs.inverse
             # No answers are known; errors and notes do not depend on them, and nothing else is used.
             unknown = np.zeros((len(prepared.checks), 3), np.float32)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, UsageError
 from ..inference.exact import ExactBound
+from ..inference.exact_engine import ExactEngine
 from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..scoring.scorer import Scorer, Verdict
 from ..scoring.signature import Signature
@@ -59,9 +60,12 @@ def settings_of(out: Path) -> dict[str, Any]:
     return dict(plan["settings"])
 
 
-def bound_of_run(out: Path) -> ExactBound | None:
-    """The bound of ``--exact`` that the run which wrote ``out`` measured, if any."""
-    return ExactBound.read(earlier_budgets(out).get("exact"))
+def with_bound_of_run(scorer: Scorer, out: Path) -> Scorer:
+    """A scorer with the bound of ``--exact`` that the run which wrote ``out`` measured, if both are exact."""
+    bound = ExactBound.read(earlier_budgets(out).get("exact"))
+    if scorer.exact is None or bound is None:
+        return scorer
+    return scorer.with_model(ExactEngine(scorer.engine, bound))
 
 
 def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:

@@ -55,7 +55,7 @@ def plan_of(
             "batch_tokens": engine.grid.token_budget,
             "length_step": engine.grid.step,
             "threads": engine.threads,
-            **({"exact": asdict(engine.exact_bound)} if engine.exact_bound is not None else {}),
+            **({"exact": asdict(scorer.exact_bound)} if scorer.exact_bound is not None else {}),
         },
         "provider": engine.device.provider,
         "runtime": str(runtime().__version__),

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import asdict
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
 from .. import __version__
 from ..errors import OutputError, ScorerError, ShardError, UsageError
+from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
 from ..scoring.counts import Counts, error_rate, total
-from ..scoring.pipeline import Item
-from ..scoring.reuse import Ledger, Reuse, open_sources
+from ..scoring.pipeline import Mark, ScoredWindow, Window
+from ..scoring.reuse import RecheckLog, Reuse, open_sources
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
 from ..storage import (
@@ -38,7 +39,7 @@ from ..storage.believed import Believed
 from ..storage.canonical import digest
 from ..system.signals import sigterm_raises
 from .completion import add_up
-from .early_check import FirstLook
+from .early_check import EarlyCheck
 from .exact_bound import measure_bound
 from .options import Outcome, Reporter, RunOptions
 from .plan_file import SCHEMA, OtherBudgetsError, earlier_bound, earlier_budgets, plan_of, refuse_another_plan
@@ -47,7 +48,9 @@ from .survey import Shard, Survey, part_of, survey
 from .throughput import speed
 
 
-def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], reporter: Reporter) -> Outcome:
+def run(
+    options: RunOptions, make_scorer: Callable[[dict[str, Any]], AbstractContextManager[Scorer]], reporter: Reporter
+) -> Outcome:
     """Score all shards that are not yet done.
 
     Args:
@@ -74,11 +77,10 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
         earlier = earlier_budgets(options.out)
         while True:
             with ExitStack() as inner:
-                scorer = make_scorer(earlier)
-                inner.callback(scorer.engine.close)
-                if scorer.engine.exact:
-                    bound = earlier_bound(options.out, scorer)
-                    scorer.engine.exact_bound = bound or measure_bound(found, reader, scorer)
+                scorer = inner.enter_context(make_scorer(earlier))
+                if scorer.exact is not None:
+                    bound = earlier_bound(options.out, scorer) or measure_bound(found, reader, scorer)
+                    scorer = scorer.with_model(ExactEngine(scorer.engine, bound))
                 reuse = None
                 if earlier_outputs:
                     reuse = Reuse(
@@ -92,6 +94,14 @@ def run(options: RunOptions, make_scorer: Callable[[dict[str, Any]], Scorer], re
                     return _Run(options, scorer, reporter, reader, folder, found, earlier, reuse).execute(started)
                 except OtherBudgetsError as other:  # of parts that started a moment before this one
                     earlier = other.budgets
+
+
+@dataclass(frozen=True)
+class _ShardEnd(Mark):
+    """All windows of a shard were read, or as many as could be."""
+
+    shard: Shard
+    error: ShardError | None
 
 
 class _Run:
@@ -123,10 +133,10 @@ class _Run:
         self.writing = self.scoring = 0.0
         self.reuse = reuse
         self.plan = self._plan()
-        self.ledger = Ledger(reuse.sources if reuse is not None else None)
+        self.recheck_log = RecheckLog(reuse.sources if reuse is not None else None)
         bundle = scorer.engine.bundle
         own = options.settings.get("templates") is None and bundle.templates_file is not None
-        self.first_look = FirstLook(bundle.name if own else None, options.max_error_rate, reporter.say)
+        self.early_check = EarlyCheck(bundle.name if own else None, options.max_error_rate, reporter.say)
 
     def execute(self, started: float) -> Outcome:
         shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
@@ -149,7 +159,6 @@ class _Run:
         if self.reuse is not None and todo:
             self.reuse.sources.say(self.reporter.say)
             self.reuse.load()
-            self.scorer.pipeline.reuse = self.reuse
         began = time.perf_counter()
         self._score(todo)
         self.scoring = time.perf_counter() - began
@@ -233,46 +242,49 @@ class _Run:
         return shard.fingerprint(self.scorer.full_signature, self.options.columns, reused)
 
     def _score(self, todo: list[Shard]) -> None:
-        pipeline = self.scorer.pipeline
-        pipeline.tick = lambda: self.reporter.progress("", 0, self.scorer.engine.computed)
+        def tick() -> None:
+            self.reporter.progress("", 0, self.scorer.engine.computed)
+
+        reuse = self.reuse if todo else None
         writer: ShardWriter | None = None
         counts: list[Counts] = []
         try:
-            for (shard, event), table, tallied in pipeline.stream(self._items(todo)):
+            for scored in self.scorer.pipeline.stream(self._windows(todo), reuse, tick):
                 began = time.perf_counter()
-                if event is None and table is not None:
+                if isinstance(scored, ScoredWindow):
+                    relative = scored.tag.file.relative
                     if writer is None:
-                        require_space(self.folder.path, self._least(shard), f"the output of {shard.file.relative}")
-                        path = self.options.out / shard.file.relative
+                        require_space(self.folder.path, self._least(scored.tag), f"the output of {relative}")
                         footer = self.scorer.full_signature.footer
-                        writer = ShardWriter(path, table.schema, metadata=footer, holder=self.folder.holder)
-                    writer.write(table)
-                    counts.append(tallied)
-                    self.ledger.window(len(table), tallied, pipeline.disagreements)
-                    self.first_look.see(tallied)
-                    self.reporter.progress(shard.file.relative, len(table), self.scorer.engine.computed)
-                else:
-                    found = self.ledger.end_shard(shard.file.uri)
-                    error = event if isinstance(event, ShardError) else found
+                        path = self.options.out / relative
+                        writer = ShardWriter(path, scored.table.schema, metadata=footer, holder=self.folder.holder)
+                    writer.write(scored.table)
+                    counts.append(scored.counts)
+                    self.recheck_log.window(len(scored.table), scored.counts, scored.disagreements)
+                    self.early_check.see(scored.counts)
+                    self.reporter.progress(relative, len(scored.table), self.scorer.engine.computed)
+                elif isinstance(scored, _ShardEnd):
+                    disagreed = self.recheck_log.end_shard(scored.shard.file.uri)
+                    error = scored.error or disagreed
                     if error is not None:
                         if writer is not None:
                             writer.abandon()
-                        self._set_aside(shard.file, error, shard.info.identity)
+                        self._set_aside(scored.shard.file, error, scored.shard.info.identity)
                     elif writer is not None:
-                        self._commit(shard, writer, counts)
+                        self._commit(scored.shard, writer, counts)
                     writer, counts = None, []
                 self.writing += time.perf_counter() - began
         finally:
             if writer is not None:
                 writer.abandon()
 
-    def _items(self, todo: list[Shard]) -> Iterator[Item[tuple[Shard, ShardError | str | None]]]:
-        """Windows of all shards in order, each shard followed by the word of how it ended."""
+    def _windows(self, todo: list[Shard]) -> Iterator[Window[Shard] | Mark]:
+        """Windows of all shards in order, with the end of each."""
         for shard in todo:
             if self.reuse is not None:
                 self.reuse.begin_shard()
+            seen, error = 0, None
             try:
-                seen = 0
                 for table in self.reader.windows(
                     shard.file.uri,
                     max_rows=self.window_rows,
@@ -281,12 +293,12 @@ class _Run:
                     columns=shard.columns.needed,
                 ):
                     seen += len(table)
-                    yield Item((shard, None), table, shard.columns)
+                    yield Window(shard, table, shard.columns)
                 if seen != shard.rows:
-                    raise ShardError(f"{shard.file.uri}: read {seen} rows, but its footer says {shard.rows}")
-                yield Item((shard, "end"))
-            except ShardError as error:
-                yield Item((shard, error))
+                    error = ShardError(f"{shard.file.uri}: read {seen} rows, but its footer says {shard.rows}")
+            except ShardError as failed:
+                error = failed
+            yield _ShardEnd(shard, error)
 
     def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
         written = writer.commit()
@@ -327,13 +339,13 @@ class _Run:
             "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
             "computed_now": engine.computed,
             "speed": speed(total(fresh), self.scoring, engine),
-            "exact": None if engine.exact_bound is None else asdict(engine.exact_bound),
+            "exact": None if self.scorer.exact_bound is None else asdict(self.scorer.exact_bound),
             "device": {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads},
             "bound": self.scorer.facts.bound,
             "company_bound": self.scorer.facts.company_bound,
             "origins": self.reuse.sources.origins() if self.reuse is not None else [asdict(self.scorer.origin)],
             "reuse": self.reuse.sources.summary() if self.reuse is not None else [],
-            "recheck": self.ledger.figures(counts),
+            "recheck": self.recheck_log.figures(counts),
             "versions": versions(),
             # To the microsecond, because a history tells nights apart by it, and small runs follow each other fast.
             "finished": datetime.now(UTC).isoformat(timespec="microseconds"),

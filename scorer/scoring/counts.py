@@ -23,40 +23,40 @@ Counts = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What a window brings along beside the rows that are judged: labels from earlier outputs.
+class ReusedCounts:
+    """What a window has besides the rows that are judged: labels from earlier outputs.
 
-    ``rows``: the whole window. ``backoff``: bool, *Shape:* (its distinct triples,). ``own``: how many of the judged
-    rows, from the first on, are the window's own; the others are judged to compare them. ``fine``: int8, *Shape:*
+    ``rows``: the whole window. ``backoff``: bool, *Shape:* (its distinct triples,). ``scored``: how many of the judged
+    rows, from the first on, have no label yet; the others are judged to compare them. ``fine``: int8, *Shape:*
     (reused rows,), positions in ``FINE``. ``notes``: of the reused rows, by kind.
     """
 
     rows: Rows
     backoff: npt.NDArray[np.bool_]
-    own: int
+    scored: int
     fine: npt.NDArray[np.int8]
     notes: Mapping[str, int]
 
 
-def tally(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts, brought: Brought | None = None) -> Counts:
+def count(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts, reused: ReusedCounts | None = None) -> Counts:
     """Count a window, of which ``rows`` were judged. The checks are those that were asked, for whatever reason."""
-    own = len(rows) if brought is None else brought.own
-    errors = Counter(error.partition(":")[0] for row, error in verdicts.errors.items() if row < own)
-    notes = Counter(note for row, note in verdicts.notes.items() if row < own)
-    fine = Counter(code for code in verdicts.fine[:own].tolist() if code >= 0)
-    if brought is not None:
-        fine.update(brought.fine.tolist())
-        notes.update(brought.notes)
+    scored = len(rows) if reused is None else reused.scored
+    errors = Counter(error.partition(":")[0] for row, error in verdicts.errors.items() if row < scored)
+    notes = Counter(note for row, note in verdicts.notes.items() if row < scored)
+    fine = Counter(code for code in verdicts.fine[:scored].tolist() if code >= 0)
+    if reused is not None:
+        fine.update(reused.fine.tolist())
+        notes.update(reused.notes)
     return {
         "rows": {
-            "in": len(rows if brought is None else brought.rows),
-            "scored": own - sum(errors.values()),
-            "reused": 0 if brought is None else len(brought.fine),
+            "in": len(rows if reused is None else reused.rows),
+            "scored": scored - sum(errors.values()),
+            "reused": 0 if reused is None else len(reused.fine),
             "errors": dict(errors),
             "notes": dict(notes),
         },
         "labels": {name: fine[code] for code, name in enumerate(FINE)},
-        "facts": _facts(rows, checks.backoff) if brought is None else _facts(brought.rows, brought.backoff),
+        "facts": _facts(rows, checks.backoff) if reused is None else _facts(reused.rows, reused.backoff),
         "checks": {
             "all": len(checks),
             "unique": len(work.pairs),

@@ -1,4 +1,4 @@
-"""The one road a row travels: window of rows → checks → unique pairs → probabilities → verdicts.
+"""The way of every row: window of rows → checks → unique pairs → probabilities → verdicts.
 
 Everything that scores goes through here: the run over shards, the Python interface, the check of one row.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -24,8 +24,8 @@ from ..metric.rows import Rows
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide
-from .counts import Counts, tally
-from .reuse import Carried, Disagreement, Reuse
+from .counts import Counts, count
+from .reuse import Disagreement, Reuse, ReuseMatch
 from .reuse.recheck import disagreements
 
 Tag = TypeVar("Tag")
@@ -47,19 +47,19 @@ class Model(Protocol):
 
 @dataclass
 class Prepared:
-    """A window on its way to the model. ``rows``: those to judge; ``carried``: what is known of the others."""
+    """A window on its way to the model. ``rows``: those to judge; ``match``: what is known of the others."""
 
     rows: Rows
     checks: Checks
     work: Work
-    carried: Carried | None = None
+    match: ReuseMatch | None = None
 
 
 @dataclass
 class Judged:
     """A window with its verdicts. ``tokens``: int64, *Shape:* (checks,), of each check's pair.
 
-    ``rows`` and all that belongs to them are of the judged rows; ``carried`` has the others.
+    ``rows`` and all that belongs to them are of the judged rows; ``match`` has the others.
     """
 
     rows: Rows
@@ -68,16 +68,16 @@ class Judged:
     answers: Answers
     verdicts: Verdicts
     counts: Counts
-    carried: Carried | None = None
+    match: ReuseMatch | None = None
 
     def columns(self, *, sentences: bool = False, details: bool = False) -> list[pa.Array]:
         """The output columns, as :func:`scorer.metric.inputs.output_schema` orders them.
 
-        Of the judged rows alone: :meth:`Pipeline.add_columns` puts the window together.
+        Of the judged rows alone: :meth:`Pipeline.finish` puts the window together.
         """
-        keys = self.carried.keys if self.carried is not None else None
-        if self.carried is not None and len(self.carried.reused):
-            keys = self.carried.keys.take(pa.array(self.carried.asked))
+        keys = self.match.keys if self.match is not None else None
+        if self.match is not None and len(self.match.reused):
+            keys = self.match.keys.take(pa.array(self.match.asked))
         columns = to_columns(self.rows, self.verdicts, keys)
         if sentences:
             columns.append(to_sentences(self.rows, self.checks, self.verdicts))
@@ -86,23 +86,35 @@ class Judged:
         return columns
 
 
-@dataclass
-class Item(Generic[Tag]):
-    """Something that travels through the pipeline in order: a window of rows, or only a tag (a shard's end, say)."""
+@dataclass(frozen=True)
+class Window(Generic[Tag]):
+    """Rows to score together. ``tag``: whatever tells the caller whose they are."""
 
     tag: Tag
-    table: pa.Table | None = None
-    columns: InputColumns | None = None
+    table: pa.Table
+    columns: InputColumns
 
 
-@dataclass
+class Mark:
+    """What travels through the pipeline in its place among the windows, untouched: a shard's end, say."""
+
+
+@dataclass(frozen=True)
+class ScoredWindow(Generic[Tag]):
+    """What became of a :class:`Window`: its table with the output columns, its counts, and the rows that were scored
+    again and are not what their earlier output says."""
+
+    tag: Tag
+    table: pa.Table
+    counts: Counts
+    disagreements: list[Disagreement] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """Templates, options and a model, put together.
 
-    ``reuse``: earlier outputs whose labels are taken over. ``disagreements``: rows of the last window that were
-    scored again and are not what their earlier output says.
     ``sentences``: what checking every sentence of a text needs; ``None`` where it was not asked for.
-    ``tick``: called about once a second while the model works, for progress.
     ``seconds``: busy time of each stage, host seconds; stages overlap, so they add up to more than the run.
     """
 
@@ -110,24 +122,25 @@ class Pipeline:
     templates: Templates = field(default_factory=Templates)
     options: Options = field(default_factory=Options)
     names: ColumnNames = field(default_factory=ColumnNames)
-    reuse: Reuse | None = None
-    disagreements: list[Disagreement] = field(default_factory=list)
     sentences: SentenceSide | None = None
-    tick: Callable[[], None] = lambda: None
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "prepare": 0.0, "infer": 0.0, "judge": 0.0})
 
-    def prepare(self, rows: Rows) -> Prepared:
-        """Build a window's checks and the model's work for them; rows whose labels are known need none."""
-        carried = None
-        if self.reuse is not None:
+    def prepare(self, rows: Rows, reuse: Reuse | None = None) -> Prepared:
+        """Build a window's checks and the model's work for them.
+
+        Args:
+            reuse: earlier outputs, whose labels are taken over; rows that have one need no check.
+        """
+        match = None
+        if reuse is not None:
             started = time.perf_counter()
-            carried = self.reuse.match(rows, self.templates, self.options)
-            rows = carried.to_judge
+            match = reuse.match(rows, self.templates, self.options)
+            rows = match.to_judge
             self.seconds["reuse"] = self.seconds.get("reuse", 0.0) + time.perf_counter() - started
         checks = build_checks(rows, self.templates, self.options)
         if self.sentences is not None:
             checks = add_sentences(checks, rows, self.sentences)
-        return Prepared(rows, checks, self.model.prepare(checks.texts, checks.premise, checks.hypothesis), carried)
+        return Prepared(rows, checks, self.model.prepare(checks.texts, checks.premise, checks.hypothesis), match)
 
     def judge(self, prepared: Prepared, answers: Answers) -> Judged:
         """Turn the model's answers into verdicts."""
@@ -142,63 +155,68 @@ class Pipeline:
         work = prepared.work
         tokens = work.lengths[work.pairs.inverse]
         counts = self.count(prepared, verdicts)
-        return Judged(prepared.rows, prepared.checks, tokens, answers, verdicts, counts, prepared.carried)
+        return Judged(prepared.rows, prepared.checks, tokens, answers, verdicts, counts, prepared.match)
 
     def count(self, prepared: Prepared, verdicts: Verdicts) -> Counts:
         """The counts of a window, rows that were not judged included."""
-        brought = prepared.carried.brought() if prepared.carried is not None else None
-        return tally(prepared.rows, prepared.checks, prepared.work, verdicts, brought)
+        reused = prepared.match.counts() if prepared.match is not None else None
+        return count(prepared.rows, prepared.checks, prepared.work, verdicts, reused)
 
     def score(self, rows: Rows) -> Judged:
         """All stages of one window, one after the other."""
         prepared = self.prepare(rows)
         return self.judge(prepared, self.model.run(prepared.work))
 
-    def add_columns(self, table: pa.Table, columns: InputColumns, judged: Judged) -> pa.Table:
+    def finish(self, window: Window[Tag], judged: Judged) -> ScoredWindow[Tag]:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
-        kept = table.select(list(columns.passed))
+        schema = output_schema(self.names)
         arrays = judged.columns(sentences=self.names.sentences, details=self.names.details)
-        if judged.carried is not None:
-            names = [field.name for field in output_schema(self.names)]
-            self._recheck(judged, judged.carried, dict(zip(names, arrays, strict=True)))
-            arrays = judged.carried.merge(names, arrays)
-        for added, array in zip(output_schema(self.names), arrays, strict=True):
-            kept = kept.append_column(added.with_name(self.names.prefix + added.name), array)
-        return kept
+        counts, found = judged.counts, []
+        if judged.match is not None:
+            names = [column.name for column in schema]
+            found = _recheck(judged, judged.match, dict(zip(names, arrays, strict=True)))
+            counts = {**counts, "recheck": {"rows": len(judged.match.to_recheck), "disagreed": len(found)}}
+            arrays = judged.match.merge(names, arrays)
+        table = window.table.select(list(window.columns.passed))
+        for added, array in zip(schema, arrays, strict=True):
+            table = table.append_column(added.with_name(self.names.prefix + added.name), array)
+        return ScoredWindow(window.tag, table, counts, found)
 
-    def _recheck(self, judged: Judged, carried: Carried, fresh: dict[str, pa.Array]) -> None:
-        """Compare the rows that were scored although they have a label, and count them."""
-        again = pa.array(carried.again)
-        stored = {name: column.take(again) for name, column in carried.labels.items()}
-        found = disagreements(
-            stored, fresh, judged.rows, judged.checks, judged.answers.probabilities, carried.own, carried.allowed
-        )
-        rows = carried.reused[carried.again].tolist()
-        self.disagreements = [Disagreement(rows[i], carried.keys[rows[i]].as_py().hex(), what) for i, what in found]
-        judged.counts["recheck"] = {"rows": len(rows), "disagreed": len(self.disagreements)}
-
-    def stream(self, items: Iterable[Item[Tag]]) -> Iterator[tuple[Tag, pa.Table | None, Counts]]:
+    def stream(
+        self,
+        items: Iterable[Window[Tag] | Mark],
+        reuse: Reuse | None = None,
+        tick: Callable[[], None] = lambda: None,
+    ) -> Iterator[ScoredWindow[Tag] | Mark]:
         """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.
 
-        Yields (tag, output table, counts) for each item, and (tag, None, {}) for items without rows. One thread reads
-        and prepares, one owns the model; both end with the iteration, however it ends.
+        Each :class:`Mark` is passed on in its place. One thread reads and prepares,
+        one owns the model; both end with the iteration, however it ends.
+
+        Args:
+            reuse: earlier outputs, whose labels are taken over.
+            tick: called about once a second while the model works, for progress.
         """
         source = iter(items)
         stop = threading.Event()
         preparing, inferring = ThreadPoolExecutor(1, "prepare"), ThreadPoolExecutor(1, "infer")
         try:
-            ahead = preparing.submit(self._next, source)
-            waiting: tuple[Item[Tag], Prepared | None, Future[Answers] | None] | None = None
+            ahead = preparing.submit(self._next, source, reuse)
+            waiting: _OnItsWay[Tag] | Mark | None = None
             while True:
                 arrived = ahead.result()
-                current = None
                 if arrived is not None:
-                    item, prepared = arrived
-                    ahead = preparing.submit(self._next, source)
-                    answers = inferring.submit(self._infer, prepared.work, stop) if prepared is not None else None
-                    current = (item, prepared, answers)
-                if waiting is not None:
-                    yield self._finish(*waiting)
+                    ahead = preparing.submit(self._next, source, reuse)
+                current: _OnItsWay[Tag] | Mark | None = None
+                if isinstance(arrived, _Ready):
+                    answers = inferring.submit(self._infer, arrived.prepared.work, stop)
+                    current = _OnItsWay(arrived.window, arrived.prepared, answers)
+                elif arrived is not None:
+                    current = arrived
+                if isinstance(waiting, _OnItsWay):
+                    yield self._finish(waiting, tick)
+                elif waiting is not None:
+                    yield waiting
                 if current is None:
                     return
                 waiting = current
@@ -210,18 +228,16 @@ class Pipeline:
             for threads in (preparing, inferring):
                 threads.shutdown(wait=False, cancel_futures=True)
 
-    def _next(self, source: Iterator[Item[Tag]]) -> tuple[Item[Tag], Prepared | None] | None:
+    def _next(self, source: Iterator[Window[Tag] | Mark], reuse: Reuse | None) -> _Ready[Tag] | Mark | None:
         started = time.perf_counter()
         item = next(source, None)
         self.seconds["read"] += time.perf_counter() - started
-        if item is None:
-            return None
-        if item.table is None or item.columns is None:
-            return item, None
+        if not isinstance(item, Window):
+            return item
         started = time.perf_counter()
-        prepared = self.prepare(item.columns.rows(item.table))
+        prepared = self.prepare(item.columns.rows(item.table), reuse)
         self.seconds["prepare"] += time.perf_counter() - started
-        return item, prepared
+        return _Ready(item, prepared)
 
     def _infer(self, work: Work, stop: threading.Event) -> Answers:
         started = time.perf_counter()
@@ -229,19 +245,42 @@ class Pipeline:
         self.seconds["infer"] += time.perf_counter() - started
         return answers
 
-    def _finish(
-        self, item: Item[Tag], prepared: Prepared | None, future: Future[Answers] | None
-    ) -> tuple[Tag, pa.Table | None, Counts]:
-        if item.table is None or item.columns is None or prepared is None or future is None:
-            return item.tag, None, {}
+    def _finish(self, item: _OnItsWay[Tag], tick: Callable[[], None]) -> ScoredWindow[Tag]:
         while True:
             try:
-                answers = future.result(timeout=1.0)
+                answers = item.answers.result(timeout=1.0)
                 break
             except TimeoutError:
-                self.tick()
+                tick()
         started = time.perf_counter()
-        judged = self.judge(prepared, answers)
-        table = self.add_columns(item.table, item.columns, judged)
+        scored = self.finish(item.window, self.judge(item.prepared, answers))
         self.seconds["judge"] += time.perf_counter() - started
-        return item.tag, table, judged.counts
+        return scored
+
+
+@dataclass(frozen=True)
+class _Ready(Generic[Tag]):
+    """A window that is prepared."""
+
+    window: Window[Tag]
+    prepared: Prepared
+
+
+@dataclass(frozen=True)
+class _OnItsWay(Generic[Tag]):
+    """A window that the model was asked about."""
+
+    window: Window[Tag]
+    prepared: Prepared
+    answers: Future[Answers]
+
+
+def _recheck(judged: Judged, match: ReuseMatch, fresh: Mapping[str, pa.Array]) -> list[Disagreement]:
+    """The rows that were scored although they have a label, and are not what it says."""
+    again = pa.array(match.to_recheck)
+    stored = {name: column.take(again) for name, column in match.labels.items()}
+    found = disagreements(
+        stored, fresh, judged.rows, judged.checks, judged.answers.probabilities, match.to_score, match.allowed
+    )
+    rows = match.reused[match.to_recheck].tolist()
+    return [Disagreement(rows[i], match.keys[rows[i]].as_py().hex(), what) for i, what in found]

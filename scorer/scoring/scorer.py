@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
-from ..inference.calibrate import calibrate
 from ..inference.engine import Engine
+from ..inference.exact import ExactBound
+from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
 from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import DeviceFacts, verify
@@ -27,7 +30,7 @@ from ..metric.templates import Templates, parse_optional
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
 from ..system.arguments import checked, described
-from .pipeline import Item, Judged, Pipeline
+from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
 from .reuse import Origin
 from .signature import Signature, signature
 from .splitting import open_splitter
@@ -134,18 +137,49 @@ class Scorer:
             form=SPACED if protocol == "nlgi_eval" else PLAIN,
             warn=log,
         )
-        if token_budget is None:
-            self.engine.grid = replace(self.engine.grid, token_budget=calibrate(self.engine, log))
         self.facts: DeviceFacts = verify(self.engine, log)
         """What the variant does on this device."""
-        self.engine.least_bound = self.facts.bound
         self.full_signature: Signature = signature(self.engine, self.templates, self.options, truncate=truncate)
-        names = replace(columns or ColumnNames(), sentences=sentences)
-        self.pipeline = Pipeline(self.engine, self.templates, self.options, names)
+        sentence_side = None
         if splitter is not None:
             lengths = self.engine.lengths
             room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
-            self.pipeline.sentences = SentenceSide(splitter.split, room)
+            sentence_side = SentenceSide(splitter.split, room)
+        model = ExactEngine(self.engine) if self.engine.exact else self.engine
+        names = replace(columns or ColumnNames(), sentences=sentences)
+        self.pipeline = Pipeline(model, self.templates, self.options, names, sentence_side)
+
+    def __enter__(self) -> Scorer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the threads that compute; what is being computed is given up."""
+        self.engine.close()
+
+    def with_model(self, model: Model) -> Scorer:
+        """The same scorer with another model behind its pipeline; both share one engine.
+
+        For a bound of ``exact`` that is known (:class:`.ExactEngine`), and for stand-ins in tests and benchmarks.
+        """
+        other = copy(self)
+        other.pipeline = replace(self.pipeline, model=model)
+        return other
+
+    @property
+    def exact(self) -> ExactEngine | None:
+        """The model that runs doubtful pairs again in fp32; ``None`` without ``exact``, and where nothing is to do."""
+        model = self.pipeline.model
+        return model if isinstance(model, ExactEngine) else None
+
+    @property
+    def exact_bound(self) -> ExactBound | None:
+        """The bound of ``exact``, once it is known."""
+        return self.exact.bound if self.exact is not None else None
 
     @property
     def signature(self) -> str:
@@ -156,7 +190,7 @@ class Scorer:
     def origin(self) -> Origin:
         """Where this scorer computes, and how far its numbers stray there."""
         device = {"kind": self.engine.device.kind, "name": self.engine.device.name, "threads": self.engine.threads}
-        exact = getattr(self.engine, "exact_bound", None)
+        exact = self.exact_bound
         bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
         margin = None if exact is None else exact.margin
         return Origin(device, str(runtime().__version__), bound, self.facts.company_bound, margin)
@@ -218,7 +252,7 @@ class Scorer:
             raise TypeError(f"table is {described(table)}; give a pyarrow.Table, or record batches to score_batches")
         columns = find_columns(table.schema, self.pipeline.names)
         judged = self.pipeline.score(columns.rows(table))
-        return self.pipeline.add_columns(table, columns, judged)
+        return self.pipeline.finish(Window(None, table, columns), judged).table
 
     def score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
         """Score a stream of record batches or tables, each a window of its own; reading overlaps with inference.
@@ -235,17 +269,17 @@ class Scorer:
         return self._score_batches(batches)
 
     def _score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
-        def items() -> Iterator[Item[None]]:
+        def windows() -> Iterator[Window[None]]:
             for position, batch in enumerate(batches):
                 if not isinstance(batch, pa.RecordBatch | pa.Table):
                     wanted = "a pyarrow.RecordBatch or pyarrow.Table"
                     raise TypeError(f"batches[{position}] is {described(batch)}; give {wanted}")
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-                yield Item(None, table, find_columns(table.schema, self.pipeline.names))
+                yield Window(None, table, find_columns(table.schema, self.pipeline.names))
 
-        for _, table, _ in self.pipeline.stream(items()):
-            if table is not None:
-                yield table
+        for scored in self.pipeline.stream(windows()):
+            if isinstance(scored, ScoredWindow):
+                yield scored.table
 
 
 def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Callable[[str], None]) -> Templates:

@@ -58,9 +58,7 @@ class Standin:
 
 def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
     def make(budgets: dict[str, Any]) -> Scorer:
-        scorer = Scorer(bundle)
-        scorer.pipeline.model = Standin()
-        return scorer
+        return Scorer(bundle).with_model(Standin())
 
     options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
     with make_reporter() as reporter:

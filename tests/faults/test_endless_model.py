@@ -16,7 +16,7 @@ import pytest
 
 from scorer import Scorer
 from scorer.inference import calls
-from scorer.scoring.pipeline import Item
+from scorer.scoring.pipeline import Window
 from tests.faults import harness
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
 from tests.pausing import LIMIT_S
@@ -100,7 +100,7 @@ def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: 
             raise RuntimeError("let go")
 
     monkeypatch.setattr(scorer.engine, "_session", Deaf())
-    stream = scorer.pipeline.stream([Item("window", *_window(scorer))])
+    stream = scorer.pipeline.stream([Window("window", *_window(scorer))])
     waiting = threading.Thread(target=lambda: next(stream, None), daemon=True)
     monkeypatch.setattr(threading, "excepthook", lambda *_: None)
     waiting.start()

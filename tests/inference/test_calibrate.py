@@ -79,6 +79,6 @@ def test_pairs_that_run_alone_need_no_budget(tiny: Path, monkeypatch: pytest.Mon
 
 
 def test_a_scorer_calibrates_unless_it_is_told(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scorer.scoring.scorer.calibrate", lambda engine, log: 640)
+    monkeypatch.setattr("scorer.inference.engine.known_budget", lambda use: 640)
     assert Scorer(tiny, device="cpu", precision="fp32").engine.grid.token_budget == 640
     assert Scorer(tiny, device="cpu", precision="fp32", token_budget=96).engine.grid.token_budget == 96

@@ -13,6 +13,7 @@ from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.exact import FACTOR, PAIRS, ExactBound, bound_of, doubtful, fixed_shapes
+from scorer.inference.exact_engine import ExactEngine
 from scorer.status import SCORED
 from tests.bundles import make_bundle
 
@@ -51,7 +52,7 @@ def pairs_of_texts() -> tuple[np.ndarray, np.ndarray]:
     return premise.ravel(), hypothesis.ravel()
 
 
-def labels(engine: Engine) -> tuple[np.ndarray, int]:
+def labels(engine: Engine | ExactEngine) -> tuple[np.ndarray, int]:
     work = engine.prepare(TEXTS, *pairs_of_texts())
     answers = engine.run(work)
     assert (answers.status == SCORED).all()
@@ -62,24 +63,25 @@ def labels(engine: Engine) -> tuple[np.ndarray, int]:
 def test_labels_are_those_of_fp32_where_the_variant_s_are_not(tiny: Path, known: bool) -> None:
     expected, _ = labels(Engine(Bundle.load(tiny), device="cpu", precision="fp32"))
     plain = Engine(Bundle.load(tiny), device="cpu", precision="int8")
-    exact = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
-    for engine in (plain, exact):
+    fast = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
+    for engine in (plain, fast):
         engine._session = Straying(engine._session, 0.4)
     without, none = labels(plain)
     assert (without != expected).sum() > 20 and none == 0
-    if known:
-        exact.exact_bound = ExactBound(PAIRS, 0.4)
+    exact = ExactEngine(fast, ExactBound(PAIRS, 0.4) if known else None)
     found, again = labels(exact)
     assert (found == expected).all()
     assert 0 < again < len(expected)
-    assert exact.exact_bound is not None and 0.35 < exact.exact_bound.largest <= 0.4
-    assert exact.exact_bound.pairs == (PAIRS if known else len(expected))
+    assert exact.bound is not None and 0.35 < exact.bound.largest <= 0.4
+    assert exact.bound.pairs == (PAIRS if known else len(expected))
 
 
 def test_nothing_runs_again_where_nothing_strays(tiny: Path) -> None:
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
+    fast = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
+    engine = ExactEngine(fast)
     _, again = labels(engine)
-    assert again == 0 and engine.exact_bound == ExactBound(len(pairs_of_texts()[0]), pytest.approx(0, abs=1e-6))
+    assert again == 0 and engine.bound == ExactBound(len(pairs_of_texts()[0]), fast.least_bound)
+    assert 0 < fast.least_bound < 0.01
 
 
 def test_fp32_is_exact_by_itself_and_others_need_it(tiny: Path, tmp_path: Path) -> None:

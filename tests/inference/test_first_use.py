@@ -15,7 +15,6 @@ from onnx import ModelProto
 from scorer.errors import BundleError, DeviceError, ScorerError
 from scorer.inference import cache, first_use
 from scorer.inference.bundle import Bundle
-from scorer.inference.calibrate import calibrate
 from scorer.inference.engine import Engine
 from scorer.inference.verify import verify
 from scorer.system.children import Spawned
@@ -46,7 +45,6 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def start(bundle: Path, **options: Any) -> Engine:
     """What a scorer does as it starts."""
     engine = Engine(Bundle.load(bundle), device="cpu", **options)
-    engine.grid = engine.grid.with_budget(options.get("token_budget") or calibrate(engine))
     verify(engine)
     engine.close()
     return engine

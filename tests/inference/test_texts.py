@@ -63,7 +63,7 @@ def test_a_text_too_long_for_any_pair_is_not_tokenised(made: TextTokenizer) -> N
     longest = max(map(len, tokenizer().get_vocab()))
     limit = 128 * longest
     tokens = made.encode(["x" * limit, "x" * (limit + 1), "é" * (limit // 2 + 1), "ok"])
-    assert tokens.hopeless.tolist() == [False, True, True, False]
+    assert tokens.oversized.tolist() == [False, True, True, False]
     assert tokens.lengths[1] == tokens.lengths[2] == 0
     beginnings = made.encode(["The Mill " * limit], keep_beginnings=True)
     assert beginnings.lengths[0] >= 128

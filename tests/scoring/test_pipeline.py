@@ -17,7 +17,7 @@ from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
 from scorer.metric.inputs import ColumnNames, InputColumns, find_columns
 from scorer.scoring.counts import add, total
-from scorer.scoring.pipeline import Item, Pipeline
+from scorer.scoring.pipeline import Mark, Pipeline, ScoredWindow, Window
 
 
 @dataclass
@@ -67,13 +67,19 @@ def table(n: int, start: int = 0) -> pa.Table:
     )
 
 
-def items(windows: list[pa.Table]) -> Iterator[Item[int]]:
+def items(windows: list[pa.Table]) -> Iterator[Window[int]]:
     for i, window in enumerate(windows):
-        yield Item(i, window, find_columns(window.schema, ColumnNames()))
+        yield Window(i, window, find_columns(window.schema, ColumnNames()))
 
 
 def scored(windows: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables([out for _, out, _ in Pipeline(Standin()).stream(items(windows)) if out is not None])
+    return pa.concat_tables([window.table for window in stream(Pipeline(Standin()), items(windows))])
+
+
+def stream(pipeline: Pipeline, windows: Iterator[Window[int]]) -> list[ScoredWindow[int]]:
+    found = list(pipeline.stream(windows))
+    assert all(isinstance(one, ScoredWindow) for one in found)
+    return found  # type: ignore[return-value]  # as just asserted
 
 
 def test_rows_come_back_in_order_whatever_the_windows() -> None:
@@ -85,17 +91,13 @@ def test_rows_come_back_in_order_whatever_the_windows() -> None:
         assert scored(windows).unify_dictionaries().equals(expected.unify_dictionaries())
 
 
-def test_items_without_rows_travel_in_their_place() -> None:
+def test_marks_travel_in_their_place() -> None:
     window = table(3)
     columns = find_columns(window.schema, ColumnNames())
-    sequence: list[Item[str]] = [
-        Item("a", window, columns),
-        Item("end of a"),
-        Item("b", window, columns),
-        Item("end of b"),
-    ]
-    seen = [(tag, out is not None) for tag, out, _ in Pipeline(Standin()).stream(sequence)]
-    assert seen == [("a", True), ("end of a", False), ("b", True), ("end of b", False)]
+    ends = [Mark(), Mark()]
+    sequence = [Window("a", window, columns), ends[0], Window("b", window, columns), ends[1]]
+    seen = list(Pipeline(Standin()).stream(sequence))
+    assert [one.tag if isinstance(one, ScoredWindow) else one for one in seen] == ["a", ends[0], "b", ends[1]]
     assert list(Pipeline(Standin()).stream([])) == []
 
 
@@ -128,7 +130,7 @@ def test_the_next_window_is_prepared_while_the_model_works() -> None:
 
 
 def test_an_error_in_the_source_comes_out_and_ends_the_threads() -> None:
-    def broken() -> Iterator[Item[int]]:
+    def broken() -> Iterator[Window[int]]:
         yield from items([table(5)])
         raise OSError("the disk is gone")
 
@@ -151,9 +153,9 @@ class EndlessStandin(Standin):
 
 def test_leaving_early_stops_the_model_between_batches() -> None:
     model = EndlessStandin()
-    stream = Pipeline(model).stream(items([table(5, i) for i in range(4)]))
-    next(stream)
-    stream.close()
+    running = Pipeline(model).stream(items([table(5, i) for i in range(4)]))
+    next(running)
+    running.close()
     wait_for_threads()
     assert model.log.count("run") == model.log.count("stopped") + 1 <= 2
 
@@ -172,7 +174,7 @@ def test_tallies_add_up_to_those_of_the_whole() -> None:
     pipeline = Pipeline(Standin())
 
     def count(windows: list[pa.Table]) -> dict:
-        return total([counts for _, _, counts in pipeline.stream(items(windows))])
+        return total([window.counts for window in stream(pipeline, items(windows))])
 
     one, many = count([whole]), count([whole.slice(i, 20) for i in range(0, 60, 20)])
     rows = one["rows"]
@@ -201,7 +203,7 @@ def test_kept_columns_prefix_and_details(tmp_path: Path) -> None:
     names = ColumnNames(keep=("id",), prefix="nli_", details=True)
     window = table(10)
     columns: InputColumns = find_columns(window.schema, names)
-    (out,) = [o for _, o, _ in Pipeline(Standin(), names=names).stream([Item(0, window, columns)])]
-    assert out is not None
+    (scored,) = stream(Pipeline(Standin(), names=names), iter([Window(0, window, columns)]))
+    out = scored.table
     assert out.schema.names[:3] == ["id", "nli_fine", "nli_rough"]
     assert out.schema.names[-1] == "nli_details"

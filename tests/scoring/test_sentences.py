@@ -18,7 +18,7 @@ from scorer.commands import app
 from scorer.metric.checks import HALLUCINATION, SENTENCE
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.templates import Templates
-from scorer.scoring.pipeline import Item
+from scorer.scoring.pipeline import Window
 from scorer.scoring.signature import parse
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
@@ -85,8 +85,8 @@ def test_rows_do_not_depend_on_the_window(scorer: Scorer) -> None:
     assert set(expected["note"].to_pylist()) == {None, "empty_text", "by_sentences", "facts_selected"}
     columns = find_columns(whole.schema, scorer.pipeline.names)
     for size in (1, 7, 32):
-        items = [Item(i, whole.slice(i, size), columns) for i in range(0, 60, size)]
-        out = pa.concat_tables([table for _, table, _ in scorer.pipeline.stream(items) if table is not None])
+        items = [Window(i, whole.slice(i, size), columns) for i in range(0, 60, size)]
+        out = pa.concat_tables([scored.table for scored in scorer.pipeline.stream(items)])
         assert out.schema.equals(expected.schema)
         assert alike(out.to_pylist(), expected.to_pylist())
 
@@ -106,8 +106,8 @@ def test_any_rows_in_any_windows(scorer: Scorer, made: list[tuple[Any, str | Non
     texts = pa.array([text for _, text in made], pa.string())
     table = pa.table({"id": range(len(made)), "text": texts, "triples": pa.array(facts, kind)})
     columns = find_columns(table.schema, scorer.pipeline.names)
-    items = [Item(i, table.slice(i, size), columns) for i in range(0, len(table), size)]
-    out = pa.concat_tables([part for _, part, _ in scorer.pipeline.stream(items) if part is not None])
+    items = [Window(i, table.slice(i, size), columns) for i in range(0, len(table), size)]
+    out = pa.concat_tables([scored.table for scored in scorer.pipeline.stream(items)])
     out.validate(full=True)
     assert out["id"].to_pylist() == list(range(len(made)))
     assert alike(out.to_pylist(), scorer.score_table(table).to_pylist())

@@ -3,14 +3,14 @@
 ``sources``  which earlier outputs and shards serve, and how far their labels may differ from tonight's
 ``match``    a window split into rows to score and rows that bring their labels along, and put together again
 ``recheck``  some of the reused rows, scored again and compared
-``ledger``   what that has shown so far, shard by shard
+``recheck_log``   what that has shown so far, shard by shard
 """
 
 from __future__ import annotations
 
-from .match import Carried, Reuse
+from .match import Reuse, ReuseMatch
 from .recheck import Disagreement
-from .recheck_log import DISAGREED, Ledger
+from .recheck_log import DISAGREED, RecheckLog
 from .sources import Origin, Sources, open_sources
 
-__all__ = ["DISAGREED", "Carried", "Disagreement", "Ledger", "Origin", "Reuse", "Sources", "open_sources"]
+__all__ = ["DISAGREED", "Disagreement", "Origin", "RecheckLog", "Reuse", "ReuseMatch", "Sources", "open_sources"]

@@ -17,7 +17,7 @@ from ...metric.rows import Rows
 from ...metric.subset import take
 from ...metric.templates import Templates
 from ...metric.verdict import FINE, ROUGH
-from ..counts import Brought
+from ..counts import ReusedCounts
 from .earlier_rows import EarlierRows
 from .key_index import KeyIndex, KeyIndexBuilder, key_words
 from .sources import KEY, LABELLED, Sources
@@ -28,22 +28,22 @@ _CODES = {"fine": FINE, "rough": ROUGH}
 
 
 @dataclass
-class Carried:
+class ReuseMatch:
     """What is known of a window before the model is asked.
 
-    ``keys``: of all rows. ``asked``: int64, positions of the rows to judge: first the window's ``own`` that have no
+    ``keys``: of all rows. ``asked``: int64, positions of the rows to judge: first the ``to_score`` ones that have no
     label yet, then the reused ones to score again. ``reused``: int64, positions of the rows that have one.
-    ``labels``: their columns by name, in the order of ``reused``. ``again``: int64, positions in ``reused`` of the
+    ``labels``: their columns by name, in the order of ``reused``. ``to_recheck``: int64, positions in ``reused`` of the
     rows to score again; ``allowed``: float64, same shape, by how much their logits may differ.
     """
 
     rows: Rows
     keys: pa.Array
     asked: npt.NDArray[np.int64]
-    own: int
+    to_score: int
     reused: npt.NDArray[np.int64]
     labels: dict[str, pa.Array]
-    again: npt.NDArray[np.int64]
+    to_recheck: npt.NDArray[np.int64]
     allowed: npt.NDArray[np.float64]
     backoff: npt.NDArray[np.bool_]
     to_judge: Rows = field(init=False)
@@ -54,8 +54,8 @@ class Carried:
     def merge(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.Array]:
         """Output columns of the judged rows to those of the whole window, in its order."""
         places = np.empty(len(self.rows), np.int64)
-        places[self.asked[: self.own]] = np.arange(self.own)
-        places[self.reused] = self.own + np.arange(len(self.reused))
+        places[self.asked[: self.to_score]] = np.arange(self.to_score)
+        places[self.reused] = self.to_score + np.arange(len(self.reused))
         order = pa.array(places)
         if not len(self.reused):
             return list(columns)
@@ -68,15 +68,15 @@ class Carried:
                 mask[self.reused] = True
                 merged.append(pa.array(mask))
             else:
-                merged.append(pa.concat_arrays([column.slice(0, self.own), self.labels[name]]).take(order))
+                merged.append(pa.concat_arrays([column.slice(0, self.to_score), self.labels[name]]).take(order))
         return merged
 
-    def brought(self) -> Brought:
+    def counts(self) -> ReusedCounts:
         """For the counts of the window."""
         fine = self.labels["fine"].indices.to_numpy().astype(np.int8)
         notes = pc.value_counts(self.labels["note"].drop_null())
         counted = dict(zip(notes.field("values").to_pylist(), notes.field("counts").to_pylist(), strict=True))
-        return Brought(self.rows, self.backoff, self.own, fine, counted)
+        return ReusedCounts(self.rows, self.backoff, self.to_score, fine, counted)
 
 
 class Reuse:
@@ -115,7 +115,7 @@ class Reuse:
         """The next window is the first of a shard."""
         self._first_of_shard = True
 
-    def match(self, rows: Rows, templates: Templates, options: Options) -> Carried:
+    def match(self, rows: Rows, templates: Templates, options: Options) -> ReuseMatch:
         """Find the rows of a window. Rows that cannot be scored are never looked for.
 
         Raises:
@@ -138,7 +138,7 @@ class Reuse:
         again = self._chosen(words[reused])
         own = np.setdiff1d(np.arange(len(rows)), reused)
         source = np.searchsorted(self._ends, numbers[reused[again]], side="right")
-        return Carried(
+        return ReuseMatch(
             rows,
             keys,
             np.concatenate([own, reused[again]]),

@@ -15,7 +15,7 @@ DISAGREED = "disagreed"
 _SHOWN = 3
 
 
-class Ledger:
+class RecheckLog:
     """Gathers the windows of a shard; a shard in which a row disagrees must not be believed."""
 
     def __init__(self, sources: Sources | None) -> None:

@@ -14,7 +14,7 @@ from scorer.metric.rows import from_pairs
 from scorer.metric.templates import Templates
 from scorer.metric.triples import Triple
 from scorer.metric.verdict import FINE
-from scorer.scoring.reuse import DISAGREED, Disagreement, Ledger, Origin, Reuse, Sources
+from scorer.scoring.reuse import DISAGREED, Disagreement, RecheckLog, Origin, Reuse, Sources
 from scorer.scoring.reuse.recheck import disagreements
 
 HERE = Origin({"kind": "cpu", "name": "x", "threads": 2}, "1.20", 0.1, 0.0)
@@ -154,7 +154,7 @@ def test_the_first_reused_row_of_a_shard_is_always_asked() -> None:
 
 
 def test_a_ledger_names_the_rows_of_a_shard_and_forgets_them_with_it() -> None:
-    ledger = Ledger(Sources([], "", HERE, pa.schema([])))
+    ledger = RecheckLog(Sources([], "", HERE, pa.schema([])))
     counted = {"recheck": {"rows": 2, "disagreed": 0}}
     ledger.window(100, counted, [])
     assert ledger.end_shard("good") is None
