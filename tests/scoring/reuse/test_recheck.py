@@ -14,7 +14,7 @@ from scorer.metric.rows import from_pairs
 from scorer.metric.templates import Templates
 from scorer.metric.triples import Triple
 from scorer.metric.verdict import FINE
-from scorer.scoring.reuse import DISAGREED, Disagreement, RecheckLog, Origin, Reuse, Sources
+from scorer.scoring.reuse import DISAGREED, Disagreement, Origin, RecheckLog, Reuse, Sources
 from scorer.scoring.reuse.recheck import disagreements
 
 HERE = Origin({"kind": "cpu", "name": "x", "threads": 2}, "1.20", 0.1, 0.0)
