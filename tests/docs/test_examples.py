@@ -13,7 +13,7 @@ from scorer.commands import app
 from scorer.metric.templates import Templates
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -36,13 +36,23 @@ def test_the_check_of_the_readme_runs() -> None:
     assert result.stdout.startswith("OK")
 
 
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) < 900
+
+
+def test_the_index_lists_every_page() -> None:
+    listed = re.findall(r"\]\(([^)]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert pages == {link for link in listed if "/" not in link}
+
+
 def test_the_template_file_of_the_docs_loads() -> None:
     for example in blocks(ROOT / "docs" / "templates.md", "json"):
         templates = Templates.from_dict(json.loads(example))
         assert templates.plain
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_targets_and_links_that_docs_name_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text()
