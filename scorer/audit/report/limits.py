@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from .markup import Html, cost, element, join, plain
-from .numbers import count
+from .unseen import cost, plain
+from .views import Text
 
 MAX_BYTES = 1_000_000
 """A page is smaller than this, in UTF-8."""
@@ -57,18 +57,15 @@ def first(items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
     return items[:most], max(len(items) - most, 0)
 
 
-def clip(value: str, most: int) -> Html:
-    """A text of the data, isolated from the direction of the page; cut with a mark that says how much is missing.
+def clip(value: str, most: int) -> Text:
+    """As much of a text of the data as is shown; what is missing is counted.
 
     ``most``: characters, fewer where escaping makes them much longer than any script's letters are.
     """
     kept = min(len(value), most)
     while kept > 1 and cost(value[:kept]) > _BYTES * most:
         kept //= 2
-    whole = element("bdi", value[:kept], class_="data")
-    if kept == len(value):
-        return whole
-    return join(whole, element("span", f" … {count(len(value) - kept)} more characters", class_="clipped"))
+    return Text(value[:kept], len(value) - kept)
 
 
 def clip_plain(value: str, most: int) -> str:

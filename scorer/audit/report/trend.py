@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from ..document import RATES, Document, Group, Night
+from dataclasses import dataclass
+
+from ..document import RATES, Document, Group
 from . import charts, numbers
+from .figures import Chart
 from .labels import KINDS, MEASURES, count_cell, group_label, group_plain
 from .limits import Limits, first
-from .markup import Html, element, join
-from .tables import Cell, Column, Row, table
+from .tables import Cell, Column, Row, Table, table
 
 
-def trend(document: Document, limits: Limits) -> Html | None:
+@dataclass(frozen=True)
+class Trend:
+    """All rows drawn, and a table of the groups if there are any."""
+
+    chart: Chart
+    groups: Table | None
+
+
+def trend(document: Document, limits: Limits) -> Trend | None:
     """Rates over the nights of the history, all rows; ``None`` until it has two of them."""
     nights = [night for night in document["history"] if not night["group"]]
     kept = nights[-limits.nights :]
@@ -44,32 +54,19 @@ def trend(document: Document, limits: Limits) -> Html | None:
         Column("Mean confidence", number=True),
         Column("Result"),
     ]
-    chart = element(
-        "figure",
-        element("figcaption", name),
-        charts.legend(
-            *((f"trend-line {KINDS.get(one, 'rate')}", MEASURES[one]) for one in measures if one != "empty_rate")
-        ),
-        charts.trend(lines, edges, name),
-        element(
-            "details",
-            element("summary", "The figures of the chart"),
-            table("All rows, night by night.", columns, rows, len(nights) - len(kept)),
-        ),
-    )
-    return join(chart, _groups(document, limits))
+    legend = tuple((f"trend-line {KINDS.get(one, 'rate')}", MEASURES[one]) for one in measures if one != "empty_rate")
+    figures = table("All rows, night by night.", columns, rows, len(nights) - len(kept))
+    return Trend(Chart(name, legend, charts.trend(lines, edges, name), figures), _groups(document, limits))
 
 
-def _groups(document: Document, limits: Limits) -> Html | None:
+def _groups(document: Document, limits: Limits) -> Table | None:
     """A table of the groups: how their not_OK rate went, on one scale, and its figures."""
-    nights: dict[tuple[tuple[str, str | None], ...], list[Night]] = {}
-    for night in document["history"]:
-        if night["group"]:
-            nights.setdefault(tuple(sorted(night["group"].items())), []).append(night)
+    by_group: dict[tuple[tuple[str, str | None], ...], list[float | None]] = {}
+    for row in document["history"]:
+        if row["group"]:
+            by_group.setdefault(tuple(sorted(row["group"].items())), []).append(row["rates"].get("not_ok_rate"))
     seen: list[tuple[Group, list[float | None]]] = [
-        (dict(group), [night["rates"].get("not_ok_rate") for night in found[-limits.nights :]])
-        for group, found in nights.items()
-        if len(found) > 1
+        (dict(group), rates[-limits.nights :]) for group, rates in by_group.items() if len(rates) > 1
     ]
     kept, rest = first(seen, limits.entries)
     if not kept:
