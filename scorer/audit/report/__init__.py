@@ -1,14 +1,14 @@
-"""The audit as one HTML file: self-contained, small, readable everywhere, and deaf to what the data says.
+"""The audit as one HTML file: self-contained, small, readable everywhere; data is shown and never interpreted.
 
 ::
 
     page.py          the order of the sections   first_screen.py        did it pass, what changed
     gates.py figures.py comparison.py trend.py predicates.py cases.py   what each section shows
-    labels.py        what sections say alike     tables.py, views.py    what sections are built of
-    numbers.py       figures in words            charts.py              drawings
-    limits.py        caps, and clipping          notebook.py            the same in a frame
+    labels.py        what sections share     tables.py, views.py    what sections are made of
+    numbers.py       figures as text            charts.py              drawings
+    limits.py        caps and clipping          notebook.py            the same in a frame
     templates/       all markup but drawings     environment.py         what holds in every template
-    unseen.py        characters nobody can see   report.css, report.js  looks and handles; the page works without
+    unseen.py        invisible characters   report.css, report.js  style and script; the page works without
 
 Python computes what is shown, as typed views; the templates mark it up.
 """

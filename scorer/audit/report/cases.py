@@ -1,6 +1,6 @@
-"""The worst rows of each kind: the text, what is wrong with it and by how much, fact by fact.
+"""The worst rows of each kind: the text, what is wrong with it, and the probability of each fact.
 
-All of them stand in the page; the script hides, sorts and searches what is there.
+All of them are in the page; the script filters, sorts and searches them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TAGS = {"omission": "omission", "hallucination": "hallucination", "omission+hal
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact of a row: its triple, the sentence that the model was asked if it is known, and what became of it."""
+    """A fact of a row: its triple, the sentence given to the model if it is known, and the result."""
 
     state: str
     omitted: bool
@@ -37,7 +37,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Case:
-    """A row. ``kind_plain``, ``where_plain``, ``sorted_confidence``: what the script goes by."""
+    """A row. ``kind_plain``, ``where_plain``, ``sorted_confidence``: what the script filters and sorts by."""
 
     kind: Text
     kind_plain: str
@@ -50,7 +50,7 @@ class Case:
     key: str
     text: Text | None
     text_was_cut: bool
-    """The document holds a part of the text only."""
+    """The document holds only a part of the text."""
     no_text: str
     why: Line
     omitted: int
@@ -120,19 +120,19 @@ def _case(row: WorstRow, limits: Limits) -> Case:
 
 
 def _why(row: WorstRow, limits: Limits) -> Line:
-    """In words: what the label rests on."""
+    """The reason for the label, in words."""
     kind, facts, entailment = row["kind"], row["facts"], row["text_entailment"]
     if row["error"] is not None:
         return ("No label: ", Code(clip(row["error"], limits.name)), ".")
     if row["note"] == "empty_text":
-        return ("A blank text says none of the facts, so all of them are omitted; the model was not asked.",)
+        return ("A blank text says none of the facts, so all of them are omitted; the model was not run.",)
     said: list[Shown] = []
     omitted = sum(fact["omitted"] for fact in facts or ())
     if "omission" in kind and facts is None:
-        said.append("The text leaves facts out; which ones, the output does not hold. ")
+        said.append("The text omits facts; the output does not record which. ")
     elif "omission" in kind:
         of = f"{numbers.count(omitted)} of {numbers.plural(len(facts or ()), 'fact')}"
-        said.append(f"The text does not say {of}. " if omitted else "All facts together do not follow from the text. ")
+        said.append(f"The text omits {of}. " if omitted else "All facts together do not follow from the text. ")
     if entailment is not None:
         more = (
             "The text says more than the facts: they entail it"

@@ -3,7 +3,7 @@
 Figures and classes go in and :class:`markupsafe.Markup` comes out; no text of the data is drawn here.
 Without a ``viewBox`` nothing is scaled: a chart is as wide as its place, on a phone or on paper, and its letters stay
 the size of the text around them. Colours come from classes, so that light, dark and print each have theirs. A chart
-is a picture with a name; its figures stand in the table beside it, which is what a screen reader goes to.
+is a picture with a name; its figures are in the table next to it, which is what a screen reader reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROW_HEIGHT = 20
 SPARK_HEIGHT = 34
 PLOT_HEIGHT = 200
 _TOP = 14  # room for the label of the highest line
-_LINE = 18  # labels of a scale stand at least so far apart
+_LINE = 18  # labels of a scale are at least this far apart
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def interval(
 def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tuple[str, ...], name: str) -> Plot:
     """Shares per bin as columns, the baseline's as a line over them, on a square-root scale.
 
-    Most rows of a good system stand in the last bin; the square root keeps the few doubtful ones in sight, and the
+    Most rows of a good system stand in the last bin; the square root keeps the few doubtful ones visible, and the
     lines of the scale are where their labels say.
 
     Args:
@@ -113,10 +113,10 @@ def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tu
 
 
 def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str, ...], name: str) -> Plot:
-    """One line per measure over the nights, from 0 to a round top; a night without a figure breaks the line.
+    """One line per measure over the runs, from 0 to a round top; a run without a figure breaks the line.
 
     Args:
-        lines: (class, shares), each *Shape:* (nights,), nights at least two.
+        lines: (class, shares), each *Shape:* (runs,), at least two.
     """
     known = [share for _, shares in lines for share in shares if share is not None]
     top = nice_top(max([*known, 0.01]))
@@ -143,7 +143,7 @@ def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str,
 
 
 def spark(shares: Sequence[float | None], top: float) -> Markup:
-    """A line as small as a word, from 0 to ``top``, with a dot at its end; the figures stand in the cells beside it."""
+    """A line as small as a word, from 0 to ``top``, with a dot at its end; the figures stand in the next cells."""
     height = SPARK_HEIGHT - 4
     parts = [_shape("line", x1="0", x2="100%", y1=height, y2=height, class_="rule")]
     spots = [

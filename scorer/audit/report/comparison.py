@@ -1,4 +1,4 @@
-"""Tonight against the baseline: rows that came and went, labels that flipped, rates that moved."""
+"""This run compared with the baseline: rows added and removed, labels that flipped, rates that changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TESTS = {"mcnemar": "McNemar", "two_proportions": "two proportions", "kolmogoro
 
 @dataclass(frozen=True)
 class Changes:
-    """The two outputs, how they differ, and tables; ``None``: there is nothing to show in it."""
+    """The two outputs, how they differ, and tables; ``None`` if there is nothing to show."""
 
     baseline: Text
     rows: str
@@ -48,14 +48,14 @@ def changes(document: Document, limits: Limits) -> Changes | None:
     return Changes(
         baseline=clip(baseline["out"], limits.name),
         rows=f"{numbers.plural(found['added'], 'row')} added, {numbers.count(found['removed'])} removed, "
-        f"{numbers.count(found['kept'])} kept. Of the kept, {numbers.count(found['errors_appeared'])} lost their "
-        f"label to an error and {numbers.count(found['errors_gone'])} gained one.",
+        f"{numbers.count(found['kept'])} kept. Of the kept rows, {numbers.count(found['errors_appeared'])} lost their "
+        f"label to an error and {numbers.count(found['errors_gone'])} gained a label.",
         differs=None if baseline["same_signature"] else tuple(clip(line, limits.name) for line in differs),
         differs_left_out=rest,
         significant=_rates(
             "Significant changes of rates (q below 0.05 after Benjamini–Hochberg).", significant, limits
         ),
-        others=_rates("Differences that the number of rows does not tell from chance.", others, limits),
+        others=_rates("Differences that may be due to chance at this number of rows.", others, limits),
         others_counted=numbers.plural(len(others), "other difference"),
         flips=_flips(found["flips"], limits),
     )
@@ -81,7 +81,7 @@ def _rates(caption: str, moved: Sequence[tuple[GroupFigures, str, RateChange]], 
         Column("Group"),
         Column("Rate"),
         Column("Baseline", number=True),
-        Column("Tonight", number=True),
+        Column("This run", number=True),
         Column("Difference", number=True),
         Column("Tests", sortable=False, prose=True),
     ]
@@ -121,9 +121,9 @@ def _flips(flips: Flips, limits: Limits) -> Table | None:
         Column("Beyond the bound"),
         Column("Key"),
     ]
-    bound = f" Measured bounds explain {numbers.small(allowed)}." if allowed is not None else ""
+    bound = f" Measured bounds explain changes up to {numbers.small(allowed)}." if allowed is not None else ""
     return table(
-        f"Label flips: rows in both nights whose label differs, {numbers.count(flips['count'])} in all.{bound}",
+        f"Label flips: rows in both outputs whose label differs, {numbers.count(flips['count'])} in all.{bound}",
         columns,
         rows,
         flips["count"] - len(kept),

@@ -1,4 +1,4 @@
-"""Tonight's figures: verdict rates per group, by number of facts and length of text, confidence, errors and notes."""
+"""The figures of a run: verdict rates per group, by number of facts and length of text; confidence, errors, notes."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def confidences(document: Document) -> Confidences | None:
         _drift(change) if change else "",
         Chart(
             "Share of labelled rows by confidence",
-            (("column", "tonight"), *((("step", "baseline"),) if earlier else ())),
+            (("column", "this run"), *((("step", "baseline"),) if earlier else ())),
             charts.histogram(shares, earlier, ("0", "0.25", "0.5", "0.75", "1"), name),
             table("Rows by confidence.", columns, rows),
         ),
@@ -133,11 +133,11 @@ def confidences(document: Document) -> Confidences | None:
 def _drift(change: ConfidenceChange) -> str:
     """How far the distribution moved, in a sentence."""
     index = numbers.small(change["psi"])
-    said = f"The population stability index is {index}: 0.1 is usually called a shift, 0.25 a large one."
+    said = f"The population stability index (PSI) is {index}; 0.1 usually counts as a shift, 0.25 as a large one."
     if change["ks"] is None:
         return said
     distance = numbers.small(change["ks"])
-    return f"{said} The rows that changed and their like before are at most {distance} apart (Kolmogorov–Smirnov)."
+    return f"{said} The distributions that the test compares differ by at most {distance} (Kolmogorov–Smirnov)."
 
 
 def _shares(confidence: Confidence) -> list[float]:
@@ -147,13 +147,16 @@ def _shares(confidence: Confidence) -> list[float]:
 
 def _quantiles(now: Confidence, before: Confidence | None) -> Table:
     names = sorted(now["quantiles"], key=float)
-    rows: list[Row] = [["Tonight", *(numbers.probability(now["quantiles"][name]) for name in names)]]
+    rows: list[Row] = [["This run", *(numbers.probability(now["quantiles"][name]) for name in names)]]
     if before:
         rows.append(["Baseline", *(numbers.probability(before["quantiles"].get(name)) for name in names)])
     columns = [Column("", sortable=False), *(Column(f"{100 * float(name):.3g} %", True) for name in names)]
-    columns[0] = Column("Night", sortable=False)
+    columns[0] = Column("Run", sortable=False)
     return table(
-        "Quantiles of confidence: the share of rows in the heading has at most this.", columns, rows, sortable=False
+        "Quantiles of confidence: the share of rows in the heading has at most this confidence.",
+        columns,
+        rows,
+        sortable=False,
     )
 
 
@@ -206,7 +209,7 @@ def errors(document: Document, limits: Limits) -> Errors:
     if duplicates and duplicates["repeated"]:
         repeated = (
             f"{numbers.plural(duplicates['repeated'], 'row')} of {numbers.count(duplicates['rows'])} repeat the "
-            f"facts and text of another; the most frequent stands {numbers.plural(duplicates['most'], 'time')}."
+            f"facts and text of another row; the most frequent occurs {numbers.plural(duplicates['most'], 'time')}."
         )
     return Errors(
         repeated,

@@ -1,4 +1,4 @@
-"""The first screen: did it pass, what changed, where to look, under which bundle and templates."""
+"""The first screen: did it pass, what changed, where to look, with which bundle and templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .limits import Limits, clip, first
 from .views import Code, Line, Link, Shown, Styled, Tag, Text
 
 _TITLES = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
-# The picture beside the word, drawn in a square of 24 units.
+# The picture next to the word, drawn in a square of 24 units.
 _GLYPHS = {
     "pass": "M5 12.5l4.5 4.5L19 7.5",
     "warn": "M12 6v7.5M12 17.2v.6",
@@ -30,7 +30,7 @@ _PLACES = {
     "errors": "errors",
 }
 _TESTED = frozenset({"regression", "improvement", "drift"})
-_SEEN = 4  # callouts in sight
+_SEEN = 4  # callouts shown at once
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class CalloutShown:
-    """What was called out, where to read on, and what it rests on."""
+    """A callout: its message, linked to its section, and its evidence."""
 
     severity: Tag | None
     message: Text | Link
@@ -53,13 +53,13 @@ class CalloutShown:
 
 @dataclass(frozen=True)
 class Callouts:
-    """Those in sight and those behind a click; ``left_out``: how many the page does not hold."""
+    """Those shown at once and those behind a click. ``left_out``: how many are not in the page."""
 
     seen: tuple[CalloutShown, ...]
     behind: tuple[CalloutShown, ...]
     left_out: int
     more: int
-    """How many are not in sight."""
+    """How many are not shown at once."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Header:
 
 
 def title(document: Document) -> tuple[str, str]:
-    """(class, words) of the verdict. Where no gate spoke nothing was judged, which is not the same as passing."""
+    """(class, words) of the verdict. If every gate was silent, nothing was checked, which is not a pass."""
     if document["checked"]["nothing_checked"]:
         return "fail" if document["status"] == "fail" else "warn", "Nothing checked"
     return document["status"][:40], _TITLES.get(document["status"], document["status"][:40])
@@ -108,7 +108,7 @@ def header(document: Document, limits: Limits, sections: frozenset[str]) -> Head
 
 
 def _partial(document: Document, limits: Limits) -> tuple[tuple[str, Text], ...]:
-    """What of the inputs is not in these figures, before anything that is said of them."""
+    """Which part of the inputs these figures leave out; shown before any figure."""
     return tuple(
         (of, clip(reason, limits.text))
         for of, reason in (
@@ -190,11 +190,11 @@ def _what_changed(document: Document, limits: Limits) -> tuple[Line, ...] | None
         )
     ]
     if not baseline["same_signature"]:
-        lines.append(("The two nights were scored under different signatures: differences may be the scorer's.",))
+        lines.append(("The two outputs were scored under different signatures; differences may come from the scorer.",))
     if flips["count"]:
         beyond = flips["beyond_bound"]
         more = "" if beyond is None else f", {numbers.count(beyond)} of them beyond the bound"
-        lines.append((f"{numbers.plural(flips['count'], 'kept row')} changed the label{more}.",))
+        lines.append((f"{numbers.plural(flips['count'], 'kept row')} changed label{more}.",))
     else:
         lines.append(("No kept row changed its label.",))
     moved = [
@@ -204,7 +204,7 @@ def _what_changed(document: Document, limits: Limits) -> tuple[Line, ...] | None
         for name, change in figures["change"]["rates"].items()
         if change["significant"]
     ]
-    # The whole first, then the largest differences: what a reader should know before the details.
+    # All rows first, then groups; the largest differences first within each.
     moved.sort(key=lambda found: (bool(found[0]["group"]), -abs(found[2]["difference"] or 0.0)))
     kept, rest = first(moved, 4)
     for figures, name, change in kept:
@@ -218,7 +218,7 @@ def _what_changed(document: Document, limits: Limits) -> tuple[Line, ...] | None
 
 
 def _callouts(document: Document, limits: Limits, sections: frozenset[str]) -> Callouts:
-    """The gravest first: some in sight, the others behind a click."""
+    """The most severe first: some shown at once, the others behind a click."""
     callouts, rest = first(document["callouts"], limits.few * 3)
     shown = tuple(_callout(callout, limits, sections) for callout in callouts)
     return Callouts(shown[:_SEEN], shown[_SEEN:], rest, len(callouts) + rest - _SEEN)
@@ -228,7 +228,7 @@ def _callout(callout: Callout, limits: Limits, sections: frozenset[str]) -> Call
     place = _PLACES.get(callout["kind"])
     message = clip(callout["message"], limits.text)
     severity = {"fail": "fail", "warn": "warn"}.get(callout["severity"])
-    # What a test found stands in its section; here is room for what a reader acts on.
+    # Evidence of tests is shown in their section; here is room only for what a reader acts on.
     lines, _ = first(callout["evidence"], 0 if callout["kind"] in _TESTED else 3)
     return CalloutShown(
         tag(severity) if severity else None,
@@ -238,7 +238,7 @@ def _callout(callout: Callout, limits: Limits, sections: frozenset[str]) -> Call
 
 
 def _under(document: Document, limits: Limits) -> tuple[tuple[str, Line], ...]:
-    """What it was scored under, but for the signature."""
+    """What the output was scored with, except the signature."""
     bundle, templates, baseline = document["bundle"], document["templates"], document["baseline"]
     versions, _ = first(list(document["versions"].items()), limits.few)
     file: Line = (clip(templates["file"], limits.name),) if templates["file"] else ()
@@ -246,7 +246,7 @@ def _under(document: Document, limits: Limits) -> tuple[tuple[str, Line], ...]:
         ("Bundle", (clip(bundle["name"], limits.name), " ", Code(clip(bundle["sha"], limits.text)))),
         (
             "Templates",
-            ("none: every fact by the backoff template",)
+            ("none: every fact uses the backoff template",)
             if templates["sha"] == "none"
             else (*file, " ", Code(clip(templates["sha"], limits.text))),
         ),

@@ -1,4 +1,4 @@
-"""The gates: what each demands, what it found, and how that went."""
+"""The gates: the limits of each, the value found, and the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARES = frozenset({"not_ok_rate", "omission_rate", "hallucination_rate", "erro
 
 
 def gates(document: Document, limits: Limits) -> Table | None:
-    """A table, the failed ones first; ``None`` where no gate was given."""
+    """A table, failed gates first; ``None`` if no gates were given."""
     if not document["gates"]:
         return None
     ordered = sorted(document["gates"], key=lambda gate: _ORDER.get(gate["status"], 4))
@@ -36,21 +36,21 @@ def gates(document: Document, limits: Limits) -> Table | None:
     columns = [
         Column("Result"),
         Column("Metric"),
-        Column("Of"),
+        Column("Group"),
         Column("Value", number=True),
-        Column("Warns", number=True),
-        Column("Fails", number=True),
+        Column("Warns if", number=True),
+        Column("Fails if", number=True),
         Column("Rows", number=True),
     ]
-    return table("Gates, the failed ones first.", columns, rows, rest)
+    return table("Gates, failed ones first.", columns, rows, rest)
 
 
 def _notes(gate: Gate, limits: Limits) -> Iterator[tuple[str | Text, ...]]:
-    """What the figure is of, and why a gate is silent, or has no figure."""
+    """What the value measures, and why a gate is silent or has no value."""
     if gate["against"]:
         yield ("increase since the baseline",)
     if gate["reason"] is not None:
-        what = "silent: it " if gate["status"] == "silent" else "no figure: "
+        what = "silent: it " if gate["status"] == "silent" else "no value: "
         yield (what, clip(gate["reason"], limits.text))
 
 

@@ -1,4 +1,4 @@
-"""What several sections say in the same way: groups, rates with their intervals, statuses, changes."""
+"""What several sections show in the same way: groups, rates with their intervals, statuses, changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How much of a document one page shows, so that it stays below a size whatever the data holds.
+"""How much of a document one page shows, so that it stays below its size limit whatever the data holds.
 
-Every list and every text that the data decides the length of has its cap here. :func:`steps` are tried in turn until
+Every list and every text whose length depends on the data has its cap here. :func:`steps` are tried in turn until
 the page fits: data that is merely large fits the first, data whose every text is as long as it may be a later one.
 """
 
@@ -33,14 +33,14 @@ class Limits:
     gates: int = 200
     flips: int = 50
     changes: int = 100
-    nights: int = 120
+    runs: int = 120
     few: int = 8
     entries: int = 40
     text: int = 700
     name: int = 200
 
     def halved(self) -> Limits:
-        """Half of everything, and never nothing."""
+        """Every cap halved, but at least 2."""
         return replace(self, **{key: max(value // 2, 2) for key, value in vars(self).items()})
 
 

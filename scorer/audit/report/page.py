@@ -24,7 +24,7 @@ from .trend import trend
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page. ``view``: what its template shows; ``None`` where it has something to say all the same."""
+    """A section of the page. ``view``: what its template shows; the gates have ``None`` if there are none."""
 
     id: str
     heading: str
@@ -37,7 +37,7 @@ class Section:
 
 
 def page(document: Document, limits: Limits, embedded: bool = False) -> str:
-    """The document as HTML under these limits. ``embedded``: for a frame in somebody else's page."""
+    """The document as HTML under these limits. ``embedded``: for a frame in another page."""
     sections = _sections(document, limits)
     style, script = _own("report.css"), _own("report.js")
     return rendered(
@@ -61,7 +61,7 @@ def _verdict(document: Document) -> str:
 
 
 def _sections(document: Document, limits: Limits) -> list[Section]:
-    """The sections that have something to show. The gates always have: that there are none."""
+    """The sections that have something to show. The gates are always there, if only to say that there are none."""
     possible = [
         Section("verdicts", "Verdicts", figures.verdicts(document, limits)),
         Section("changes", "Changes", changes(document, limits)),

@@ -1,4 +1,4 @@
-"""Which predicates are omitted, and by which templates: where a bad template shows."""
+"""Omission by predicate and by template, which shows templates that are wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .views import Suspect, Text
 
 @dataclass(frozen=True)
 class Predicates:
-    """Tables; ``None``: there is nothing to show in it."""
+    """Tables; ``None`` if there is nothing to show."""
 
     predicates: Table | None
     templates: Table | None

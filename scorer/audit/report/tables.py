@@ -1,6 +1,6 @@
 """Tables that read the same on screen, on paper and aloud: a caption, scoped headings, figures to the right.
 
-The script turns the headings of a table of class ``sortable`` into buttons; without it the table stands as it is.
+The script turns the headings of a table of class ``sortable`` into buttons; without it the table is static.
 ``templates/tables.html.jinja`` marks them up.
 """
 
