@@ -69,7 +69,7 @@ def test_the_labels_of_a_scale_stand_on_its_lines_and_apart() -> None:
     assert sorted(at(line, "y1") for line in lines(root, "grid")) == ys
 
 
-def test_a_trend_breaks_at_a_night_without_a_figure() -> None:
+def test_a_trend_breaks_at_a_run_without_a_figure() -> None:
     root = charted(charts.trend([("omission", [0.05, 0.1, None, 0.0, 0.02])], ("a", "b"), "name"))
     assert len(root.find("circle")) == 4
     drawn = [(at(line, "x1"), at(line, "x2")) for line in lines(root, "trend-line")]

@@ -90,11 +90,11 @@ def test_every_row_is_explained(page: Node) -> None:
     assert "The text is null." in found[7]
 
 
-def test_a_trend_needs_two_nights() -> None:
-    assert not parse(render(document(nights=1))).find("section", id="trend")
-    two = parse(render(document(nights=2))).one("section", id="trend")
-    nights = cells(table_of(two, "All rows, run by run"))
-    assert [night[0] for night in nights] == ["2026-11-21", "2026-11-20"]
+def test_a_trend_needs_two_runs() -> None:
+    assert not parse(render(document(runs=1))).find("section", id="trend")
+    two = parse(render(document(runs=2))).one("section", id="trend")
+    runs = cells(table_of(two, "All rows, run by run"))
+    assert [run[0] for run in runs] == ["2026-11-21", "2026-11-20"]
     assert cells(table_of(two, "Not OK by group")) == [["tgensystem", "", "8.2 %", "13.4 %", "13.4 %"]]
 
 
@@ -154,7 +154,7 @@ def test_other_signatures_are_named() -> None:
 
 
 def test_an_audit_of_no_rows_is_a_page_too() -> None:
-    found: Any = document(baseline=False, gated=False, nights=0)
+    found: Any = document(baseline=False, gated=False, runs=0)
     found["groups"][0]["confidence"] |= {"n": 0, "mean": None}
     for name in ("worst", "template_figures", "callouts"):
         found[name] = []
