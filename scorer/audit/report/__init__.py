@@ -1,13 +1,16 @@
-"""The audit as one HTML file: self-contained, small, readable everywhere, and deaf to what the data says.
+"""The audit as one HTML file: self-contained, small, readable everywhere; data is shown and never interpreted.
 
 ::
 
-    markup.py        the only place where markup is made; a plain string is always text
-    numbers.py       figures in words            charts.py, tables.py   what sections are built of
-    limits.py        caps, and clipping          words.py               what sections say alike
-    first_screen.py  did it pass, what changed   page.py                head, policy, order of the sections
-    gates.py figures.py comparison.py trend.py predicates.py cases.py   the sections
-    notebook.py      the same in a frame         report.css, report.js  looks and handles; the page works without
+    page.py          the order of the sections   first_screen.py        did it pass, what changed
+    gates.py figures.py comparison.py trend.py predicates.py cases.py   what each section shows
+    labels.py        what sections share     tables.py, views.py    what sections are made of
+    numbers.py       figures as text            charts.py              drawings
+    limits.py        caps and clipping          notebook.py            the same in a frame
+    templates/       all markup but drawings     environment.py         what holds in every template
+    unseen.py        invisible characters   report.css, report.js  style and script; the page works without
+
+Python computes what is shown, as typed views; the templates mark it up.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ def render(document: Document, *, embedded: bool = False) -> str:
     if missing:
         raise UsageError(f"the document has no {missing[0]!r}; give what scorer.audit.audit or `audit --json` made")
     for limits in steps():
-        found = str(page(document, limits, embedded))
+        found = page(document, limits, embedded)
         if len(found.encode()) < MAX_BYTES:
             break
     return found

@@ -1,23 +1,38 @@
 """Charts as inline SVG, drawn in per cent across and pixels down.
 
+Figures and classes go in and :class:`markupsafe.Markup` comes out; no text of the data is drawn here.
 Without a ``viewBox`` nothing is scaled: a chart is as wide as its place, on a phone or on paper, and its letters stay
 the size of the text around them. Colours come from classes, so that light, dark and print each have theirs. A chart
-is a picture with a name; its figures stand in the table beside it, which is what a screen reader goes to.
+is a picture with a name; its figures are in the table next to it, which is what a screen reader reads.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from .markup import Html, element, join
+from markupsafe import Markup, escape
 
 ROW_HEIGHT = 20
 SPARK_HEIGHT = 34
 PLOT_HEIGHT = 200
 _TOP = 14  # room for the label of the highest line
-_LINE = 18  # labels of a scale stand at least so far apart
+_LINE = 18  # labels of a scale are at least this far apart
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A chart with its scales: ``upright`` and ``area`` are drawn, the labels of ``edges`` are spread below.
+
+    ``name``: what a screen reader says of it.
+    """
+
+    name: str
+    upright: Markup
+    area: Markup
+    edges: tuple[str, ...]
 
 
 def across(share: float) -> str:
@@ -32,7 +47,7 @@ def nice_top(value: float) -> float:
 
 def interval(
     value: float | None, low: float | None, high: float | None, top: float, before: float | None = None, kind: str = ""
-) -> Html:
+) -> Markup:
     """A share as a dot with its interval on a line from 0 to ``top``; ``before`` as a tick beneath.
 
     A dot beyond the scale stands at its end and is hollow.
@@ -40,24 +55,24 @@ def interval(
     Decoration of a table cell that holds the figure itself, hence hidden from screen readers.
     """
     middle = ROW_HEIGHT / 2
-    parts = [element("line", x1="0", x2="100%", y1=middle, y2=middle, class_="rule")]
+    parts = [_shape("line", x1="0", x2="100%", y1=middle, y2=middle, class_="rule")]
     if before is not None:
         x = across(before / top)
-        parts.append(element("line", x1=x, x2=x, y1=3, y2=ROW_HEIGHT - 3, class_="before"))
+        parts.append(_shape("line", x1=x, x2=x, y1=3, y2=ROW_HEIGHT - 3, class_="before"))
     if value is not None:
         if low is not None and high is not None:
             ends = {"x1": across(low / top), "x2": across(high / top)}
-            parts.append(element("line", **ends, y1=middle, y2=middle, class_=f"whisker {kind}".strip()))
+            parts.append(_shape("line", **ends, y1=middle, y2=middle, class_=f"whisker {kind}".strip()))
         hollow = "hollow" if value > top else ""
         classes = " ".join(filter(None, ("dot", kind, hollow)))
-        parts.append(element("circle", cx=across(value / top), cy=middle, r=4, class_=classes))
-    return element("svg", *parts, class_="interval", width="100%", height=ROW_HEIGHT, aria_hidden="true")
+        parts.append(_shape("circle", cx=across(value / top), cy=middle, r=4, class_=classes))
+    return _shape("svg", *parts, class_="interval", width="100%", height=ROW_HEIGHT, aria_hidden="true")
 
 
-def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tuple[str, ...], name: str) -> Html:
+def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tuple[str, ...], name: str) -> Plot:
     """Shares per bin as columns, the baseline's as a line over them, on a square-root scale.
 
-    Most rows of a good system stand in the last bin; the square root keeps the few doubtful ones in sight, and the
+    Most rows of a good system stand in the last bin; the square root keeps the few doubtful ones visible, and the
     lines of the scale are where their labels say.
 
     Args:
@@ -75,10 +90,10 @@ def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tu
         high_enough = tick == 0.0 or down(0.0) - down(tick) > _LINE
         if tick <= top and high_enough and (not ticks or down(tick) - down(ticks[-1]) > _LINE):
             ticks.append(tick)
-    parts = [element("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in ticks]
+    parts = [_shape("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in ticks]
     for i, share in enumerate(shares):
         parts.append(
-            element(
+            _shape(
                 "rect",
                 x=across((i + 0.06) * width),
                 width=across(0.88 * width),
@@ -90,18 +105,18 @@ def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tu
     if before:
         for i, share in enumerate(before):
             y = down(share)
-            parts.append(element("line", x1=across(i * width), x2=across((i + 1) * width), y1=y, y2=y, class_="step"))
+            parts.append(_shape("line", x1=across(i * width), x2=across((i + 1) * width), y1=y, y2=y, class_="step"))
             if i:
                 x = across(i * width)
-                parts.append(element("line", x1=x, x2=x, y1=down(before[i - 1]), y2=y, class_="step"))
+                parts.append(_shape("line", x1=x, x2=x, y1=down(before[i - 1]), y2=y, class_="step"))
     return _plot(parts, [(down(tick), _tick(tick)) for tick in ticks], edges, name)
 
 
-def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str, ...], name: str) -> Html:
-    """One line per measure over the nights, from 0 to a round top; a night without a figure breaks the line.
+def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str, ...], name: str) -> Plot:
+    """One line per measure over the runs, from 0 to a round top; a run without a figure breaks the line.
 
     Args:
-        lines: (class, shares), each *Shape:* (nights,), nights at least two.
+        lines: (class, shares), each *Shape:* (runs,), at least two.
     """
     known = [share for _, shares in lines for share in shares if share is not None]
     top = nice_top(max([*known, 0.01]))
@@ -110,7 +125,7 @@ def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str,
         return round(_TOP + (PLOT_HEIGHT - _TOP) * (1 - min(max(share / top, 0.0), 1.0)), 2)
 
     ticks = (0.0, top / 2, top)
-    parts = [element("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in ticks]
+    parts = [_shape("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in ticks]
     for kind, shares in lines:
         last = None
         for i, share in enumerate(shares):
@@ -120,17 +135,17 @@ def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str,
             here = (across(0.02 + 0.96 * i / max(len(shares) - 1, 1)), down(share))
             if last is not None:
                 parts.append(
-                    element("line", x1=last[0], y1=last[1], x2=here[0], y2=here[1], class_=f"trend-line {kind}")
+                    _shape("line", x1=last[0], y1=last[1], x2=here[0], y2=here[1], class_=f"trend-line {kind}")
                 )
-            parts.append(element("circle", cx=here[0], cy=here[1], r=2.5, class_=f"dot {kind}"))
+            parts.append(_shape("circle", cx=here[0], cy=here[1], r=2.5, class_=f"dot {kind}"))
             last = here
     return _plot(parts, [(down(tick), _tick(tick)) for tick in ticks], edges, name)
 
 
-def spark(shares: Sequence[float | None], top: float) -> Html:
-    """A line as small as a word, from 0 to ``top``, with a dot at its end; the figures stand in the cells beside it."""
+def spark(shares: Sequence[float | None], top: float) -> Markup:
+    """A line as small as a word, from 0 to ``top``, with a dot at its end; the figures stand in the next cells."""
     height = SPARK_HEIGHT - 4
-    parts = [element("line", x1="0", x2="100%", y1=height, y2=height, class_="rule")]
+    parts = [_shape("line", x1="0", x2="100%", y1=height, y2=height, class_="rule")]
     spots = [
         None
         if share is None
@@ -139,44 +154,28 @@ def spark(shares: Sequence[float | None], top: float) -> Html:
     ]
     for one, other in pairwise(spots):
         if one and other:
-            parts.append(element("line", x1=one[0], y1=one[1], x2=other[0], y2=other[1], class_="trend-line"))
+            parts.append(_shape("line", x1=one[0], y1=one[1], x2=other[0], y2=other[1], class_="trend-line"))
     if spots and spots[-1]:
-        parts.append(element("circle", cx=spots[-1][0], cy=spots[-1][1], r=3, class_="dot"))
-    return element("svg", *parts, class_="interval", width="100%", height=SPARK_HEIGHT, aria_hidden="true")
+        parts.append(_shape("circle", cx=spots[-1][0], cy=spots[-1][1], r=3, class_="dot"))
+    return _shape("svg", *parts, class_="interval", width="100%", height=SPARK_HEIGHT, aria_hidden="true")
 
 
 def _tick(share: float) -> str:
     return f"{100 * share:g}\u00a0%"
 
 
-def _plot(parts: Sequence[Html], scale: Sequence[tuple[float, str]], edges: tuple[str, ...], name: str) -> Html:
-    """A plot with its scales: the upright one in a column of its own, since text takes no per cent of a margin."""
-    labels = [element("text", label, x="100%", y=y + 4, text_anchor="end") for y, label in scale]
-    upright = element("svg", *labels, class_="scale", width=52, height=PLOT_HEIGHT + 6)
-    plot = element("svg", *parts, class_="area", width="100%", height=PLOT_HEIGHT + 6)
-    below = element("div", join(element("span", edge) for edge in edges), class_="edges")
-    hidden = element("div", upright, plot, below, class_="plot-inner", aria_hidden="true")
-    return element("div", hidden, class_="plot", role="img", aria_label=name)
+def _plot(parts: Sequence[Markup], scale: Sequence[tuple[float, str]], edges: tuple[str, ...], name: str) -> Plot:
+    """The upright scale is in a column of its own, since text takes no per cent of a margin."""
+    labels = [_shape("text", label, x="100%", y=y + 4, text_anchor="end") for y, label in scale]
+    upright = _shape("svg", *labels, class_="scale", width=52, height=PLOT_HEIGHT + 6)
+    return Plot(name, upright, _shape("svg", *parts, class_="area", width="100%", height=PLOT_HEIGHT + 6), edges)
 
 
-def legend(*entries: tuple[str, str]) -> Html:
-    """What the marks of a chart are: (class of the mark, words)."""
-    return element(
-        "p",
-        join(
-            element(
-                "span",
-                element(
-                    "svg",
-                    element("line", x1=0, x2=18, y1=6, y2=6, class_=kind),
-                    width=18,
-                    height=12,
-                    aria_hidden="true",
-                ),
-                words,
-                class_="key",
-            )
-            for kind, words in entries
-        ),
-        class_="legend",
+def _shape(name: str, /, *children: Markup | str, **attributes: str | float | None) -> Markup:
+    """An element of a drawing. ``class_`` is ``class``, other underscores are hyphens, ``None`` leaves one out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for key, value in attributes.items()
+        if value is not None
     )
+    return Markup(f"<{name}{written}>{''.join(map(escape, children))}</{name}>")

@@ -1,77 +1,69 @@
-"""Tonight against the baseline: rows that came and went, labels that flipped, rates that moved."""
+"""This run compared with the baseline: rows added and removed, labels that flipped, rates that changed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..document import RATES, Document, GroupFigures, RateChange, Test
+from ..document import RATES, Document, Flips, GroupFigures, RateChange, Test
 from . import numbers
 from .labels import MEASURES, difference, group_label, group_plain
 from .limits import Limits, clip, clip_plain, first
-from .markup import Child, Html, element, join
-from .tables import Cell, Column, Row, table
+from .tables import Cell, Column, Row, Table, table
+from .views import Code, Text, WithNotes
 
 _TESTS = {"mcnemar": "McNemar", "two_proportions": "two proportions", "kolmogorov_smirnov": "Kolmogorov–Smirnov"}
 
 
-def changes(document: Document, limits: Limits) -> Html | None:
+@dataclass(frozen=True)
+class Changes:
+    """The two outputs, how they differ, and tables; ``None`` if there is nothing to show."""
+
+    baseline: Text
+    rows: str
+    differs: tuple[Text, ...] | None
+    """What differs in the signatures; ``None``: they are the same."""
+    differs_left_out: int
+    significant: Table | None
+    others: Table | None
+    others_counted: str
+    flips: Table | None
+
+
+def changes(document: Document, limits: Limits) -> Changes | None:
     """The section's content, or ``None`` without a baseline."""
     baseline, found = document["baseline"], document["baseline_changes"]
     if baseline is None or found is None:
         return None
     differs, rest = first(baseline["differs"], limits.entries)
-    warning = (
-        join(
-            element("p", "The two were scored under different signatures:", class_="say"),
-            element("ul", join(element("li", element("code", clip(line, limits.name))) for line in differs)),
-            element("p", f"{numbers.count(rest)} more", class_="quiet") if rest else None,
-        )
-        if not baseline["same_signature"]
-        else None
-    )
-    return join(
-        element(
-            "p",
-            "Against ",
-            clip(baseline["out"], limits.name),
-            f": {numbers.plural(found['added'], 'row')} added, {numbers.count(found['removed'])} removed, "
-            f"{numbers.count(found['kept'])} kept. Of the kept, {numbers.count(found['errors_appeared'])} lost their "
-            f"label to an error and {numbers.count(found['errors_gone'])} gained one.",
-            class_="say",
-        ),
-        warning,
-        _moved(document, limits),
-        _flips(document, limits),
-    )
-
-
-def _moved(document: Document, limits: Limits) -> Html:
-    """Changes of rates by group: the significant ones in sight, all behind a click."""
-    every = [
+    moved = [
         (figures, name, figures["change"]["rates"][name])
         for figures in document["groups"]
         if figures["change"]
         for name in RATES
         if name in figures["change"]["rates"]
     ]
-    significant = [one for one in every if one[2]["significant"]]
-    others = [one for one in every if not one[2]["significant"] and one[2]["difference"]]
-    parts: list[Child] = []
-    if significant:
-        parts.append(
-            _rates("Significant changes of rates (q below 0.05 after Benjamini–Hochberg).", significant, limits)
-        )
-    else:
-        parts.append(element("p", "No rate changed significantly (q below 0.05 after Benjamini–Hochberg)."))
-    if others:
-        inner = _rates("Differences that the number of rows does not tell from chance.", others, limits)
-        parts.append(
-            element("details", element("summary", f"{numbers.plural(len(others), 'other difference')}"), inner)
-        )
-    return join(*parts)
+    significant = [one for one in moved if one[2]["significant"]]
+    others = [one for one in moved if not one[2]["significant"] and one[2]["difference"]]
+    return Changes(
+        baseline=clip(baseline["out"], limits.name),
+        rows=f"{numbers.plural(found['added'], 'row')} added, {numbers.count(found['removed'])} removed, "
+        f"{numbers.count(found['kept'])} kept. Of the kept rows, {numbers.count(found['errors_appeared'])} lost their "
+        f"label to an error and {numbers.count(found['errors_gone'])} gained a label.",
+        differs=None if baseline["same_signature"] else tuple(clip(line, limits.name) for line in differs),
+        differs_left_out=rest,
+        significant=_rates(
+            "Significant changes of rates (q below 0.05 after Benjamini–Hochberg).", significant, limits
+        ),
+        others=_rates("Differences that may be due to chance at this number of rows.", others, limits),
+        others_counted=numbers.plural(len(others), "other difference"),
+        flips=_flips(found["flips"], limits),
+    )
 
 
-def _rates(caption: str, moved: Sequence[tuple[GroupFigures, str, RateChange]], limits: Limits) -> Html:
+def _rates(caption: str, moved: Sequence[tuple[GroupFigures, str, RateChange]], limits: Limits) -> Table | None:
+    if not moved:
+        return None
     moved = sorted(moved, key=lambda one: -abs(one[2]["difference"] or 0.0))
     kept, rest = first(moved, limits.changes)
     rows: list[Row] = [
@@ -89,33 +81,27 @@ def _rates(caption: str, moved: Sequence[tuple[GroupFigures, str, RateChange]], 
         Column("Group"),
         Column("Rate"),
         Column("Baseline", number=True),
-        Column("Tonight", number=True),
+        Column("This run", number=True),
         Column("Difference", number=True),
         Column("Tests", sortable=False, prose=True),
     ]
     return table(caption, columns, rows, rest)
 
 
-def _tests(tests: Sequence[Test]) -> Html:
-    lines = [
-        element(
-            "span",
+def _tests(tests: Sequence[Test]) -> WithNotes:
+    lines = tuple(
+        (
             f"{_TESTS.get(test['name'], test['name'][:40])}: q {numbers.small(test['q'])} "
             f"({numbers.count(test['n_before'])} and {numbers.plural(test['n_after'], 'row')})",
-            class_="beside",
         )
         for test in tests[:4]
-    ]
-    return join(*lines) if lines else element("span", numbers.MISSING)
+    )
+    return WithNotes("" if lines else numbers.MISSING, lines)
 
 
-def _flips(document: Document, limits: Limits) -> Html | None:
-    found = document["baseline_changes"]
-    if found is None:
-        return None
-    flips = found["flips"]
+def _flips(flips: Flips, limits: Limits) -> Table | None:
     if not flips["count"]:
-        return element("p", "No row in both nights changed its label.")
+        return None
     kept, _ = first(flips["rows"], limits.flips)
     allowed = flips["allowed"]
     rows: list[Row] = [
@@ -124,7 +110,7 @@ def _flips(document: Document, limits: Limits) -> Html | None:
             f"{flip['before'][:40]} → {flip['after'][:40]}",
             Cell(numbers.small(flip["difference"]), flip["difference"]),
             {True: "yes", False: "no", None: "not known"}[flip["beyond_bound"]],
-            element("code", flip["row_key"][:40]),
+            Code(flip["row_key"][:40]),
         ]
         for flip in kept
     ]
@@ -135,9 +121,9 @@ def _flips(document: Document, limits: Limits) -> Html | None:
         Column("Beyond the bound"),
         Column("Key"),
     ]
-    bound = f" Measured bounds explain {numbers.small(allowed)}." if allowed is not None else ""
+    bound = f" Measured bounds explain changes up to {numbers.small(allowed)}." if allowed is not None else ""
     return table(
-        f"Label flips: rows in both nights whose label differs, {numbers.count(flips['count'])} in all.{bound}",
+        f"Label flips: rows in both outputs whose label differs, {numbers.count(flips['count'])} in all.{bound}",
         columns,
         rows,
         flips["count"] - len(kept),

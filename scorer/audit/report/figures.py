@@ -1,20 +1,57 @@
-"""Tonight's figures: verdict rates per group, by number of facts and length of text, confidence, errors and notes."""
+"""The figures of a run: verdict rates per group, by number of facts and length of text; confidence, errors, notes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ..document import ByFacts, ByLength, Confidence, ConfidenceChange, Document, GroupFigures
 from . import charts, numbers
 from .labels import KINDS, MEASURES, all_rows, count_cell, group_label, group_plain, rate_cell, top_of
 from .limits import Limits, clip, first
-from .markup import Child, Html, element, join
-from .tables import Cell, Column, Row, table
+from .tables import Cell, Column, Row, Table, table
 
 _DRAWN = ("not_ok_rate", "omission_rate", "hallucination_rate")
 
 
-def verdicts(document: Document, limits: Limits) -> Html | None:
+@dataclass(frozen=True)
+class Verdicts:
+    """``compared``: with a baseline. ``errors_counted``: error rows count as not OK. A table per grouping."""
+
+    compared: bool
+    errors_counted: bool
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing, its legend as (class, words), and the table that it is drawn from."""
+
+    caption: str
+    legend: tuple[tuple[str, str], ...]
+    plot: charts.Plot
+    table: Table
+
+
+@dataclass(frozen=True)
+class Confidences:
+    """``drift``: how far it moved since the baseline, in a sentence."""
+
+    drift: str
+    chart: Chart
+    quantiles: Table
+
+
+@dataclass(frozen=True)
+class Errors:
+    """``repeated``: a sentence on duplicates. Tables; ``None``: there is nothing to show in it."""
+
+    repeated: str
+    errors: Table | None
+    notes: Table | None
+
+
+def verdicts(document: Document, limits: Limits) -> Verdicts | None:
     """Rates per group with intervals, each drawn in its cell; a table per grouping, all rows first in each."""
     whole = all_rows(document)
     if whole is None:
@@ -22,38 +59,17 @@ def verdicts(document: Document, limits: Limits) -> Html | None:
     groupings: dict[tuple[str, ...], list[GroupFigures]] = {}
     for figures in document["groups"][1:]:
         groupings.setdefault(tuple(figures["grouping"]), []).append(figures)
-    said = "Dot: the rate tonight; line: its 95 % interval (Wilson)"
-    said += "; tick: the rate in the baseline" if document["baseline"] else ""
-    said += "; hollow: beyond the scale."
-    counted = document["options"]["errors"] == "not-ok"
-    parts: list[Child] = [
-        element(
-            "p",
-            said,
-            " Error rows count as not OK." if counted else " Error rows are left out.",
-            " Confidence is the mean.",
-            class_="say",
-        )
-    ]
-    if not groupings:
-        parts.append(_rates("Verdict rates of all rows.", "Group", [whole], 0, limits))
+    tables = [] if groupings else [_rates("Verdict rates of all rows.", "Group", [whole], 0, limits)]
     share = max(limits.groups // max(len(groupings), 1), 2)
     for names, groups in list(groupings.items())[: limits.few]:
         kept, rest = first(groups, share)
-        by = " and ".join(names[: limits.few])
-        parts.append(
-            _rates(
-                f"Verdict rates by {by[: limits.name]}.",
-                " · ".join(names[: limits.few])[: limits.name],
-                [whole, *kept],
-                rest,
-                limits,
-            )
-        )
-    return join(*parts)
+        by = " and ".join(names[: limits.few])[: limits.name]
+        title = " · ".join(names[: limits.few])[: limits.name]
+        tables.append(_rates(f"Verdict rates by {by}.", title, [whole, *kept], rest, limits))
+    return Verdicts(document["baseline"] is not None, document["options"]["errors"] == "not-ok", tuple(tables))
 
 
-def _rates(caption: str, title: str, groups: Sequence[GroupFigures], left_out: int, limits: Limits) -> Html:
+def _rates(caption: str, title: str, groups: Sequence[GroupFigures], left_out: int, limits: Limits) -> Table:
     tops = {name: top_of([figures["rates"].get(name) for figures in groups]) for name in _DRAWN}
     rows = []
     for figures in groups:
@@ -80,7 +96,7 @@ def _rates(caption: str, title: str, groups: Sequence[GroupFigures], left_out: i
     return table(caption, columns, rows, left_out)
 
 
-def confidences(document: Document, limits: Limits) -> Html | None:
+def confidences(document: Document) -> Confidences | None:
     """The distribution of confidence, the baseline's over it, and quantiles of both."""
     whole = all_rows(document)
     if whole is None or not whole["confidence"]["n"]:
@@ -90,7 +106,6 @@ def confidences(document: Document, limits: Limits) -> Html | None:
     before = change["before"] if change and change["before"]["n"] else None
     shares, earlier = _shares(now), _shares(before) if before else None
     name = "Share of labelled rows by confidence, in twenty bins from 0 to 1, on a square-root scale"
-    keys = [("column", "tonight"), *([("step", "baseline")] if earlier else [])]
     bins = len(shares)
     rows: list[Row] = [
         [
@@ -103,21 +118,13 @@ def confidences(document: Document, limits: Limits) -> Html | None:
     ]
     columns = [Column("Confidence"), Column("Rows", True), Column("Share", True)]
     columns += [Column("Baseline's share", True)] if earlier else []
-    return join(
-        element(
-            "p",
-            "The confidence of a row is the least entailment probability of its checks. ",
-            _drift(change) if change else None,
-            class_="say",
-        ),
-        element(
-            "figure",
-            element("figcaption", "Share of labelled rows by confidence"),
-            charts.legend(*keys),
+    return Confidences(
+        _drift(change) if change else "",
+        Chart(
+            "Share of labelled rows by confidence",
+            (("column", "this run"), *((("step", "baseline"),) if earlier else ())),
             charts.histogram(shares, earlier, ("0", "0.25", "0.5", "0.75", "1"), name),
-            element(
-                "details", element("summary", "The figures of the chart"), table("Rows by confidence.", columns, rows)
-            ),
+            table("Rows by confidence.", columns, rows),
         ),
         _quantiles(now, before),
     )
@@ -126,11 +133,11 @@ def confidences(document: Document, limits: Limits) -> Html | None:
 def _drift(change: ConfidenceChange) -> str:
     """How far the distribution moved, in a sentence."""
     index = numbers.small(change["psi"])
-    said = f"The population stability index is {index}: 0.1 is usually called a shift, 0.25 a large one."
+    said = f"The population stability index (PSI) is {index}; 0.1 usually counts as a shift, 0.25 as a large one."
     if change["ks"] is None:
         return said
     distance = numbers.small(change["ks"])
-    return f"{said} The rows that changed and their like before are at most {distance} apart (Kolmogorov–Smirnov)."
+    return f"{said} The distributions that the test compares differ by at most {distance} (Kolmogorov–Smirnov)."
 
 
 def _shares(confidence: Confidence) -> list[float]:
@@ -138,31 +145,34 @@ def _shares(confidence: Confidence) -> list[float]:
     return [count / total for count in confidence["histogram"]]
 
 
-def _quantiles(now: Confidence, before: Confidence | None) -> Html:
+def _quantiles(now: Confidence, before: Confidence | None) -> Table:
     names = sorted(now["quantiles"], key=float)
-    rows: list[Row] = [["Tonight", *(numbers.probability(now["quantiles"][name]) for name in names)]]
+    rows: list[Row] = [["This run", *(numbers.probability(now["quantiles"][name]) for name in names)]]
     if before:
         rows.append(["Baseline", *(numbers.probability(before["quantiles"].get(name)) for name in names)])
     columns = [Column("", sortable=False), *(Column(f"{100 * float(name):.3g} %", True) for name in names)]
-    columns[0] = Column("Night", sortable=False)
+    columns[0] = Column("Run", sortable=False)
     return table(
-        "Quantiles of confidence: the share of rows in the heading has at most this.", columns, rows, sortable=False
+        "Quantiles of confidence: the share of rows in the heading has at most this confidence.",
+        columns,
+        rows,
+        sortable=False,
     )
 
 
-def by_size(document: Document, limits: Limits) -> Html | None:
+def by_size(document: Document, limits: Limits) -> tuple[Table, ...] | None:
     """Hallucination and omission by number of facts and by length of text."""
     whole = all_rows(document)
-    if whole is None or not (whole["by_facts"] or whole["by_length"]):
+    if whole is None:
         return None
-    return join(
-        element("p", "Dot: the rate; line: its 95 % interval (Wilson); hollow: beyond the scale.", class_="say"),
+    possible = (
         _classes("By number of facts.", "Facts", whole["by_facts"], limits),
         _classes("By length of text.", "Characters", whole["by_length"], limits),
     )
+    return tuple(found for found in possible if found) or None
 
 
-def _classes(caption: str, title: str, classes: Sequence[ByFacts] | Sequence[ByLength], limits: Limits) -> Html | None:
+def _classes(caption: str, title: str, classes: Sequence[ByFacts] | Sequence[ByLength], limits: Limits) -> Table | None:
     if not classes:
         return None
     kept = list(classes)[: limits.entries]
@@ -190,33 +200,25 @@ def _classes(caption: str, title: str, classes: Sequence[ByFacts] | Sequence[ByL
     return table(caption, columns, rows, len(classes) - len(kept))
 
 
-def errors(document: Document, limits: Limits) -> Html | None:
+def errors(document: Document, limits: Limits) -> Errors:
     """Rows by error and by note, and duplicates."""
     whole = all_rows(document)
     rows = document["rows"]
     duplicates = whole["duplicates"] if whole else None
-    parts: list[Child] = []
+    repeated = ""
     if duplicates and duplicates["repeated"]:
-        parts.append(
-            element(
-                "p",
-                f"{numbers.plural(duplicates['repeated'], 'row')} of {numbers.count(duplicates['rows'])} repeat the "
-                f"facts and text of another; the most frequent stands {numbers.plural(duplicates['most'], 'time')}.",
-                class_="say",
-            )
+        repeated = (
+            f"{numbers.plural(duplicates['repeated'], 'row')} of {numbers.count(duplicates['rows'])} repeat the "
+            f"facts and text of another row; the most frequent occurs {numbers.plural(duplicates['most'], 'time')}."
         )
-    tables = [
+    return Errors(
+        repeated,
         _kinds("Rows without a label, by error.", "Error", rows["errors"], rows["in"], limits),
         _kinds("Rows with a note on their label.", "Note", rows["notes"], rows["in"], limits),
-    ]
-    if any(tables):
-        parts.append(element("div", *tables, class_="beside-each-other"))
-    if not rows["errors"]:
-        parts.insert(0, element("p", "Every row has a label.", class_="say"))
-    return join(*parts)
+    )
 
 
-def _kinds(caption: str, title: str, kinds: Mapping[str, int], total: int, limits: Limits) -> Html | None:
+def _kinds(caption: str, title: str, kinds: Mapping[str, int], total: int, limits: Limits) -> Table | None:
     if not kinds:
         return None
     ordered = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))

@@ -1,18 +1,19 @@
-"""The first screen: did it pass, what changed, where to look, under which bundle and templates."""
+"""The first screen: did it pass, what changed, where to look, with which bundle and templates."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from ..document import RATES, Callout, Document, RateChange
 from ..gates import why_nothing
 from . import numbers
 from .labels import MEASURES, all_rows, difference, group_inline, tag
 from .limits import Limits, clip, first
-from .markup import Child, Html, element, join
+from .views import Code, Line, Link, Shown, Styled, Tag, Text
 
 _TITLES = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
-# The picture beside the word, drawn in a square of 24.
+# The picture next to the word, drawn in a square of 24 units.
 _GLYPHS = {
     "pass": "M5 12.5l4.5 4.5L19 7.5",
     "warn": "M12 6v7.5M12 17.2v.6",
@@ -29,88 +30,93 @@ _PLACES = {
     "errors": "errors",
 }
 _TESTED = frozenset({"regression", "improvement", "drift"})
-_SEEN = 4  # callouts in sight
+_SEEN = 4  # callouts shown at once
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A figure with its name, and further lines below it."""
+
+    name: str
+    value: str
+    notes: tuple[Shown, ...]
+
+
+@dataclass(frozen=True)
+class CalloutShown:
+    """A callout: its message, linked to its section, and its evidence."""
+
+    severity: Tag | None
+    message: Text | Link
+    evidence: tuple[Text, ...]
+
+
+@dataclass(frozen=True)
+class Callouts:
+    """Those shown at once and those behind a click. ``left_out``: how many are not in the page."""
+
+    seen: tuple[CalloutShown, ...]
+    behind: tuple[CalloutShown, ...]
+    left_out: int
+    more: int
+    """How many are not shown at once."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The top of the page. ``style``: class of the verdict. ``changed``: ``None`` without a baseline."""
+
+    style: str
+    words: str
+    glyph: str
+    out: Text
+    finished: str
+    partial: tuple[tuple[str, Text], ...]
+    lede: str
+    tiles: tuple[Tile, ...]
+    changed: tuple[Line, ...] | None
+    callouts: Callouts
+    under: tuple[tuple[str, Line], ...]
+    signature: tuple[str, ...]
 
 
 def title(document: Document) -> tuple[str, str]:
-    """(class, words) of the verdict. Where no gate spoke nothing was judged, which is not the same as passing."""
+    """(class, words) of the verdict. If every gate was silent, nothing was checked, which is not a pass."""
     if document["checked"]["nothing_checked"]:
         return "fail" if document["status"] == "fail" else "warn", "Nothing checked"
     return document["status"][:40], _TITLES.get(document["status"], document["status"][:40])
 
 
-def header(document: Document, limits: Limits, sections: frozenset[str]) -> Html:
+def header(document: Document, limits: Limits, sections: frozenset[str]) -> Header:
     """The top of the page. ``sections``: ids that exist, to link to."""
-    kind, words = title(document)
-    glyph = element(
-        "svg",
-        element("circle", cx=12, cy=12, r=11, fill="none", stroke="currentColor", stroke_width=2),
-        element(
-            "path",
-            d=_GLYPHS.get(kind, _GLYPHS["silent"]),
-            fill="none",
-            stroke="currentColor",
-            stroke_width=2.4,
-            stroke_linecap="round",
-            stroke_linejoin="round",
-        ),
-        viewBox="0 0 24 24",
-        aria_hidden="true",
-    )
-    return element(
-        "header",
-        element(
-            "div",
-            element(
-                "p",
-                "Audit of ",
-                element("b", clip(document["out"], limits.name)),
-                f", run finished {_moment(document['finished'])}",
-                class_="eyebrow",
-            ),
-            _partial(document, limits),
-            element("h1", glyph, element("span", words)),
-            element("p", _lede(document), class_="lede"),
-            _figures(document),
-            element(
-                "div",
-                element(
-                    "section",
-                    element("h2", "What changed", id="what"),
-                    _what_changed(document, limits),
-                    aria_labelledby="what",
-                ),
-                element(
-                    "section",
-                    element("h2", "Where to look", id="where"),
-                    _where(document, limits, sections),
-                    aria_labelledby="where",
-                ),
-                element(
-                    "section",
-                    element("h2", "Scored under", id="under"),
-                    _under(document, limits),
-                    aria_labelledby="under",
-                ),
-                class_="first",
-            ),
-            class_="page",
-        ),
-        class_=f"top {kind}",
+    style, words = title(document)
+    signature = document["signature"][: limits.text]
+    return Header(
+        style=style,
+        words=words,
+        glyph=_GLYPHS.get(style, _GLYPHS["silent"]),
+        out=clip(document["out"], limits.name),
+        finished=_moment(document["finished"]),
+        partial=_partial(document, limits),
+        lede=_lede(document),
+        tiles=_tiles(document),
+        changed=_what_changed(document, limits),
+        callouts=_callouts(document, limits, sections),
+        under=_under(document, limits),
+        signature=tuple(re.split(r"(?<=\|)", signature)),
     )
 
 
-def _partial(document: Document, limits: Limits) -> Html | None:
-    """What of the inputs is not in these figures, before anything that is said of them."""
-    lines = [
-        join(tag("partial"), f" {of}: ", clip(reason, limits.text), ".")
+def _partial(document: Document, limits: Limits) -> tuple[tuple[str, Text], ...]:
+    """Which part of the inputs these figures leave out; shown before any figure."""
+    return tuple(
+        (of, clip(reason, limits.text))
         for of, reason in (
             ("This output", document["partial"]),
             ("The baseline", document["baseline"]["partial"] if document["baseline"] else None),
         )
         if reason is not None
-    ]
-    return element("div", join(element("p", line) for line in lines), class_="partial") if lines else None
+    )
 
 
 def _moment(stamp: str) -> str:
@@ -146,55 +152,51 @@ def _lede(document: Document) -> str:
     return " ".join(parts)
 
 
-def _figures(document: Document) -> Html | None:
+def _tiles(document: Document) -> tuple[Tile, ...]:
     whole = all_rows(document)
     if whole is None:
-        return None
+        return ()
     rows = document["rows"]
-    items = [_figure("Rows", numbers.count(rows["in"]), [f"{numbers.count(rows['reused'])} reused"])]
+    tiles = [Tile("Rows", numbers.count(rows["in"]), (f"{numbers.count(rows['reused'])} reused",))]
     for name in RATES:
         rate = whole["rates"].get(name)
         if rate is None:
             continue
-        beside: list[Child] = [numbers.span(rate["low"], rate["high"])]
+        interval = numbers.span(rate["low"], rate["high"])
+        notes: list[Shown] = [interval] if interval else []
         change = whole["change"]["rates"].get(name) if whole["change"] else None
         if change is not None:
-            beside.append(_since(change))
-        items.append(_figure(MEASURES[name], numbers.percent(rate["value"]), beside))
-    return element("dl", *items, class_="figures")
+            notes.append(_since(change))
+        tiles.append(Tile(MEASURES[name], numbers.percent(rate["value"]), tuple(notes)))
+    return tuple(tiles)
 
 
-def _since(change: RateChange) -> Html:
+def _since(change: RateChange) -> Styled:
     """``baseline 5.4 %``, coloured where the difference is significant."""
     value = change["difference"] or 0.0
-    kind = ("up" if value > 0 else "down") if change["significant"] else None
-    return element("span", f"baseline {numbers.percent(change['before']['value'])}", class_=kind)
+    style = ("up" if value > 0 else "down") if change["significant"] else None
+    return Styled(f"baseline {numbers.percent(change['before']['value'])}", style)
 
 
-def _figure(name: str, value: str, beside: list[Child]) -> Html:
-    lines = [element("span", line, class_="beside") for line in beside if line]
-    return element("div", element("dt", name), element("dd", element("span", value, class_="value"), *lines))
-
-
-def _what_changed(document: Document, limits: Limits) -> Html:
+def _what_changed(document: Document, limits: Limits) -> tuple[Line, ...] | None:
     baseline, changes = document["baseline"], document["baseline_changes"]
     if baseline is None or changes is None:
-        return element("p", "No baseline was given, so there is nothing to compare with.", class_="quiet")
+        return None
     flips = changes["flips"]
-    lines: list[Child] = [
-        join(
+    lines: list[Line] = [
+        (
             f"{numbers.plural(changes['added'], 'row')} added, {numbers.count(changes['removed'])} removed, "
-            f"{numbers.count(changes['kept'])} kept."
+            f"{numbers.count(changes['kept'])} kept.",
         )
     ]
     if not baseline["same_signature"]:
-        lines.append("The two nights were scored under different signatures: differences may be the scorer's.")
+        lines.append(("The two outputs were scored under different signatures; differences may come from the scorer.",))
     if flips["count"]:
         beyond = flips["beyond_bound"]
         more = "" if beyond is None else f", {numbers.count(beyond)} of them beyond the bound"
-        lines.append(f"{numbers.plural(flips['count'], 'kept row')} changed the label{more}.")
+        lines.append((f"{numbers.plural(flips['count'], 'kept row')} changed label{more}.",))
     else:
-        lines.append("No kept row changed its label.")
+        lines.append(("No kept row changed its label.",))
     moved = [
         (figures, name, change)
         for figures in document["groups"]
@@ -202,78 +204,57 @@ def _what_changed(document: Document, limits: Limits) -> Html:
         for name, change in figures["change"]["rates"].items()
         if change["significant"]
     ]
-    # The whole first, then the largest differences: what a reader should know before the details.
+    # All rows first, then groups; the largest differences first within each.
     moved.sort(key=lambda found: (bool(found[0]["group"]), -abs(found[2]["difference"] or 0.0)))
     kept, rest = first(moved, 4)
     for figures, name, change in kept:
-        where = join(" in ", group_inline(figures["group"], limits)) if figures["group"] else None
-        lines.append(join(MEASURES.get(name, name), where, ": ", difference(change)))
+        where: Line = (" in ", group_inline(figures["group"], limits)) if figures["group"] else ()
+        lines.append((MEASURES.get(name, name), *where, ": ", difference(change)))
     if rest:
-        lines.append(element("a", f"{numbers.plural(rest, 'more significant change')}", href="#changes"))
+        lines.append((Link("changes", numbers.plural(rest, "more significant change")),))
     if not moved:
-        lines.append("No rate changed significantly.")
-    return element("ul", join(element("li", line) for line in lines))
+        lines.append(("No rate changed significantly.",))
+    return tuple(lines)
 
 
-def _where(document: Document, limits: Limits, sections: frozenset[str]) -> Html:
-    """The callouts, the gravest first: some in sight, the others behind a click."""
+def _callouts(document: Document, limits: Limits, sections: frozenset[str]) -> Callouts:
+    """The most severe first: some shown at once, the others behind a click."""
     callouts, rest = first(document["callouts"], limits.few * 3)
-    if not callouts:
-        return element("p", "Nothing stands out: nothing was called out.", class_="quiet")
-    items = [_callout(callout, limits, sections) for callout in callouts]
-    if rest:
-        items.append(element("li", f"{numbers.count(rest)} more are not shown", class_="quiet"))
-    seen = [element("ol", *items[:_SEEN])]
-    if len(items) > _SEEN:
-        more = element("summary", f"{numbers.count(len(callouts) + rest - _SEEN)} more")
-        seen.append(element("details", more, element("ol", *items[_SEEN:])))
-    return join(*seen)
+    shown = tuple(_callout(callout, limits, sections) for callout in callouts)
+    return Callouts(shown[:_SEEN], shown[_SEEN:], rest, len(callouts) + rest - _SEEN)
 
 
-def _callout(callout: Callout, limits: Limits, sections: frozenset[str]) -> Html:
+def _callout(callout: Callout, limits: Limits, sections: frozenset[str]) -> CalloutShown:
     place = _PLACES.get(callout["kind"])
     message = clip(callout["message"], limits.text)
     severity = {"fail": "fail", "warn": "warn"}.get(callout["severity"])
-    # What a test found stands in its section; here is room for what a reader acts on.
+    # Evidence of tests is shown in their section; here is room only for what a reader acts on.
     lines, _ = first(callout["evidence"], 0 if callout["kind"] in _TESTED else 3)
-    return element(
-        "li",
+    return CalloutShown(
         tag(severity) if severity else None,
-        element("a", message, href=f"#{place}") if place in sections else message,
-        join(element("span", clip(line, limits.name), class_="evidence") for line in lines),
+        Link(place, message) if place in sections else message,
+        tuple(clip(line, limits.name) for line in lines),
     )
 
 
-def _under(document: Document, limits: Limits) -> Html:
-    templates = document["templates"]
+def _under(document: Document, limits: Limits) -> tuple[tuple[str, Line], ...]:
+    """What the output was scored with, except the signature."""
+    bundle, templates, baseline = document["bundle"], document["templates"], document["baseline"]
     versions, _ = first(list(document["versions"].items()), limits.few)
-    baseline = document["baseline"]
-    counted = "count as not OK" if document["options"]["errors"] == "not-ok" else "are left out of the rates"
-    pairs: list[tuple[str, Child]] = [
-        ("Bundle", join(clip(document["bundle"]["name"], limits.name), " ", _code(document["bundle"]["sha"], limits))),
+    file: Line = (clip(templates["file"], limits.name),) if templates["file"] else ()
+    return (
+        ("Bundle", (clip(bundle["name"], limits.name), " ", Code(clip(bundle["sha"], limits.text)))),
         (
             "Templates",
-            "none: every fact by the backoff template"
+            ("none: every fact uses the backoff template",)
             if templates["sha"] == "none"
-            else join(
-                clip(templates["file"], limits.name) if templates["file"] else None,
-                " ",
-                _code(templates["sha"], limits),
-            ),
+            else (*file, " ", Code(clip(templates["sha"], limits.text))),
         ),
-        ("Device", clip(document["device"], limits.name)),
-        ("Error rows", counted),
-        ("Baseline", clip(baseline["out"], limits.name) if baseline else "none"),
-        ("Versions", clip(", ".join(f"{name} {version}" for name, version in versions), limits.name)),
-        ("Signature", element("code", _signature(document["signature"][: limits.text]))),
-    ]
-    return element("dl", join(join(element("dt", name), element("dd", value)) for name, value in pairs), class_="pairs")
-
-
-def _code(value: str, limits: Limits) -> Html:
-    return element("code", clip(value, limits.text))
-
-
-def _signature(signature: str) -> Html:
-    """A signature that breaks between its parts."""
-    return join(*(join(part, element("wbr")) for part in re.split(r"(?<=\|)", signature)))
+        ("Device", (clip(document["device"], limits.name),)),
+        (
+            "Error rows",
+            ("count as not OK" if document["options"]["errors"] == "not-ok" else "are left out of the rates",),
+        ),
+        ("Baseline", (clip(baseline["out"], limits.name) if baseline else "none",)),
+        ("Versions", (clip(", ".join(f"{name} {version}" for name, version in versions), limits.name),)),
+    )

@@ -1,28 +1,30 @@
-"""The gates: what each demands, what it found, and how that went."""
+"""The gates: the limits of each, the value found, and the result."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from ..document import Document, Gate
 from . import numbers
 from .labels import count_cell, group_label, group_plain, metric_name, tag
 from .limits import Limits, clip, first
-from .markup import Html, element, join
-from .tables import Cell, Column, Row, table
+from .tables import Cell, Column, Row, Table, table
+from .views import Text, WithNotes
 
 _ORDER = {"fail": 0, "warn": 1, "pass": 2, "silent": 3}
 _SHARES = frozenset({"not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate", "backoff_rate"})
 
 
-def gates(document: Document, limits: Limits) -> Html:
-    """A table, the failed ones first."""
+def gates(document: Document, limits: Limits) -> Table | None:
+    """A table, failed gates first; ``None`` if no gates were given."""
     if not document["gates"]:
-        return element("p", "No gate was given. `--gates gates.toml` sets what must hold.", class_="say")
+        return None
     ordered = sorted(document["gates"], key=lambda gate: _ORDER.get(gate["status"], 4))
     kept, rest = first(ordered, limits.gates)
     rows: list[Row] = [
         [
             Cell(tag(gate["status"]), str(_ORDER.get(gate["status"], 4))),
-            join(clip(metric_name(gate["metric"]), limits.name), _against(gate), _reason(gate, limits)),
+            WithNotes(clip(metric_name(gate["metric"]), limits.name), tuple(_notes(gate, limits))),
             Cell(group_label(gate["group"], limits), group_plain(gate["group"], limits)),
             Cell(_value(gate), gate["value"]),
             Cell(_threshold(gate, gate["warn"]), gate["warn"]),
@@ -34,25 +36,22 @@ def gates(document: Document, limits: Limits) -> Html:
     columns = [
         Column("Result"),
         Column("Metric"),
-        Column("Of"),
+        Column("Group"),
         Column("Value", number=True),
-        Column("Warns", number=True),
-        Column("Fails", number=True),
+        Column("Warns if", number=True),
+        Column("Fails if", number=True),
         Column("Rows", number=True),
     ]
-    return table("Gates, the failed ones first.", columns, rows, rest)
+    return table("Gates, failed ones first.", columns, rows, rest)
 
 
-def _against(gate: Gate) -> Html | None:
-    return element("span", "increase since the baseline", class_="beside") if gate["against"] else None
-
-
-def _reason(gate: Gate, limits: Limits) -> Html | None:
-    """Why a gate is silent, or has no figure."""
-    if gate["reason"] is None:
-        return None
-    what = "silent: it " if gate["status"] == "silent" else "no figure: "
-    return element("span", what, clip(gate["reason"], limits.text), class_="beside")
+def _notes(gate: Gate, limits: Limits) -> Iterator[tuple[str | Text, ...]]:
+    """What the value measures, and why a gate is silent or has no value."""
+    if gate["against"]:
+        yield ("increase since the baseline",)
+    if gate["reason"] is not None:
+        what = "silent: it " if gate["status"] == "silent" else "no value: "
+        yield (what, clip(gate["reason"], limits.text))
 
 
 def _figure(gate: Gate, value: float | None) -> str:
@@ -65,12 +64,12 @@ def _figure(gate: Gate, value: float | None) -> str:
     return f"{numbers.points(value)}\u00a0points" if gate["against"] else numbers.percent(value)
 
 
-def _value(gate: Gate) -> Html:
+def _value(gate: Gate) -> WithNotes:
     """The value, below it its interval."""
-    beside = ""
+    interval = ""
     if gate["metric"] in _SHARES and gate["reason"] is None:
-        beside = (numbers.point_span if gate["against"] else numbers.span)(gate["low"], gate["high"])
-    return join(_figure(gate, gate["value"]), element("span", beside, class_="beside") if beside else None)
+        interval = (numbers.point_span if gate["against"] else numbers.span)(gate["low"], gate["high"])
+    return WithNotes(_figure(gate, gate["value"]), ((interval,),) if interval else ())
 
 
 def _threshold(gate: Gate, value: float | None) -> str:

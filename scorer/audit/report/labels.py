@@ -1,4 +1,4 @@
-"""What several sections say in the same way: groups, rates with their intervals, statuses, changes."""
+"""What several sections show in the same way: groups, rates with their intervals, statuses, changes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 from ..document import Document, Group, GroupFigures, Rate, RateChange
 from . import charts, numbers
 from .limits import Limits, clip, clip_plain
-from .markup import Html, element, join
 from .tables import Cell
+from .views import Difference, GroupHead, GroupInLine, RateShown, Styled, Tag, Text
 
 MEASURES: Final = {
     "not_ok_rate": "Not OK",
@@ -50,41 +50,31 @@ def group_plain(group: Group, limits: Limits) -> str:
     )
 
 
-def group_label(group: Group, limits: Limits, columns: bool = True) -> Html:
+def group_label(group: Group, limits: Limits, columns: bool = True) -> GroupHead:
     """A group as the head of its row: the values, and below them the ``columns`` that they are of."""
-    if not group:
-        return element("span", "All rows")
     shown = list(group.items())[: limits.few]
-    values = [element("i", "null") if value is None else clip(value, limits.name) for _, value in shown]
-    spaced = [part for value in values for part in (" · ", value)][1:]
-    names = element("span", clip(" · ".join(name for name, _ in shown), limits.name), class_="beside")
-    return join(*spaced, names if columns else None)
+    values = tuple(_value(value, limits) for _, value in shown)
+    names = clip(" · ".join(name for name, _ in shown), limits.name) if columns and shown else None
+    return GroupHead(values, names)
 
 
-def group_inline(group: Group, limits: Limits) -> Html:
+def group_inline(group: Group, limits: Limits) -> GroupInLine:
     """A group within a sentence."""
-    if not group:
-        return element("span", "all rows")
-    parts: list[Html] = []
-    for i, (name, value) in enumerate(list(group.items())[: limits.few]):
-        shown = element("i", "null") if value is None else clip(value, limits.name)
-        parts.append(join(", " if i else "", clip(name, limits.name), " = ", shown))
-    return join(*parts)
+    shown = list(group.items())[: limits.few]
+    return GroupInLine(tuple((clip(name, limits.name), _value(value, limits)) for name, value in shown))
+
+
+def _value(value: str | None, limits: Limits) -> Text | None:
+    return None if value is None else clip(value, limits.name)
 
 
 def rate_cell(rate: Rate | None, top: float, before: float | None = None, kind: str = "") -> Cell:
     """A rate, its interval, and both drawn on a line from 0 to ``top``."""
     if rate is None or rate["value"] is None:
-        return Cell(element("span", numbers.MISSING, class_="quiet"), None)
-    return Cell(
-        join(
-            numbers.percent(rate["value"]),
-            " ",
-            element("span", numbers.span(rate["low"], rate["high"], unit=False), class_="quiet small"),
-            charts.interval(rate["value"], rate["low"], rate["high"], top, before, kind),
-        ),
-        rate["value"],
-    )
+        return Cell(Styled(numbers.MISSING, "quiet"), None)
+    drawing = charts.interval(rate["value"], rate["low"], rate["high"], top, before, kind)
+    interval = numbers.span(rate["low"], rate["high"], unit=False)
+    return Cell(RateShown(numbers.percent(rate["value"]), interval, drawing), rate["value"])
 
 
 def count_cell(value: int | None) -> Cell:
@@ -105,18 +95,16 @@ def top_of(rates: list[Rate | None]) -> float:
     return charts.nice_top(max(min(max(highs, default=0.0), 2 * max(values, default=0.0)), 0.01))
 
 
-def tag(status: str) -> Html:
-    """A status as a word in its colour, never as a colour alone."""
+def tag(status: str) -> Tag:
+    """A status as a word in its colour."""
     colour = _COLOURS.get(status, status) if status in STATUSES else "silent"
-    return element("span", STATUSES.get(status, status[:40]), class_=f"tag {colour}")
+    return Tag(STATUSES.get(status, status[:40]), colour)
 
 
-def difference(change: RateChange) -> Html:
+def difference(change: RateChange) -> Difference | str:
     """``+4.7 points (+3.9 to +5.5)``, coloured where it is significant; rates here are all better when lower."""
     value = change["difference"]
     if value is None:
-        return element("span", numbers.MISSING)
-    kind = ("up" if value > 0 else "down") if change["significant"] else "quiet"
-    shown = element("span", f"{numbers.points(value)}\u00a0points", class_=kind)
-    interval = numbers.point_span(change["low"], change["high"])
-    return join(shown, element("span", f" ({interval})", class_="quiet") if interval else None)
+        return numbers.MISSING
+    style = ("up" if value > 0 else "down") if change["significant"] else "quiet"
+    return Difference(f"{numbers.points(value)}\u00a0points", numbers.point_span(change["low"], change["high"]), style)

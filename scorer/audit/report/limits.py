@@ -1,6 +1,6 @@
-"""How much of a document one page shows, so that it stays below a size whatever the data holds.
+"""How much of a document one page shows, so that it stays below its size limit whatever the data holds.
 
-Every list and every text that the data decides the length of has its cap here. :func:`steps` are tried in turn until
+Every list and every text whose length depends on the data has its cap here. :func:`steps` are tried in turn until
 the page fits: data that is merely large fits the first, data whose every text is as long as it may be a later one.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from .markup import Html, cost, element, join, plain
-from .numbers import count
+from .unseen import cost, plain
+from .views import Text
 
 MAX_BYTES = 1_000_000
 """A page is smaller than this, in UTF-8."""
@@ -33,14 +33,14 @@ class Limits:
     gates: int = 200
     flips: int = 50
     changes: int = 100
-    nights: int = 120
+    runs: int = 120
     few: int = 8
     entries: int = 40
     text: int = 700
     name: int = 200
 
     def halved(self) -> Limits:
-        """Half of everything, and never nothing."""
+        """Every cap halved, but at least 2."""
         return replace(self, **{key: max(value // 2, 2) for key, value in vars(self).items()})
 
 
@@ -57,18 +57,15 @@ def first(items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
     return items[:most], max(len(items) - most, 0)
 
 
-def clip(value: str, most: int) -> Html:
-    """A text of the data, isolated from the direction of the page; cut with a mark that says how much is missing.
+def clip(value: str, most: int) -> Text:
+    """As much of a text of the data as is shown; what is missing is counted.
 
     ``most``: characters, fewer where escaping makes them much longer than any script's letters are.
     """
     kept = min(len(value), most)
     while kept > 1 and cost(value[:kept]) > _BYTES * most:
         kept //= 2
-    whole = element("bdi", value[:kept], class_="data")
-    if kept == len(value):
-        return whole
-    return join(whole, element("span", f" … {count(len(value) - kept)} more characters", class_="clipped"))
+    return Text(value[:kept], len(value) - kept)
 
 
 def clip_plain(value: str, most: int) -> str:

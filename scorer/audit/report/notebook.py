@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...system.arguments import checked
 from ..document import Document
-from .markup import element
+from .environment import rendered
 
 
 class Audit:
@@ -26,16 +26,7 @@ class Audit:
     def _repr_html_(self) -> str:
         from . import render
 
-        return element(
-            "iframe",
-            srcdoc=render(self.document, embedded=True),
-            sandbox="allow-scripts",
-            title="Audit report",
-            width="100%",
-            height=800,
-            loading="lazy",
-            frameborder=0,
-        )
+        return rendered("frame.html.jinja", page=render(self.document, embedded=True))
 
     def __repr__(self) -> str:
         return f"Audit(status={self.document['status']!r}, out={self.document['out']!r})"

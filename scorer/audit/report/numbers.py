@@ -1,4 +1,4 @@
-"""Figures as a reader wants them: counts with separators, shares in percent, differences in points."""
+"""Figures as text: counts with separators, shares in percent, differences in points."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _share(number: float) -> str:
 
 
 def span(low: object, high: object, unit: bool = True) -> str:
-    """An interval of shares: ``2.9–3.6 %``, or without the unit beside a figure that has it."""
+    """An interval of shares: ``2.9–3.6 %``, or without the unit, next to a figure that has it."""
     first, last = _known(low), _known(high)
     if first is None or last is None:
         return ""

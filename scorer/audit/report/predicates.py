@@ -1,16 +1,26 @@
-"""Which predicates are omitted, and by which templates: where a bad template shows."""
+"""Omission by predicate and by template, which shows templates that are wrong."""
 
 from __future__ import annotations
 
-from ..document import Document
+from dataclasses import dataclass
+
+from ..document import Document, TemplateFigures
 from . import numbers
 from .labels import all_rows, count_cell, rate_cell, top_of
 from .limits import Limits, clip, first
-from .markup import Html, element, join
-from .tables import Cell, Column, Row, table
+from .tables import Cell, Column, Row, Table, table
+from .views import Suspect, Text
 
 
-def predicates(document: Document, limits: Limits) -> Html | None:
+@dataclass(frozen=True)
+class Predicates:
+    """Tables; ``None`` if there is nothing to show."""
+
+    predicates: Table | None
+    templates: Table | None
+
+
+def predicates(document: Document, limits: Limits) -> Predicates | None:
     """Predicates by omission rate, suspects marked; the templates behind them."""
     whole = all_rows(document)
     if whole is None or not (whole["predicates"] or document["template_figures"]):
@@ -19,10 +29,7 @@ def predicates(document: Document, limits: Limits) -> Html | None:
     top = top_of([one["omission"] for one in kept])
     rows: list[Row] = [
         [
-            Cell(
-                join(clip(one["predicate"], limits.name), " ", _suspect(one["suspect"])),
-                one["predicate"][: limits.name],
-            ),
+            Cell(Suspect(clip(one["predicate"], limits.name), one["suspect"]), one["predicate"][: limits.name]),
             count_cell(one["omission"]["n"]),
             rate_cell(one["omission"], top, one["before"], "omission"),
             Cell(numbers.percent(one["before"]), one["before"]),
@@ -37,23 +44,13 @@ def predicates(document: Document, limits: Limits) -> Html | None:
         Column("In the baseline", number=True),
         Column("Without template", number=True),
     ]
-    return join(
-        element(
-            "p",
-            "A predicate whose template reads wrongly looks as if every system left its facts out. "
-            "Before blaming the systems, read the template.",
-            class_="say",
-        ),
-        table("Predicates by omission rate.", columns, rows, rest + whole["predicates_left_out"]) if rows else None,
-        _templates(document, limits),
+    left_out = rest + whole["predicates_left_out"]
+    return Predicates(
+        table("Predicates by omission rate.", columns, rows, left_out) if rows else None, _templates(document, limits)
     )
 
 
-def _suspect(suspect: bool) -> Html | None:
-    return element("span", "template suspect", class_="tag warn") if suspect else None
-
-
-def _templates(document: Document, limits: Limits) -> Html | None:
+def _templates(document: Document, limits: Limits) -> Table | None:
     kept, rest = first(document["template_figures"], limits.predicates // 2)
     if not kept:
         return None
@@ -61,18 +58,7 @@ def _templates(document: Document, limits: Limits) -> Html | None:
     rows: list[Row] = [
         [
             Cell(
-                join(
-                    clip(one["template"], limits.name),
-                    " ",
-                    _suspect(one["suspect"]),
-                    element(
-                        "span",
-                        clip(one["predicate"], limits.name),
-                        join(" = ", clip(one["object"], limits.name)) if one["object"] is not None else None,
-                        " (backoff)" if one["backoff"] else None,
-                        class_="beside",
-                    ),
-                ),
+                Suspect(clip(one["template"], limits.name), one["suspect"], (_of(one, limits),)),
                 one["template"][: limits.name],
             ),
             count_cell(one["omission"]["n"]),
@@ -81,8 +67,14 @@ def _templates(document: Document, limits: Limits) -> Html | None:
         for one in kept
     ]
     columns = [Column("Template"), Column("Facts checked", number=True), Column("Omitted", number=True, wide=True)]
-    return element(
-        "details",
-        element("summary", "By template"),
-        table("Templates by omission rate.", columns, rows, rest),
-    )
+    return table("Templates by omission rate.", columns, rows, rest)
+
+
+def _of(one: TemplateFigures, limits: Limits) -> tuple[str | Text, ...]:
+    """What a template is of: the predicate, the object that it is for, and whether it is the backoff."""
+    parts: list[str | Text] = [clip(one["predicate"], limits.name)]
+    if one["object"] is not None:
+        parts += [" = ", clip(one["object"], limits.name)]
+    if one["backoff"]:
+        parts.append(" (backoff)")
+    return tuple(parts)

@@ -1,15 +1,16 @@
 """Tables that read the same on screen, on paper and aloud: a caption, scoped headings, figures to the right.
 
-The script turns the headings of a table of class ``sortable`` into buttons; without it the table stands as it is.
+The script turns the headings of a table of class ``sortable`` into buttons; without it the table is static.
+``templates/tables.html.jinja`` marks them up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import numbers
-from .markup import Child, Html, element, join
+from .views import Shown
 
 _KEY = 60  # characters that texts are sorted by
 
@@ -25,16 +26,39 @@ class Column:
     wide: bool = False
     prose: bool = False
 
+    @property
+    def classes(self) -> str:
+        """Names of its class in the style sheet."""
+        return " ".join(name for name in ("number", "wide", "prose") if getattr(self, name))
+
+    @property
+    def sorted_as(self) -> str | None:
+        """What the script sorts it as; ``None``: it does not."""
+        return ("number" if self.number else "text") if self.sortable else None
+
 
 @dataclass(frozen=True)
 class Cell:
     """What a cell shows, and what it is sorted by where that is not its text."""
 
-    shown: Child
+    shown: Shown
     sort: object = None
+    by: str | None = None
+    """``sort`` as the page holds it; set by :func:`table`."""
 
 
-Row = list[Cell | Child]
+Row = list[Cell | Shown]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in a region that scrolls by itself and can be reached by keyboard; the first cell heads its row."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    left_out: int
+    sortable: bool
 
 
 def table(
@@ -43,49 +67,14 @@ def table(
     rows: Iterable[Row],
     left_out: int = 0,
     sortable: bool = True,
-) -> Html:
-    """A table in a region that scrolls by itself and can be reached by keyboard; the first cell heads its row.
-
-    ``left_out``: how many further rows the document holds, which the caption says.
-    """
-    heads = [
-        element(
-            "th",
-            column.title,
-            scope="col",
-            class_=_classes(column),
-            data_sort=("number" if column.number else "text") if sortable and column.sortable else None,
-        )
-        for column in columns
-    ]
-    body = [
-        element(
-            "tr", join(_cell(cell, column, i == 0) for i, (cell, column) in enumerate(zip(row, columns, strict=True)))
-        )
-        for row in rows
-    ]
-    shown = f"{caption} {numbers.count(left_out)} more are not shown." if left_out else caption
-    whole = element(
-        "table",
-        element("caption", shown),
-        element("thead", element("tr", *heads)),
-        element("tbody", *body),
-        class_="sortable" if sortable and len(body) > 1 else None,
-    )
-    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex=0)
+) -> Table:
+    """A table. ``left_out``: how many further rows the document holds, which the caption says."""
+    heads = tuple(column if sortable else replace(column, sortable=False) for column in columns)
+    body = tuple(tuple(_cell(cell, column) for cell, column in zip(row, heads, strict=True)) for row in rows)
+    return Table(caption, heads, body, left_out, sortable and len(body) > 1)
 
 
-def _classes(column: Column) -> str | None:
-    return " ".join(name for name in ("number", "wide", "prose") if getattr(column, name)) or None
-
-
-def _cell(cell: Cell | Child, column: Column, first: bool) -> Html:
-    shown, sort = (cell.shown, cell.sort) if isinstance(cell, Cell) else (cell, None)
-    by = numbers.sortable(sort) if column.number else sort
-    return element(
-        "th" if first else "td",
-        shown,
-        scope="row" if first else None,
-        class_=_classes(column),
-        data_by=str(by)[:_KEY] if by is not None else None,
-    )
+def _cell(cell: Cell | Shown, column: Column) -> Cell:
+    given = cell if isinstance(cell, Cell) else Cell(cell)
+    by = numbers.sortable(given.sort) if column.number else given.sort
+    return replace(given, by=None if by is None else str(by)[:_KEY])

@@ -1,75 +1,70 @@
-"""The nights of the history: all rows as lines, each group as a small line in its row."""
+"""The runs of the history: lines for all rows, and one small line per group in a table."""
 
 from __future__ import annotations
 
-from ..document import RATES, Document, Group, Night
+from dataclasses import dataclass
+
+from ..document import RATES, Document, Group
 from . import charts, numbers
+from .figures import Chart
 from .labels import KINDS, MEASURES, count_cell, group_label, group_plain
 from .limits import Limits, first
-from .markup import Html, element, join
-from .tables import Cell, Column, Row, table
+from .tables import Cell, Column, Row, Table, table
 
 
-def trend(document: Document, limits: Limits) -> Html | None:
-    """Rates over the nights of the history, all rows; ``None`` until it has two of them."""
-    nights = [night for night in document["history"] if not night["group"]]
-    kept = nights[-limits.nights :]
+@dataclass(frozen=True)
+class Trend:
+    """A chart of all rows, and a table of the groups if there are any."""
+
+    chart: Chart
+    groups: Table | None
+
+
+def trend(document: Document, limits: Limits) -> Trend | None:
+    """Rates of all rows over the runs of the history; ``None`` until it has two runs."""
+    runs = [run for run in document["history"] if not run["group"]]
+    kept = runs[-limits.runs :]
     if len(kept) < 2:
         return None
-    measures = [name for name in RATES if any(night["rates"].get(name) is not None for night in kept)]
+    measures = [name for name in RATES if any(run["rates"].get(name) is not None for run in kept)]
     lines = [
-        (KINDS.get(name, "rate"), [night["rates"].get(name) for night in kept])
-        for name in measures
-        if name != "empty_rate"
+        (KINDS.get(name, "rate"), [run["rates"].get(name) for run in kept]) for name in measures if name != "empty_rate"
     ]
-    days = [night["night"][:10] for night in kept]
-    if len(set(days)) < len(days):  # more than one run in a day
-        days = [night["night"][:16].replace("T", " ") for night in kept]
+    days = [run["night"][:10] for run in kept]
+    if len(set(days)) < len(days):  # several runs on one day
+        days = [run["night"][:16].replace("T", " ") for run in kept]
     edges = (days[0], days[len(days) // 2], days[-1]) if len(days) % 2 and len(days) > 2 else (days[0], days[-1])
-    name = f"Rates of all rows over {numbers.plural(len(kept), 'night')}, {days[0]} to {days[-1]}"
+    name = f"Rates of all rows over {numbers.plural(len(kept), 'run')}, {days[0]} to {days[-1]}"
     rows: list[Row] = [
         [
-            Cell(day, night["night"][:40]),
-            count_cell(night["rows"]),
-            *(Cell(numbers.percent(night["rates"].get(measure)), night["rates"].get(measure)) for measure in measures),
-            Cell(numbers.probability(night["mean_confidence"]), night["mean_confidence"]),
-            night["status"][:10],
+            Cell(day, run["night"][:40]),
+            count_cell(run["rows"]),
+            *(Cell(numbers.percent(run["rates"].get(measure)), run["rates"].get(measure)) for measure in measures),
+            Cell(numbers.probability(run["mean_confidence"]), run["mean_confidence"]),
+            run["status"][:10],
         ]
-        for day, night in reversed(list(zip(days, kept, strict=True)))
+        for day, run in reversed(list(zip(days, kept, strict=True)))
     ]
     columns = [
-        Column("Night"),
+        Column("Run"),
         Column("Rows", number=True),
         *(Column(MEASURES[measure], number=True) for measure in measures),
         Column("Mean confidence", number=True),
         Column("Result"),
     ]
-    chart = element(
-        "figure",
-        element("figcaption", name),
-        charts.legend(
-            *((f"trend-line {KINDS.get(one, 'rate')}", MEASURES[one]) for one in measures if one != "empty_rate")
-        ),
-        charts.trend(lines, edges, name),
-        element(
-            "details",
-            element("summary", "The figures of the chart"),
-            table("All rows, night by night.", columns, rows, len(nights) - len(kept)),
-        ),
-    )
-    return join(chart, _groups(document, limits))
+    legend = tuple((f"trend-line {KINDS.get(one, 'rate')}", MEASURES[one]) for one in measures if one != "empty_rate")
+    figures = table("All rows, run by run.", columns, rows, len(runs) - len(kept))
+    return Trend(Chart(name, legend, charts.trend(lines, edges, name), figures), _groups(document, limits))
 
 
-def _groups(document: Document, limits: Limits) -> Html | None:
-    """A table of the groups: how their not_OK rate went, on one scale, and its figures."""
-    nights: dict[tuple[tuple[str, str | None], ...], list[Night]] = {}
-    for night in document["history"]:
-        if night["group"]:
-            nights.setdefault(tuple(sorted(night["group"].items())), []).append(night)
+def _groups(document: Document, limits: Limits) -> Table | None:
+    """A table of the groups: their not_OK rate over the runs, drawn on one scale, and its figures."""
+    by_group: dict[tuple[tuple[str, str | None], ...], list[float | None]] = {}
+    for row in document["history"]:
+        if row["group"]:
+            by_group.setdefault(tuple(sorted(row["group"].items())), []).append(row["rates"].get("not_ok_rate"))
     seen: list[tuple[Group, list[float | None]]] = [
-        (dict(group), [night["rates"].get("not_ok_rate") for night in found[-limits.nights :]])
-        for group, found in nights.items()
-        if len(found) > 1
+        (dict(group), rates[-limits.runs :]) for group, rates in by_group.items() if len(rates) > 1
     ]
     kept, rest = first(seen, limits.entries)
     if not kept:
@@ -93,4 +88,4 @@ def _groups(document: Document, limits: Limits) -> Html | None:
         Column("Highest", number=True),
         Column("Latest", number=True),
     ]
-    return table("Not OK by group over the nights.", columns, rows, rest)
+    return table("Not OK by group over the runs.", columns, rows, rest)

@@ -22,7 +22,7 @@ def confidence(rows: int, doubtful: float, mean: float) -> Any:
 
 
 def change(rows: int, rates: dict[str, Rate], before: dict[str, int], significant: bool) -> Change:
-    """The same group a night before."""
+    """The same group in the run before."""
     moved = {}
     for name in RATES:
         earlier, now = rate(before.get(name, 0), rows), rates[name]
@@ -149,8 +149,8 @@ def gates() -> list[Any]:
     return found
 
 
-def document(baseline: bool = True, gated: bool = True, nights: int = 7) -> Document:
-    """A night that went wrong in one system and has one broken template, beside a baseline."""
+def document(baseline: bool = True, gated: bool = True, runs: int = 7) -> Document:
+    """A run that went wrong in one system and has one broken template, with a baseline."""
     whole = group(None, 48210, 3410, 1822, True, baseline)
     whole["predicates"] = predicates()
     whole["predicates_left_out"] = 3
@@ -278,7 +278,7 @@ def document(baseline: bool = True, gated: bool = True, nights: int = 7) -> Docu
             },
         ],
         "worst": worst(),
-        "history": history(nights),
+        "history": history(runs),
         "notes": [],
     }
     return found  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Parts of an audit document made by hand: the rows and predicates that it shows, and the nights before."""
+"""Parts of an audit document made by hand: the rows and predicates that it shows, and the runs before."""
 
 from __future__ import annotations
 
@@ -132,13 +132,13 @@ def predicates() -> list[Any]:
     return found
 
 
-def history(nights: int) -> list[Any]:
-    """So many nights of all rows and of one system; one night has no figure."""
+def history(runs: int) -> list[Any]:
+    """So many runs of all rows and of one system; one run has no figure."""
     found = []
-    for i in range(nights):
+    for i in range(runs):
         rates: dict[str, float | None] = {
-            "not_ok_rate": 0.082 + 0.006 * math.sin(i) + (0.047 if i == nights - 1 else 0.0),
-            "omission_rate": 0.051 + 0.004 * math.sin(i + 1) + (0.04 if i == nights - 1 else 0.0),
+            "not_ok_rate": 0.082 + 0.006 * math.sin(i) + (0.047 if i == runs - 1 else 0.0),
+            "omission_rate": 0.051 + 0.004 * math.sin(i + 1) + (0.04 if i == runs - 1 else 0.0),
             "hallucination_rate": 0.037 + 0.003 * math.cos(i),
             "error_rate": None if i == 1 else 0.001,
             "empty_rate": 0.0014,
@@ -146,9 +146,9 @@ def history(nights: int) -> list[Any]:
         for grouped in ({}, {"system": "tgen"}):
             found.append(
                 {
-                    "night": f"2026-11-{21 - nights + 1 + i:02d}T03:12:44Z",
+                    "night": f"2026-11-{21 - runs + 1 + i:02d}T03:12:44Z",
                     "signature": "s",
-                    "status": "fail" if i == nights - 1 else "pass",
+                    "status": "fail" if i == runs - 1 else "pass",
                     "group": grouped,
                     "rows": 48000 + 31 * i,
                     "mean_confidence": 0.92,

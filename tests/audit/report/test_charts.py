@@ -8,7 +8,13 @@ from itertools import pairwise
 import pytest
 
 from scorer.audit.report import charts
+from scorer.audit.report.environment import environment
 from tests.audit.report.parsing import Node, parse
+
+
+def charted(plot: charts.Plot) -> Node:
+    """A chart as it stands in the page."""
+    return parse(environment().get_template("figures.html.jinja").module.plot(plot))  # type: ignore[attr-defined]
 
 
 def at(node: Node, name: str) -> float:
@@ -40,7 +46,7 @@ def test_tops_are_round(value: float, top: float) -> None:
 
 
 def test_a_histogram_has_columns_by_the_square_root() -> None:
-    root = parse(charts.histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, ("0", "1"), "name"))
+    root = charted(charts.histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, ("0", "1"), "name"))
     heights = [at(node, "height") for node in root.find("rect")]
     full = charts.PLOT_HEIGHT - 14
     assert heights == pytest.approx([full * math.sqrt(share) for share in (0, 0.04, 0.16, 0.8)], abs=0.01)
@@ -51,7 +57,7 @@ def test_a_histogram_has_columns_by_the_square_root() -> None:
 
 
 def test_the_labels_of_a_scale_stand_on_its_lines_and_apart() -> None:
-    root = parse(charts.histogram([0.9, 0.1], None, ("0", "1"), "name"))
+    root = charted(charts.histogram([0.9, 0.1], None, ("0", "1"), "name"))
     labels = [(node.text.replace("\u00a0", " "), at(node, "y") - 4) for node in root.find("text")]
     full = charts.PLOT_HEIGHT - 14
     assert labels[0][0] == "100 %" and labels[-1] == ("0 %", charts.PLOT_HEIGHT)
@@ -63,8 +69,8 @@ def test_the_labels_of_a_scale_stand_on_its_lines_and_apart() -> None:
     assert sorted(at(line, "y1") for line in lines(root, "grid")) == ys
 
 
-def test_a_trend_breaks_at_a_night_without_a_figure() -> None:
-    root = parse(charts.trend([("omission", [0.05, 0.1, None, 0.0, 0.02])], ("a", "b"), "name"))
+def test_a_trend_breaks_at_a_run_without_a_figure() -> None:
+    root = charted(charts.trend([("omission", [0.05, 0.1, None, 0.0, 0.02])], ("a", "b"), "name"))
     assert len(root.find("circle")) == 4
     drawn = [(at(line, "x1"), at(line, "x2")) for line in lines(root, "trend-line")]
     assert drawn == [(2, 26), (74, 98)]

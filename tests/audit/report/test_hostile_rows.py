@@ -19,7 +19,7 @@ def allowed(page: Node) -> tuple[set[str], set[str]]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Two nights; tonight every text, subject, predicate and system of the baseline is replaced by a hostile one."""
+    """Two runs; in the second every text, subject, predicate and system is replaced by a hostile one."""
     folder = tmp_path_factory.mktemp("nights")
     kind = [(0.1, 0.9), (0.9, 0.1), (0.1, 0.1)]
     before = [row(f"text {i}", [("food", 0.9), ("area", 0.9)], system="a") for i in range(len(WRITABLE))]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from scorer.audit.report.environment import environment
 from scorer.audit.report.limits import Limits, clip, clip_plain, first, steps
 from tests.audit.report.parsing import parse
 
 
 def test_a_cut_text_says_how_much_is_missing() -> None:
-    assert clip("abc", 3) == '<bdi class="data">abc</bdi>'
-    assert parse(clip("abcdef", 4)).text == "abcd … 2 more characters"
+    data = environment().get_template("values.html.jinja").module.data  # type: ignore[attr-defined]
+    assert data(clip("abc", 3)) == '<bdi class="data">abc</bdi>'
+    assert parse(data(clip("abcdef", 4))).text == "abcd … 2 more characters"
     assert clip_plain("abcdef", 4) == "abcd…"
     assert clip_plain("abcd", 4) == "abcd"
 

@@ -45,7 +45,7 @@ def test_the_first_screen_answers_four_questions(page: Node) -> None:
     assert "Of 6 gates, 1 failed, 1 warned, 3 passed and 1 stayed silent." in said
     assert "10.1 % of 48,210 rows are not OK." in said
     assert "2,678 rows added, 2,410 removed, 45,532 kept." in said
-    assert "2 kept rows changed the label, 0 of them beyond the bound." in said
+    assert "2 kept rows changed label, 0 of them beyond the bound." in said
     assert "Not OK in system = tgen: +4.7 points (+4.3 to +5.1)" in said
     assert "The template of “customer rating” looks wrong" in said
     assert "roberta-large-mnli 90dcdf1ea4b0" in said and "/data/templates/e2e.json 5b2f0c1d9e77" in said
@@ -75,14 +75,14 @@ def test_gates_stand_with_the_failed_first(page: Node) -> None:
 
 def test_predicates_stand_with_the_suspect_marked(page: Node) -> None:
     rows = cells(table_of(page, "Predicates by omission rate. 3 more are not shown."))
-    assert rows[0] == ["customer rating template suspect", "12,644", "93.9 % 93.5–94.3", "4.1 %", "0 %"]
+    assert rows[0] == ["customer rating suspect template", "12,644", "93.9 % 93.5–94.3", "4.1 %", "0 %"]
     assert rows[-1][3:] == ["–", "100 %"]
 
 
 def test_every_row_is_explained(page: Node) -> None:
     found = [words(case) for case in page.find("li", class_="case")]
     assert len(found) == 8
-    assert "The text does not say 1 of 3 facts. The facts entail the text with probability 0.971." in found[0]
+    assert "The text omits 1 of 3 facts. The facts entail the text with probability 0.971." in found[0]
     assert "omittedBlue Spice is located by the riverside.Blue Spice | area | riverside0.021" in found[0]
     assert "The text says more than the facts: they entail it with probability 0.004." in found[2]
     assert "A blank text says none of the facts" in found[5]
@@ -90,11 +90,11 @@ def test_every_row_is_explained(page: Node) -> None:
     assert "The text is null." in found[7]
 
 
-def test_a_trend_needs_two_nights() -> None:
-    assert not parse(render(document(nights=1))).find("section", id="trend")
-    two = parse(render(document(nights=2))).one("section", id="trend")
-    nights = cells(table_of(two, "All rows, night by night"))
-    assert [night[0] for night in nights] == ["2026-11-21", "2026-11-20"]
+def test_a_trend_needs_two_runs() -> None:
+    assert not parse(render(document(runs=1))).find("section", id="trend")
+    two = parse(render(document(runs=2))).one("section", id="trend")
+    runs = cells(table_of(two, "All rows, run by run"))
+    assert [run[0] for run in runs] == ["2026-11-21", "2026-11-20"]
     assert cells(table_of(two, "Not OK by group")) == [["tgensystem", "", "8.2 %", "13.4 %", "13.4 %"]]
 
 
@@ -141,7 +141,7 @@ def test_a_gate_without_a_figure_says_why() -> None:
     found: Any = document()
     found["gates"][0] |= {"value": None, "now": None, "reason": "no row has a label, all have errors"}
     row = cells(table_of(parse(render(found)), "Gates"))[0]
-    assert row[1].endswith("no figure: no row has a label, all have errors")
+    assert row[1].endswith("no value: no row has a label, all have errors")
     assert row[3] == "–"
 
 
@@ -154,7 +154,7 @@ def test_other_signatures_are_named() -> None:
 
 
 def test_an_audit_of_no_rows_is_a_page_too() -> None:
-    found: Any = document(baseline=False, gated=False, nights=0)
+    found: Any = document(baseline=False, gated=False, runs=0)
     found["groups"][0]["confidence"] |= {"n": 0, "mean": None}
     for name in ("worst", "template_figures", "callouts"):
         found[name] = []
@@ -291,5 +291,5 @@ def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
     root = parse(markup)
     assert len(markup.encode()) < MAX_BYTES
     assert len(root.find("li", class_="case")) == 20 * 6
-    assert "of each kind up to 20 rows" in words(root.one("section", id="worst"))
+    assert "up to 20 rows of each kind" in words(root.one("section", id="worst"))
     assert len(cells(table_of(root, "Verdict rates by system"))) == 201

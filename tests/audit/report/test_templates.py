@@ -1,0 +1,144 @@
+"""Text stays text, whatever it is, in every template."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import UndefinedError, nodes
+from markupsafe import Markup
+
+import scorer.audit.report
+from scorer.audit.report.environment import environment, finalise
+from scorer.audit.report.unseen import cost, framed, plain
+from scorer.audit.report.views import Code, Link, Styled, Tag, Text
+from tests.audit.report.hostile import TEXTS
+from tests.audit.report.parsing import Node, parse
+
+PACKAGE = Path(scorer.audit.report.__file__).parent
+TEMPLATES = sorted(path.name for path in (PACKAGE / "templates").iterdir())
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=80)
+
+
+def source(template: str) -> str:
+    return (PACKAGE / "templates" / template).read_text("utf-8")
+
+
+def rendered(template: str, **views: object) -> str:
+    return environment().from_string(template).render(views)
+
+
+def shown(markup: str) -> str:
+    """What a reader reads in ``markup``, code points turned back into characters."""
+    root = parse(f"<p>{markup}</p>").one("p")
+    for node in root.walk():
+        assert node.name in ("p", "span"), node.name
+        if node.name == "span":
+            assert node.attributes == {"class": "unseen"}
+            node.children = [chr(int(node.text.removeprefix("U+"), 16))]
+    return root.text
+
+
+@given(ANY_TEXT)
+def test_a_parser_reads_back_exactly_the_text(value: str) -> None:
+    assert shown(rendered("{{ value }}", value=value)) == value.replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("value", TEXTS.values(), ids=TEXTS.keys())
+def test_hostile_texts_are_read_back(value: str) -> None:
+    found = rendered("{{ value }}", value=value)
+    assert shown(found) == value.replace("\r\n", "\n")
+    found.encode()  # no half of a surrogate pair is left
+
+
+@given(ANY_TEXT)
+def test_an_attribute_holds_the_text_and_nothing_gets_out_of_it(value: str) -> None:
+    node = parse(rendered('<p title="{{ value|plain }}">x</p>', value=value)).one("p")
+    assert node.attributes == {"title": plain(value)}
+    assert node.text == "x"
+
+
+@given(ANY_TEXT)
+def test_an_attribute_whose_filter_was_forgotten_ends_at_its_end_all_the_same(value: str) -> None:
+    node = parse(rendered('<p title="{{ value }}">x</p>', value=value)).one("p")
+    assert set(node.attributes) == {"title"}
+    assert node.text == "x"
+
+
+@given(ANY_TEXT)
+def test_the_cost_of_a_text_is_never_underrated(value: str) -> None:
+    assert len(framed(value).encode()) <= cost(value)
+
+
+def test_what_turns_the_line_or_hides_is_spelled_out() -> None:
+    assert finalise("a\u202eb") == "a<span class=unseen>U+202E</span>b"
+    assert finalise("\u2028") == "<span class=unseen>U+2028</span>"
+    assert plain("a\u2067b\x00") == "a[U+2067]b[U+0000]"
+    joined = "👩\u200d🚒 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    assert finalise(joined) == joined
+    assert finalise("line\n\tnext\r\nwindows") == "line\n\tnext\nwindows"
+
+
+def test_markup_and_numbers_pass_as_they_are() -> None:
+    assert rendered("{{ a }}{{ b }}{{ c }}", a="<i>", b=Markup("<b></b>"), c=3) == "&lt;i&gt;<b></b>3"
+
+
+def test_a_line_break_of_a_template_is_nothing_and_one_of_the_data_is_kept() -> None:
+    assert rendered("<p>\n  {{ value }}  \n\n</p>\n", value="a\n b") == "<p>a\n b</p>"
+
+
+@pytest.mark.parametrize("template", ["{{ nothing }}", "{{ value.nothing }}", "{% if nothing %}x{% endif %}"])
+def test_a_name_that_is_not_there_is_an_error(template: str) -> None:
+    with pytest.raises(UndefinedError):
+        rendered(template, value=Text("x"))
+
+
+@pytest.mark.parametrize("value", TEXTS.values(), ids=TEXTS.keys())
+def test_every_kind_of_view_escapes_what_it_holds(value: str) -> None:
+    show = environment().get_template("values.html.jinja").module.show  # type: ignore[attr-defined]
+    text = Text(value, 3)
+    for view in (value, text, Code(value), Code(text), Tag(value, value), Link(value, value), Styled(value, value)):
+        root = parse(show(view))
+        assert {node.name for node in root.walk()} <= {"root", "span", "bdi", "code", "a"}
+        assert {name for node in root.walk() for name in node.attributes} <= {"class", "href"}
+        found = [child for node in root.walk() if node.attributes.get("class") != "unseen" for child in node.children]
+        assert not any(re.search("[\u202e\u2028\x00]", child) for child in found if not isinstance(child, Node))
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_autoescape_holds_in_every_template(name: str) -> None:
+    """It is on, nothing turns it off, and nothing joins text to markup where the finaliser does not see it."""
+    assert name.endswith(".html.jinja")
+    assert environment().autoescape is True
+    tree = environment().parse(source(name))
+    assert not [*tree.find_all((nodes.ScopedEvalContextModifier, nodes.EvalContextModifier))], "autoescape is changed"
+    assert {found.name for found in tree.find_all(nodes.Filter)} <= {"plain", "count", "length"}
+    assert not [*tree.find_all((nodes.Concat, nodes.Add, nodes.Mod, nodes.FilterBlock, nodes.CallBlock))]
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_attributes_are_quoted_and_take_plain_text(name: str) -> None:
+    for tag in re.findall(r"<[a-z][^<>]*>", re.sub(r"{[#%].*?[#%]}", "", source(name), flags=re.DOTALL)):
+        for value in re.findall(r"{{(.*?)}}", tag):
+            made_of_plain = ("classes(column)", "attributes(cell, view.columns[loop.index0])", "position")
+            assert value.strip().endswith("|plain") or value.strip() in (*made_of_plain, "case.omitted"), tag
+        assert not re.search(r"=(?!\")", re.sub(r"{{.*?}}|\"[^\"]*\"", '"', tag)), tag
+
+
+def test_only_three_files_make_markup() -> None:
+    """Drawings, the frame of an unseen character, and the package's own style sheet and script."""
+    calls = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Markup":
+                calls.append((path.name, ast.unparse(node.args[0])))
+    assert [name for name, _ in calls] == ["charts.py", "page.py", "unseen.py"]
+    assert dict(calls)["page.py"] == "resources.files(__package__).joinpath(name).read_text('utf-8')"
+
+
+def test_the_environment_is_made_once() -> None:
+    assert environment() is environment()
