@@ -13,10 +13,9 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..metric.rows import Rows
-from ..metric.slots import Key, all_templates, written
-from ..metric.templates import Templates
+from ..metric.slots import Key, all_templates
+from ..metric.templates import Templates, written
 from ..stats.intervals import wilson
-from .check import template_key
 
 LEAST_FACTS = 20
 FACTOR = 2.0
@@ -99,8 +98,9 @@ class Evidence:
         places: dict[Key, int] = {}
         groups = np.full(len(rows.triples.distinct), -1, np.int64)
         for t, triple in enumerate(rows.triples.distinct):
-            if not self.templates.fill(triple).backoff:
-                groups[t] = places.setdefault(template_key(self.templates, triple), len(places))
+            found = self.templates.lookup(triple)
+            if not found.backoff:
+                groups[t] = places.setdefault((found.predicate, found.object), len(places))
         return list(places), groups
 
     def _keep_examples(

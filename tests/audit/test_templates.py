@@ -124,6 +124,14 @@ def test_figures_by_template_and_object(tmp_path: Path) -> None:
     assert {fact["sentence"] for fact in changed["worst"][0]["facts"] or []} == {None}
 
 
+def test_a_backoff_template_is_shown_as_the_model_was_asked(tmp_path: Path) -> None:
+    document = audit(night(tmp_path / "out", [row("t", [("birthPlace", 0.9), ("was_selected_by", 0.1)])]))
+    assert {f["predicate"]: (f["template"], f["backoff"]) for f in document["template_figures"]} == {
+        "birthPlace": ("The birth Place of <subject> is <object>.", True),
+        "was_selected_by": ("The was selected by of <subject> is <object>.", True),
+    }
+
+
 def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:
     file = tmp_path / "templates.json"
     file.write_text(json.dumps({"family": {f"o{i}": f"<subject> is {i}." for i in range(8)}}))
