@@ -1,4 +1,5 @@
-"""Templates whose facts fail far more often than others', by what the model said of them."""
+"""Templates whose facts fail far more often than others', by what the model said of them (the rule of
+:mod:`scorer.stats.failing`)."""
 
 from __future__ import annotations
 
@@ -15,12 +16,9 @@ from ..errors import ColumnError
 from ..metric.rows import Rows
 from ..metric.slots import Key, all_templates
 from ..metric.templates import Templates, written
+from ..stats.failing import looks_wrong
 from ..stats.intervals import wilson
 
-LEAST_FACTS = 20
-FACTOR = 2.0
-"""A template fails *far more often* when the odds of failing, at the lower end of the 95 % interval of its own rate,
-are more than this many times those of the facts of all other templates; of at least :data:`LEAST_FACTS` facts."""
 EXAMPLES = 3
 
 
@@ -74,7 +72,7 @@ class Evidence:
     def _line(self, key: Key, all_facts: int, all_failed: int) -> dict[str, Any] | None:
         n, failed = self.facts[key], self.failed[key]
         others, others_failed = all_facts - n, all_failed - failed
-        if n < LEAST_FACTS or not others or not stands_out(failed, n, others_failed, others):
+        if not looks_wrong(failed, n, others_failed, others):
             return None
         pattern = dict(all_templates(self.templates))[key]
         return {
@@ -123,13 +121,6 @@ class Evidence:
                 filled = self.templates.fill(rows.triples.distinct[int(rows.triples.ids[fact])]).text
                 held.append((float(entailment[fact]), filled, rows.text_of(row) or ""))
             self.examples[key] = sorted(set(held))[:EXAMPLES]
-
-
-def stands_out(failed: int, n: int, others_failed: int, others: int) -> bool:
-    """Whether a template fails far more often than all others; see :data:`FACTOR`. Half a failure is added to the
-    others', so that those without any are not infinitely good."""
-    low = wilson(failed, n)[0]
-    return low * (others - others_failed + 0.5) > FACTOR * (others_failed + 0.5) * (1 - low)
 
 
 def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:

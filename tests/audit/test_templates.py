@@ -9,7 +9,6 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
-from scorer.audit.failing_templates import is_far
 from scorer.metric.templates import Templates
 from tests.audit.nights import SIGNATURE, Row, night, row
 
@@ -61,23 +60,6 @@ def test_a_night_of_empty_texts_says_nothing_of_templates(tmp_path: Path) -> Non
     for one in rows[:40]:
         one["text"] = ""
     assert suspects(audit(night(tmp_path / "out", rows))) == []
-
-
-@pytest.mark.parametrize(
-    ("counts", "far"),
-    [
-        ((30, 30, 0, 1000), True),
-        ((29, 29, 0, 1000), False),  # too few facts
-        ((12, 30, 0, 1000), True),
-        ((11, 30, 0, 1000), True),
-        ((10, 30, 0, 1000), False),  # the interval begins at 0.192
-        ((300, 1000, 100, 1000), False),  # 0.272 is not three times 0.1
-        ((300, 1000, 90, 1000), True),  # it is three times 0.09
-        ((500, 1000, 0, 0), False),  # there are no others
-    ],
-)
-def test_the_rule(counts: tuple[int, int, int, int], far: bool) -> None:
-    assert is_far(*counts) is far
 
 
 def test_figures_by_template_and_object(tmp_path: Path) -> None:
