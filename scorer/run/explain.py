@@ -17,11 +17,10 @@ from ..inference.exact import ExactBound
 from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..scoring.scorer import Scorer, Verdict
 from ..scoring.signature import Signature
+from ..scoring.tolerance import allowed_difference, is_within
 from ..storage import OutputFolder
 from .plan_file import earlier_budgets
 
-ROUNDING = 1e-6
-"""Probabilities are stored as float32."""
 STORED = ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note")
 
 
@@ -117,7 +116,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnName
         recomputed,
         difference,
         allowed,
-        None if difference is None or allowed is None else difference <= allowed + ROUNDING,
+        None if difference is None or allowed is None else is_within(difference, allowed),
         (stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
         signature.line,
         scorer.signature,
@@ -127,14 +126,13 @@ def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnName
 def _allowed(run: dict[str, Any], scorer: Scorer, same: bool) -> float | None:
     """The largest |Δ probability| that measured bounds on logits explain.
 
-    Under equal signatures, a pair's company may differ; else each side may be its own bound from the checkpoint's
-    fp32. If no logit moves by more than d, no softmax probability moves by more than d/2, since the absolute entries
-    of a row of its Jacobian sum to 2p(1 - p).
+    Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the checkpoint's
+    fp32 by its own bound.
     """
     stored = run.get("company_bound" if same else "bound")
     if not isinstance(stored, (int, float)):
         return None
-    return 0.5 * (stored + (scorer.facts.company_bound if same else scorer.facts.bound))
+    return allowed_difference(stored, scorer.facts.company_bound if same else scorer.facts.bound)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
