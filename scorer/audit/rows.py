@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ..metric.inputs import one_array
 from ..metric.templates import Templates
 from ..metric.triples import Triple, from_lists, from_mr, iterate
 from ..metric.verdict import FINE
@@ -16,7 +17,7 @@ from ..scoring.tolerance import allowed_difference, is_within
 from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
 from .matching import Ints, Matched
-from .scan import Night, array, fact_column, facts_are_mr
+from .scan import Night, fact_column, facts_are_mr
 from .values import texts
 
 MOST_CHARACTERS = 4000
@@ -24,6 +25,7 @@ MOST_CHARACTERS_OF_PART = 500
 MOST_FACTS = 100
 MOST_FLIPS = 1000
 MOST_FLIPS_MEASURED = 20_000
+
 
 def worst_rows(
     night: Night, ids: Ints, columns: Sequence[str], templates: Templates | None, most: int
@@ -78,7 +80,7 @@ def _worst(
         return table[name][0].as_py() if name in table.schema.names else None
 
     def name_of(name: str) -> str | None:
-        return texts(array(table, name), name)[0] if name in table.schema.names else None
+        return texts(one_array(table, name), name)[0] if name in table.schema.names else None
 
     text = _text(table, output.columns.text)
     facts, whole = _facts(output, table, value(prefix + "omitted"), value(prefix + "fact_entailment"), templates)
@@ -102,7 +104,7 @@ def _text(table: pa.Table, name: str) -> str | None:
     """A string that may not be UTF-8."""
     if name not in table.schema.names:
         return None
-    column = array(table, name)
+    column = one_array(table, name)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     raw = column.cast(pa.large_binary())[0].as_py() if not pa.types.is_null(column.type) else None
@@ -115,7 +117,7 @@ def _facts(
     name = fact_column(output)
     if name is None or name not in table.schema.names:
         return None, True
-    parsed = (from_mr if facts_are_mr(output) else from_lists)(array(table, name))
+    parsed = (from_mr if facts_are_mr(output) else from_lists)(one_array(table, name))
     if parsed.errors:
         return None, True
     triples = next(iterate(parsed))

@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
+from ..metric.inputs import one_array
 from ..metric.rows import Rows
 from ..metric.slots import Key, all_templates
 from ..metric.templates import Templates, written
+from ..scoring.output_columns import omitted_facts
 from ..stats.failing import looks_wrong
 from ..stats.intervals import wilson
 
@@ -138,19 +140,12 @@ def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.
     entailment = np.full(len(rows.triples.ids), np.nan)
     values = pc.list_flatten(column.filter(pa.array(there))).cast(pa.float64()).to_numpy(zero_copy_only=False)
     entailment[np.repeat(there, lengths)] = values
-    omitted = np.zeros(len(entailment), bool)
-    named = _lists(table, prefix + "omitted", pa.types.is_integer)
-    counts = pc.fill_null(pc.list_value_length(named), 0).to_numpy(zero_copy_only=False)
-    owners = np.repeat(np.arange(len(counts)), counts)
-    positions = pc.list_flatten(named).to_numpy(zero_copy_only=False)
-    inside = (positions >= 0) & (positions < lengths[owners])
-    omitted[rows.triples.offsets[owners[inside]] + positions[inside]] = True
-    return entailment, omitted
+    omitted = _lists(table, prefix + "omitted", pa.types.is_integer)
+    return entailment, omitted_facts(omitted, rows.triples.offsets)
 
 
 def _lists(table: pa.Table, name: str, fits: Callable[[pa.DataType], bool]) -> pa.Array:
-    column = table[name].combine_chunks()
-    column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    column = one_array(table, name)
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)) or not fits(column.type.value_type):
         raise ColumnError(f"column {name!r} is {column.type}, which is not what a run writes; name its --prefix")
     return column

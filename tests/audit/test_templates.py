@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
 from scorer.metric.templates import Templates
