@@ -184,7 +184,7 @@ class _Audit:
         templates = known[0] if known is not None else None
         if templates is None or not templates.by_object:
             return FactReader(facts_are_mr(output))
-        return FactReader(facts_are_mr(output), lambda predicate: book.by_object(templates, predicate))
+        return FactReader(facts_are_mr(output), templates.depends_on_object)
 
     def _figures(
         self, night: Night, before: Night | None, ids: tuple[Ints, Ints]

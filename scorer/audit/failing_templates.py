@@ -1,29 +1,22 @@
-"""Templates that look wrong: a predicate whose facts fail far more often than all others, and everywhere.
+"""Templates that look wrong: a predicate whose facts fail far more often than all others, and in every group.
 
-The rule. Of the predicate's checked facts, n of them:
+The rule of :mod:`scorer.stats.failing` decides whether a predicate's facts are omitted far more often than all other
+facts. It must also hold across groups: of the groups (of the first grouping) with at least 10 of its facts, at least
+nine in ten have an omission rate of at least 0.2 and at least twice that of the group's other facts. A slot that one
+system leaves out is a fault of that system; a template that states the fact wrongly fails for all of them.
 
-- n is at least 30;
-- the lower end of the 95 % interval of its omission rate is at least 0.2, and at least three times the omission rate
-  of all other predicates' facts together;
-- it is so everywhere: of the groups (of the first grouping) with at least 10 of its facts, at least nine in ten have
-  an omission rate of at least 0.2 and at least twice that of the group's other facts. A system that leaves one slot out
-  is a fault of the system; a template that says the fact wrongly fails for all of them.
-
-The same is asked of each template of a predicate that has one for each object, without the last point.
+Where a predicate has a template for each object, each template is tested by the rule alone.
 """
 
 from __future__ import annotations
 
-from ..stats.intervals import wilson
+from ..stats.failing import LEAST_RATE, looks_wrong
 from .document import Callout, Group, GroupFigures
 from .grouping import Grouping
 from .scan import Night
 from .templates import TemplateFigures
 
-LEAST_FACTS = 30
 LEAST_FACTS_OF_GROUP = 10
-LEAST_RATE = 0.2
-TIMES_THE_REST = 3.0
 TIMES_THE_REST_OF_GROUP = 2.0
 SHARE_OF_GROUPS = 0.9
 MOST_EVIDENCE = 6
@@ -45,7 +38,7 @@ def call_out(
         code = night.predicates.code(entry["predicate"])
         n, k = checked[code], omitted[code]
         evidence = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n)]
-        if is_far(k, n, lost - k, facts - n):
+        if looks_wrong(k, n, lost - k, facts - n):
             everywhere, lines = _everywhere(night, grouping, groups, code)
             if everywhere:
                 entry["suspect"] = True
@@ -59,7 +52,7 @@ def call_out(
                 continue
         for one in texts.get(entry["predicate"], []):
             k, n = one["omission"]["count"], one["omission"]["n"]
-            if one["object"] is not None and is_far(k, n, lost - k, facts - n):
+            if one["object"] is not None and looks_wrong(k, n, lost - k, facts - n):
                 one["suspect"] = True
                 message = f"the template of {one['predicate']!r} for {one['object']!r} looks wrong"
                 lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n)]
@@ -67,16 +60,8 @@ def call_out(
     return found
 
 
-def is_far(omitted: int, facts: int, other_omitted: int, other_facts: int) -> bool:
-    """Whether an omission rate is far beyond that of the other facts: the first two points of the rule."""
-    if facts < LEAST_FACTS or not other_facts:
-        return False
-    low = wilson(omitted, facts)[0]
-    return low >= LEAST_RATE and low >= TIMES_THE_REST * other_omitted / other_facts
-
-
 def _everywhere(night: Night, grouping: Grouping, groups: list[Group], code: int) -> tuple[bool, list[str]]:
-    """The third point of the rule, and what the groups say."""
+    """Whether it holds across groups, and the evidence of each group."""
     if not grouping:
         return True, []
     shape = len(groups), len(night.predicates)

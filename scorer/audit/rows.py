@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ..metric.inputs import one_array
 from ..metric.templates import Templates
 from ..metric.triples import Triple, from_lists, from_mr, iterate
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output, arrow_errors
+from ..scoring.tolerance import allowed_difference, is_within
 from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
 from .matching import Ints, Matched
-from .scan import Night, array, fact_column, facts_are_mr
+from .scan import Night, fact_column, facts_are_mr
 from .values import texts
 
 MOST_CHARACTERS = 4000
@@ -23,8 +25,6 @@ MOST_CHARACTERS_OF_PART = 500
 MOST_FACTS = 100
 MOST_FLIPS = 1000
 MOST_FLIPS_MEASURED = 20_000
-ROUNDING = 1e-6
-"""Probabilities are stored as float32."""
 
 
 def worst_rows(
@@ -80,7 +80,7 @@ def _worst(
         return table[name][0].as_py() if name in table.schema.names else None
 
     def name_of(name: str) -> str | None:
-        return texts(array(table, name), name)[0] if name in table.schema.names else None
+        return texts(one_array(table, name), name)[0] if name in table.schema.names else None
 
     text = _text(table, output.columns.text)
     facts, whole = _facts(output, table, value(prefix + "omitted"), value(prefix + "fact_entailment"), templates)
@@ -104,7 +104,7 @@ def _text(table: pa.Table, name: str) -> str | None:
     """A string that may not be UTF-8."""
     if name not in table.schema.names:
         return None
-    column = array(table, name)
+    column = one_array(table, name)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     raw = column.cast(pa.large_binary())[0].as_py() if not pa.types.is_null(column.type) else None
@@ -117,7 +117,7 @@ def _facts(
     name = fact_column(output)
     if name is None or name not in table.schema.names:
         return None, True
-    parsed = (from_mr if facts_are_mr(output) else from_lists)(array(table, name))
+    parsed = (from_mr if facts_are_mr(output) else from_lists)(one_array(table, name))
     if parsed.errors:
         return None, True
     triples = next(iterate(parsed))
@@ -140,10 +140,10 @@ def _fact(triple: Triple, omitted: bool, entailment: float | None, templates: Te
 
 
 def flips(before: Night, after: Night, matched: Matched, *, same_signature: bool) -> Flips:
-    """Kept rows whose FINE label differs, and whether the measured bounds explain it.
+    """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.tolerance`).
 
-    Under equal signatures a probability may differ by what company in a batch does to it; half the sum of both runs'
-    bounds on logits bounds that (see :mod:`scorer.run.runner.explain`). Across signatures there is no bound.
+    Under equal signatures a probability may differ by the effect of the other pairs in its batch, which both runs
+    measured as a bound on logits. Across signatures there is no bound.
     """
     was, now = before.fine[matched.before], after.fine[matched.after]
     flipped = np.flatnonzero((was != now) & (was >= 0) & (now >= 0))
@@ -151,7 +151,7 @@ def flips(before: Night, after: Night, matched: Matched, *, same_signature: bool
     bounds = [night.output.summary.get("company_bound") for night in (before, after)]
     numbers = [float(bound) for bound in bounds if isinstance(bound, (int, float))]
     known = same_signature and len(numbers) == 2
-    allowed = 0.5 * sum(numbers) if known else None
+    allowed = allowed_difference(*numbers) if known else None
     measured = pairs[: MOST_FLIPS_MEASURED if known else MOST_FLIPS]
     listed = _measure(before, after, measured, allowed)
     beyond = sum(1 for flip in listed if flip["beyond_bound"]) if known else None
@@ -170,7 +170,7 @@ def _measure(before: Night, after: Night, pairs: list[tuple[int, int]], allowed:
         one, other = numbers[0][a], numbers[1][b]
         deltas = [abs(x - y) for x, y in zip(one, other, strict=False) if x is not None and y is not None]
         difference = max(deltas, default=None)
-        beyond = None if allowed is None or difference is None else difference > allowed + ROUNDING
+        beyond = None if allowed is None or difference is None else not is_within(difference, allowed)
         found.append(
             Flip(
                 row_key=after.keys[a].tobytes().hex(),

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError
+from ..metric.inputs import one_array
 from ..metric.verdict import EMPTY_TEXT
-from ..scoring.output_columns import fine_codes
+from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
 from ..scoring.signature import parse
 from .facts import FactReader, Facts, Names
@@ -171,27 +172,27 @@ class _Pass:
 
     def _rows(self, rows: slice, table: pa.Table) -> None:
         night, prefix = self.night, self.prefix
-        night.fine[rows] = fine_codes(array(table, prefix + "fine"), prefix + "fine")
-        night.confidence[rows] = array(table, prefix + "confidence").to_numpy(zero_copy_only=False)
-        night.error[rows] = _kinds(array(table, prefix + "error"), night.errors)
-        night.note[rows] = _kinds(array(table, prefix + "note"), night.notes)
-        night.reused[rows] = array(table, prefix + "reused").fill_null(False).to_numpy(zero_copy_only=False)
-        night.keys[rows] = _keys(array(table, prefix + "row_key"))
+        night.fine[rows] = fine_codes(one_array(table, prefix + "fine"), prefix + "fine")
+        night.confidence[rows] = one_array(table, prefix + "confidence").to_numpy(zero_copy_only=False)
+        night.error[rows] = _kinds(one_array(table, prefix + "error"), night.errors)
+        night.note[rows] = _kinds(one_array(table, prefix + "note"), night.notes)
+        night.reused[rows] = one_array(table, prefix + "reused").fill_null(False).to_numpy(zero_copy_only=False)
+        night.keys[rows] = _keys(one_array(table, prefix + "row_key"))
         if self.text_column and self.text_column in table.schema.names:
-            night.length[rows] = _text_lengths(array(table, self.text_column))
+            night.length[rows] = _text_lengths(one_array(table, self.text_column))
         for grouping, codes in self.groupings.items():
             night.groups[grouping][rows] = codes.codes(table)
 
     def _facts(self, rows: slice, table: pa.Table) -> None:
         night, reader = self.night, self.reader
-        entailment = array(table, self.prefix + "fact_entailment")
+        entailment = one_array(table, self.prefix + "fact_entailment")
         stored = pc.list_value_length(entailment).fill_null(UNKNOWN_FACTS).to_numpy(zero_copy_only=False)
         if reader is None or not self.fact_column or self.fact_column not in table.schema.names:
             night.facts[rows] = stored
             return
-        facts = reader.read(array(table, self.fact_column))
+        facts = reader.read(one_array(table, self.fact_column))
         night.facts[rows] = facts.lengths
-        omitted = array(table, self.prefix + "omitted")
+        omitted = one_array(table, self.prefix + "omitted")
         known = omitted.is_valid().to_numpy(zero_copy_only=False) & (stored == facts.lengths)
         # A list stands for each fact only in rows that were checked; elsewhere there is nothing to align.
         row = np.repeat(np.arange(len(table)), facts.lengths)
@@ -199,7 +200,7 @@ class _Pass:
         values = pc.list_flatten(entailment.filter(pa.array(known)))
         checked = np.zeros(len(row), bool)
         checked[chosen] = values.is_valid().to_numpy(zero_copy_only=False)
-        failed = _marks(omitted, facts, len(row)) & checked
+        failed = omitted_facts(omitted, facts.offsets) & checked
         readable = facts.predicate >= 0
         for grouping, codes in self.groupings.items():
             owner, counts = night.groups[grouping][rows][row], night.fact_counts[grouping]
@@ -236,14 +237,6 @@ def facts_are_mr(output: Output) -> bool:
     return fact_column(output) != output.columns.triples
 
 
-def array(table: pa.Table, name: str) -> pa.Array:
-    """A column as one array."""
-    column = table[name].combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    return column
-
-
 def _keys(column: pa.Array) -> npt.NDArray[np.uint64]:
     data = column.buffers()[1]
     start = column.offset * 16
@@ -274,17 +267,6 @@ def _text_lengths(column: pa.Array) -> npt.NDArray[np.int32]:
     lengths = pc.utf8_length(column)
     lengths = lengths if codes is None else lengths.take(codes)
     return np.asarray(lengths.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False), np.int32)
-
-
-def _marks(omitted: pa.Array, facts: Facts, total: int) -> npt.NDArray[np.bool_]:
-    """Which facts stand in a row's list of positions. *Shape:* (facts,)."""
-    counts = pc.list_value_length(omitted).fill_null(0).to_numpy(zero_copy_only=False)
-    positions = pc.list_flatten(omitted).to_numpy(zero_copy_only=False).astype(np.int64)
-    owner = np.repeat(np.arange(len(counts)), counts)
-    inside = (positions >= 0) & (positions < facts.lengths[owner])
-    marks = np.zeros(total, bool)
-    marks[facts.offsets[owner[inside]] + positions[inside]] = True
-    return marks
 
 
 def counted_kinds(codes: npt.NDArray[np.int16], names: Sequence[str]) -> dict[str, int]:

@@ -24,12 +24,13 @@ def explain_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
     """A scored row again: facts, C/N/E of each check, the stored label beside the recomputed one."""
-    from ..metric.inputs import ColumnNames
-    from ..run.explain import explain, find_row, settings_of, with_bound_of_run
+    from ..run.explain import explain, find_row, with_bound_of_run
+    from ..scoring.output_files import columns_of, settings_of
     from .show.verdict import print_verdict
 
     settings = settings_of(out)
-    columns = ColumnNames(**settings.pop("columns", {}))
+    columns = columns_of(settings)
+    settings.pop("columns", None)
     file, number = find_row(out, row, key)
     if precision is not None:
         settings["precision"] = precision.value

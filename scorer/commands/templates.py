@@ -153,9 +153,9 @@ def check_command(
     Which fail is read from a run's output with these templates, or from a sample scored with --bundle. Findings are no
     errors: the exit code is 0.
     """
-    from ..evaluation.gold import run_columns
     from ..metric.inputs import ColumnNames
     from ..metric.slots import load_templates
+    from ..scoring.output_files import run_columns
     from ..system.paths import user_path
     from ..templating.review import names_of, review
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ..errors import InputError, UsageError
-from ..metric.inputs import ColumnNames
-from ..scoring.signature import Signature, optional_of, parse, what_differs
+from ..errors import InputError
+from ..metric.inputs import one_array
+from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, recorded, schema_of
+from ..scoring.signature import optional_of, parse
+from ..storage.plan import PLAN, RUN, SUCCESS
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class Scored:
 
     def array(self, name: str) -> pa.Array:
         """A column as one array."""
-        column = self.table[name].combine_chunks()
-        return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        return one_array(self.table, name)
 
 
 def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
@@ -60,77 +59,27 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
         InputError: nothing to read, a file that is no Parquet, files that do not fit together.
         UsageError: files of different signatures; names the first difference.
     """
-    files = _files(path)
+    files = data_files(path)
     wanted = None if columns is None else list(dict.fromkeys(columns))
-    tables, signature = [], _one_signature(files)
+    alike = OneSignature("figures compare only under equal signatures: evaluate them apart")
+    for file in files:  # before anything is read of any of them
+        alike.add_footer(file.name, schema_of(file).metadata)
+    tables = []
     for file in files:
-        try:
-            names = pq.read_schema(file).names
+        with open_parquet(file) as parquet:
+            names = parquet.schema_arrow.names
             chosen = names if wanted is None else [name for name in wanted if name in names]
-            tables.append(pq.ParquetFile(file).read(columns=chosen))
-        except (pa.ArrowException, OSError) as e:
-            raise InputError(f"{file} cannot be read as Parquet: {e}") from e
+            tables.append(guarded(file, parquet.read, columns=chosen))
     try:
         table = pa.concat_tables(tables, promote_options="permissive").replace_schema_metadata(None)
     except pa.ArrowException as e:
         raise InputError(f"the files of {path} do not fit together: {e}; evaluate them one by one") from e
     folder = path.is_dir()
-    summary = _summary(path / "_run.json") if folder else {}
-    ours = folder and (path / "_plan.json").exists()
-    return Scored(table, signature, not ours or (path / "_SUCCESS").exists(), summary)
-
-
-def run_columns(path: Path) -> ColumnNames:
-    """The column names that a run was given, as its plan records them; the default ones elsewhere."""
-    plan = _summary(path / "_plan.json") if path.is_dir() else {}
-    given = plan.get("settings", {}).get("columns", {}) if isinstance(plan.get("settings", {}), dict) else {}
-    known = {name: given[name] for name in ("text", "triples", "mr", "prefix") if isinstance(given.get(name), str)}
-    return ColumnNames(**known)
+    ours = folder and (path / PLAN).exists()
+    finished = not ours or (path / SUCCESS).exists()
+    return Scored(table, alike.signature.line or None, finished, recorded(path, RUN) if folder else {})
 
 
 def schema_names(path: Path) -> list[str]:
     """Names of all columns of the first file."""
-    try:
-        return list(pq.read_schema(_files(path)[0]).names)
-    except (pa.ArrowException, OSError) as e:
-        raise InputError(f"{path} cannot be read as Parquet: {e}") from e
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise InputError(f"{path} does not exist; give the output folder of `scorer run`, or a scored Parquet file")
-    found = []
-    for file in sorted(path.rglob("*")):
-        hidden = any(part.startswith(("_", ".")) for part in file.relative_to(path).parts)
-        if file.is_file() and not hidden:
-            found.append(file)
-    if not found:
-        raise InputError(f"no scored file in {path}; has `scorer run --out {path}` finished a shard?")
-    return found
-
-
-def _one_signature(files: list[Path]) -> str | None:
-    seen: dict[Signature, Path] = {}
-    for file in files:
-        try:
-            metadata = pq.read_schema(file).metadata or {}
-        except (pa.ArrowException, OSError) as e:
-            raise InputError(f"{file} cannot be read as Parquet: {e}") from e
-        seen.setdefault(Signature.of_footer(metadata), file)
-    if len(seen) > 1:
-        (one, first), (other, second) = list(seen.items())[:2]
-        raise UsageError(
-            f"{first.name} and {second.name} were not scored alike ({what_differs(one, other)}); figures "
-            "compare only under equal signatures: evaluate them apart"
-        )
-    return next(iter(seen)).line or None
-
-
-def _summary(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+    return list(schema_of(data_files(path)[0]).names)

@@ -16,10 +16,11 @@ from ..errors import ColumnError, UsageError
 from ..metric.inputs import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
+from ..scoring.output_files import run_columns
 from ..system.arguments import check_fields, checked
 from . import correlation, human, published
 from .bootstrap import RESAMPLES
-from .gold import Scored, load, run_columns, schema_names
+from .gold import Scored, load, schema_names
 from .human import Ratings
 from .inputs import find_inputs
 from .labels import Labels, Mask, farthest, no_figures

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from ..errors import ColumnError, InputError
 from ..metric.columns import SENTENCES
+from ..scoring.output_files import run_columns
 from . import gold as scored_files
 
 Ints = npt.NDArray[np.int64]
@@ -71,7 +72,7 @@ def read_flags(path: Path, *, id_column: str, system: str, prefix: str | None, b
     if path.suffix.lower() in CSV:
         return _given_flags(read_file(path, id_column), id_column, system)
     names = scored_files.schema_names(path)
-    columns = scored_files.run_columns(path)
+    columns = run_columns(path)
     sentences = (columns.prefix if prefix is None else prefix) + "sentences"
     if sentences not in names:
         if bounds_of(names) is None:

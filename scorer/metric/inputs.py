@@ -48,10 +48,10 @@ class InputColumns:
 
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
-        facts = _one_chunk(table, self.facts)
+        facts = one_array(table, self.facts)
         triples: RowTriples = from_mr(facts) if self.facts_are_mr else from_lists(facts)
-        selected = _one_chunk(table, self.selected) if self.selected else None
-        return from_arrow(triples, _one_chunk(table, self.text), selected)
+        selected = one_array(table, self.selected) if self.selected else None
+        return from_arrow(triples, one_array(table, self.text), selected)
 
 
 def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
@@ -163,6 +163,9 @@ def _is_list_of(kind: pa.DataType, what: str) -> bool:
     return bool(tests[what](value))
 
 
-def _one_chunk(table: pa.Table, name: str) -> pa.Array:
+def one_array(table: pa.Table, name: str) -> pa.Array:
+    """A column of a table as one array."""
     column = table[name].combine_chunks()
-    return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    return column

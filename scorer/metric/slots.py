@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..system.arguments import checked
-from .templates import Pattern, Templates
+from .templates import Pattern, Templates, written
 
 Key = tuple[str, str | None]
 """A template of the file: its predicate, and in a per-object map the object."""
@@ -34,11 +34,6 @@ def all_templates(templates: Templates) -> Iterator[tuple[Key, Pattern]]:
     for predicate, choices in templates.by_object.items():
         for value, pattern in choices.items():
             yield (predicate, value), pattern
-
-
-def written(pattern: Pattern) -> str:
-    """A template as the file has it."""
-    return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
 
 
 def without_slot(templates: Templates) -> list[tuple[Key, dict[str, Any]]]:

@@ -43,6 +43,26 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """The template that a triple is filled into.
+
+    ``pattern``: the template itself. ``backoff``: the file has none for this triple, and ``pattern`` is the general
+    one. ``predicate``: the key of the file under which the template stands, or would stand. ``object``: the key in the
+    map of that predicate, ``None`` when the predicate has no such map.
+    """
+
+    pattern: Pattern
+    backoff: bool
+    predicate: str
+    object: str | None
+
+    @property
+    def text(self) -> str:
+        """The template as a file has it."""
+        return written(self.pattern)
+
+
+@dataclass(frozen=True)
 class Templates:
     """The templates of one file; without any, every fact is backoff.
 
@@ -124,28 +144,40 @@ class Templates:
         """The file's own spelling of a predicate."""
         return self.aliases.get(predicate, predicate)
 
+    def key_of(self, predicate: str) -> str:
+        """The key of the file for a predicate of the data: the predicate itself, or what it is an alias of."""
+        if predicate in self.plain or predicate in self.by_object:
+            return predicate
+        return self.canonical(predicate)
+
+    def depends_on_object(self, predicate: str) -> bool:
+        """Whether the template of a predicate is chosen by the object."""
+        key = self.key_of(predicate)
+        return key in self.by_object and key not in self.plain
+
+    def lookup(self, triple: Triple) -> Lookup:
+        """The template that is used for a triple."""
+        key = self.key_of(triple.predicate)
+        if not self.depends_on_object(key):
+            pattern = self.plain.get(key)
+            return Lookup(pattern or _backoff(triple.predicate), pattern is None, key, None)
+        choices = self.by_object[key]
+        value = triple.object if triple.object in choices else _unquote(triple.object)
+        pattern = choices.get(value)
+        return Lookup(pattern or _backoff(triple.predicate), pattern is None, key, value)
+
     def fill(self, triple: Triple) -> Fact:
         """Put a triple into words (the paper, section 3).
 
         Quotes around the object are dropped, ``_`` becomes a space, slots are filled in one pass so that an object
         that reads ``<subject>`` stays as it is.
         """
+        found = self.lookup(triple)
         value = _unquote(triple.object)
-        predicate = triple.predicate
-        if predicate not in self.plain and predicate not in self.by_object:
-            predicate = self.aliases.get(predicate, predicate)
-        pattern = self.plain.get(predicate)
-        if pattern is None:
-            choices = self.by_object.get(predicate, {})
-            pattern = choices.get(triple.object) or choices.get(value)
-        backoff = pattern is None
-        if pattern is None:
-            words = _CAMEL.sub(r"\1 \2", triple.predicate)
-            pattern = (f"The {words} of ", "subject", " is ", "object", ".")
-        filled = list(pattern)
+        filled = list(found.pattern)
         for i in range(1, len(filled), 2):
             filled[i] = triple.subject if filled[i] == "subject" else value
-        return Fact("".join(filled).replace("_", " "), backoff)
+        return Fact("".join(filled).replace("_", " "), found.backoff)
 
     def is_optional(self, triple: Triple, optional: frozenset[tuple[str, str]]) -> bool:
         """Whether a text may leave this triple out, under either spelling of its predicate."""
@@ -167,6 +199,17 @@ def parse_optional(specs: Iterable[str]) -> frozenset[tuple[str, str]]:
             raise UsageError(f"optional fact {spec!r}: write PREDICATE=OBJECT, for example eatType=restaurant")
         pairs.add((predicate, value))
     return frozenset(pairs)
+
+
+def written(pattern: Pattern) -> str:
+    """A template as a file has it."""
+    return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
+
+
+def _backoff(predicate: str) -> Pattern:
+    """The general template (the paper, section 3), with the predicate as words."""
+    words = _CAMEL.sub(r"\1 \2", predicate).replace("_", " ")
+    return (f"The {words} of ", "subject", " is ", "object", ".")
 
 
 def _unquote(value: str) -> str:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from ..errors import InputError, OutputError, UsageError
+from ..errors import InputError, UsageError
 from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
 from ..metric.inputs import ColumnNames, find_columns, output_schema
+from ..metric.keys import SIZE
+from ..scoring.output_files import data_files, guarded, open_parquet, read_row, recorded, run_columns
 from ..scoring.scorer import Scorer, Verdict
-from ..scoring.signature import Signature
-from ..storage import OutputFolder
+from ..scoring.tolerance import allowed_difference, is_within
+from ..storage.plan import RUN
 from .plan_file import earlier_budgets
 
-ROUNDING = 1e-6
-"""Probabilities are stored as float32."""
 STORED = ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note")
 
 
@@ -46,18 +43,6 @@ class Explanation:
     same_labels: bool
     stored_signature: str
     signature: str
-
-
-def settings_of(out: Path) -> dict[str, Any]:
-    """How the run that wrote ``out`` was set up.
-
-    Raises:
-        OutputError: not a finished or begun output folder.
-    """
-    plan = OutputFolder.peek_plan(out)
-    if plan is None or not isinstance(plan.get("settings"), dict):
-        raise OutputError(f"{out} is no output folder of `scorer run`: it has no readable _plan.json")
-    return dict(plan["settings"])
 
 
 def with_bound_of_run(scorer: Scorer, out: Path) -> Scorer:
@@ -85,12 +70,12 @@ def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:
         wanted = bytes.fromhex(key or "")
     except ValueError as e:
         raise UsageError(f"--key {key!r} is not hexadecimal") from e
-    for path in _outputs(out):
-        column = _key_column(path)
-        if column is None:
+    column = run_columns(out).prefix + "row_key"
+    for path in data_files(out):
+        keys = _keys(path, column)
+        if keys is None:
             continue
-        keys = pq.read_table(path, columns=[column])[column]
-        position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py() if len(wanted) == 16 else -1
+        position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py() if len(wanted) == SIZE else -1
         if position >= 0:
             return path.relative_to(out).as_posix(), int(position)
     raise InputError(f"no row with key {key} in {out}; keys are the row_key column in hexadecimal, 32 digits")
@@ -102,13 +87,13 @@ def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnName
     Raises:
         InputError: no such file or row.
     """
-    table, signature = _read_row(out / file, number)
+    table, signature = read_row(out / file, number)
     prefix = names.prefix
     stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
     columns = find_columns(table.select(_input_names(table, names)).schema, names)
     recomputed = scorer.score_row(columns.rows(table))
     same = signature == scorer.full_signature
-    allowed = _allowed(_read_json(out / "_run.json"), scorer, same)
+    allowed = _allowed(recorded(out, RUN), scorer, same)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
     differences = [abs(a - b) for a, b in pairs if a is not None and b is not None]
@@ -121,7 +106,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnName
         recomputed,
         difference,
         allowed,
-        None if difference is None or allowed is None else difference <= allowed + ROUNDING,
+        None if difference is None or allowed is None else is_within(difference, allowed),
         (stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
         signature.line,
         scorer.signature,
@@ -131,37 +116,13 @@ def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnName
 def _allowed(run: dict[str, Any], scorer: Scorer, same: bool) -> float | None:
     """The largest |Δ probability| that measured bounds on logits explain.
 
-    Under equal signatures, a pair's company may differ; else each side may be its own bound from the checkpoint's
-    fp32. If no logit moves by more than d, no softmax probability moves by more than d/2, since the absolute entries
-    of a row of its Jacobian sum to 2p(1 - p).
+    Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the checkpoint's
+    fp32 by its own bound.
     """
     stored = run.get("company_bound" if same else "bound")
     if not isinstance(stored, (int, float)):
         return None
-    return 0.5 * (stored + (scorer.facts.company_bound if same else scorer.facts.bound))
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _read_row(path: Path, number: int) -> tuple[pa.Table, Signature]:
-    if not path.is_file():
-        raise InputError(f"no output file {path}; write --row FILE:N with a path below the output folder")
-    with pq.ParquetFile(path) as file:
-        metadata = file.schema_arrow.metadata or {}
-        start = 0
-        for group in range(file.num_row_groups):
-            rows = file.metadata.row_group(group).num_rows
-            if number < start + rows:
-                table = file.read_row_group(group).slice(number - start, 1)
-                return table, Signature.of_footer(metadata)
-            start += rows
-    raise InputError(f"{path} has {start} rows, counted from 0; there is no row {number}")
+    return allowed_difference(stored, scorer.facts.company_bound if same else scorer.facts.bound)
 
 
 def _input_names(table: pa.Table, names: ColumnNames) -> list[str]:
@@ -169,16 +130,10 @@ def _input_names(table: pa.Table, names: ColumnNames) -> list[str]:
     return [name for name in table.schema.names if name not in added]
 
 
-def _outputs(out: Path) -> Iterator[Path]:
-    for path in sorted(out.rglob("*")):
-        parts = path.relative_to(out).parts
-        if path.is_file() and not any(part.startswith(("_", ".")) for part in parts):
-            yield path
-
-
-def _key_column(path: Path) -> str | None:
+def _keys(path: Path, column: str) -> pa.ChunkedArray | None:
+    """The row keys of a file; ``None`` of one that cannot be read or has none."""
     try:
-        names = pq.read_schema(path).names
-    except (pa.ArrowException, OSError):
+        with open_parquet(path) as file:
+            return guarded(path, file.read, columns=[column])[column]
+    except (InputError, KeyError):
         return None
-    return next((name for name in names if name.endswith("row_key")), None)

@@ -94,6 +94,25 @@ def list_reduced(column: pa.Array, how: str) -> npt.NDArray[np.float64]:
     return np.where(counts > 0, result, np.nan)
 
 
+def omitted_facts(column: pa.Array, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which facts the column ``omitted`` names. Positions that a row does not have are passed over.
+
+    Args:
+        column: lists of positions among a row's facts; null for none.
+        offsets: *Shape:* (rows + 1,), where each row's facts begin.
+
+    Returns:
+        bool, *Shape:* (facts,), the facts of all rows one after the other.
+    """
+    counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    positions = np.asarray(pc.list_flatten(column).to_numpy(zero_copy_only=False), np.int64)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    inside = (positions >= 0) & (positions < np.diff(offsets)[owner])
+    named = np.zeros(int(offsets[-1]), bool)
+    named[offsets[owner[inside]] + positions[inside]] = True
+    return named
+
+
 def group_codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Positions of each row's value among the distinct values in order, and these values as JSON can hold them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,14 @@ from ..storage import OutputFolder, Receipts
 from ..storage.durable import read_json
 from ..storage.plan import RUN, SUCCESS
 from .extent import Extent, extent
-from .signature import Signature, what_differs
+from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of
+from .signature import Signature
 from .snapshot import Snapshot, take, unchanged
 
 WINDOW = 1 << 16
 LABELS = ("fine", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note", "reused", "row_key")
 """Output columns that an audit reads."""
+_RUN_AGAIN = "; run `scorer run` again to replace it"
 
 
 @dataclass(frozen=True)
@@ -128,20 +130,11 @@ class Output:
 
     @contextmanager
     def _open(self, relative: str) -> Iterator[pq.ParquetFile]:
-        # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
-        path = self.path / relative
-        with ExitStack() as stack:
-            try:
-                file = stack.enter_context(pq.ParquetFile(stack.enter_context(_handle(path))))
-            except (OSError, pa.ArrowException) as e:
-                raise InputError(f"{path} cannot be read as Parquet: {e}; run `scorer run` again to mend it") from e
+        with open_parquet(self.path / relative, _RUN_AGAIN) as file:
             yield file
 
     def _guarded(self, read: Any, relative: str, *arguments: Any, **more: Any) -> Any:
-        try:
-            return read(*arguments, **more)
-        except (OSError, pa.ArrowException) as e:
-            raise InputError(f"{self.path / relative} cannot be read: {e}; run `scorer run` again to mend it") from e
+        return guarded(self.path / relative, read, *arguments, advice=_RUN_AGAIN, **more)
 
 
 @contextmanager
@@ -203,7 +196,9 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
     _check_summary(path / RUN, summary)
     settings = plan.get("settings") if isinstance(plan.get("settings"), dict) else {}
     signature = Signature.of_plan(summary)
-    columns = _columns(settings)
+    columns = columns_of(settings)
+    alike = OneSignature("run `scorer run` again", OutputError)
+    alike.add(str(path / RUN), signature)
     receipts = Receipts(path)
     files, rows, names = [], [], dict[str, None]()
     for relative in receipts.all():
@@ -211,11 +206,7 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
         if receipt is None or not isinstance(receipt.output.get("rows"), int):
             raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
         found = _footer(path / relative, receipt.output)
-        if (written := Signature.of_footer(found.metadata)) != signature:
-            raise OutputError(
-                f"{path}: {relative} was scored otherwise than the rest ({what_differs(written, signature)}); "
-                "run `scorer run` again"
-            )
+        alike.add_footer(str(path / relative), found.metadata)
         _check_labels(path / relative, found, columns.prefix)
         files.append(relative)
         rows.append(int(receipt.output["rows"]))
@@ -276,24 +267,9 @@ def _is_bound(value: Any) -> bool:
 
 def _footer(path: Path, output: dict[str, Any]) -> pa.Schema:
     try:
-        if path.stat().st_size != output.get("bytes"):
-            raise OutputError(f"{path} has another size than its receipt says; run `scorer run` again to mend it")
-        with path.open("rb") as file:
-            schema = pq.read_schema(file)
-    except (OSError, pa.ArrowException) as e:
-        raise OutputError(f"{path} cannot be read as Parquet: {e}; run `scorer run` again to mend it") from e
-    return schema
-
-
-def _columns(settings: Any) -> ColumnNames:
-    given = settings.get("columns") if isinstance(settings, dict) else None
-    given = given if isinstance(given, dict) else {}
-    known = {name: given[name] for name in ("text", "triples", "mr", "prefix") if isinstance(given.get(name), str)}
-    return ColumnNames(**known)
-
-
-def _handle(path: Path) -> Any:
-    try:
-        return pa.OSFile(str(path))
-    except UnicodeError:
-        return path.open("rb")
+        size = path.stat().st_size
+    except OSError as e:
+        raise OutputError(f"{path} cannot be read: {e}{_RUN_AGAIN}") from e
+    if size != output.get("bytes"):
+        raise OutputError(f"{path} has another size than its receipt says{_RUN_AGAIN}")
+    return schema_of(path, _RUN_AGAIN)

@@ -13,7 +13,6 @@ from ..metric.inputs import ColumnNames, find_columns
 from ..metric.rows import Rows
 from ..metric.slots import Key, without_slot
 from ..metric.templates import Templates
-from ..metric.triples import Triple
 from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
 
@@ -40,11 +39,11 @@ class Coverage:
         counts = np.bincount(rows.triples.ids, minlength=len(rows.triples.distinct)).tolist()
         for triple, count in zip(rows.triples.distinct, counts, strict=True):
             self.facts += count
-            key = template_key(templates, triple)
-            if not templates.fill(triple).backoff:
-                self.used[key] += count
-            elif key[0] in templates.by_object:
-                self.missing_values[key[0], key[1] or ""] += count
+            found = templates.lookup(triple)
+            if not found.backoff:
+                self.used[found.predicate, found.object] += count
+            elif found.object is not None:
+                self.missing_values[found.predicate, found.object] += count
             else:
                 self.missing[triple.predicate] += count
 
@@ -77,16 +76,6 @@ class Coverage:
 
     def _share(self, facts: int) -> float:
         return round(facts / self.facts, 6) if self.facts else 0.0
-
-
-def template_key(templates: Templates, triple: Triple) -> Key:
-    """Where in the file the template of a triple stands or should stand."""
-    known = triple.predicate in templates.plain or triple.predicate in templates.by_object
-    predicate = triple.predicate if known else templates.canonical(triple.predicate)
-    if predicate in templates.plain or predicate not in templates.by_object:
-        return predicate, None
-    value = triple.object
-    return predicate, value if value in templates.by_object[predicate] else value.strip("\"'")
 
 
 def read_rows(inputs: Sequence[str], names: ColumnNames) -> Iterator[tuple[str, Rows, Any]]:

@@ -1,4 +1,5 @@
-"""Templates whose facts fail far more often than others', by what the model said of them."""
+"""Templates whose facts fail far more often than others', by what the model said of them (the rule of
+:mod:`scorer.stats.failing`)."""
 
 from __future__ import annotations
 
@@ -12,16 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
+from ..metric.inputs import one_array
 from ..metric.rows import Rows
-from ..metric.slots import Key, all_templates, written
-from ..metric.templates import Templates
+from ..metric.slots import Key, all_templates
+from ..metric.templates import Templates, written
+from ..scoring.output_columns import omitted_facts
+from ..stats.failing import looks_wrong
 from ..stats.intervals import wilson
-from .check import template_key
 
-LEAST_FACTS = 20
-FACTOR = 2.0
-"""A template fails *far more often* when the odds of failing, at the lower end of the 95 % interval of its own rate,
-are more than this many times those of the facts of all other templates; of at least :data:`LEAST_FACTS` facts."""
 EXAMPLES = 3
 
 
@@ -75,7 +74,7 @@ class Evidence:
     def _line(self, key: Key, all_facts: int, all_failed: int) -> dict[str, Any] | None:
         n, failed = self.facts[key], self.failed[key]
         others, others_failed = all_facts - n, all_failed - failed
-        if n < LEAST_FACTS or not others or not stands_out(failed, n, others_failed, others):
+        if not looks_wrong(failed, n, others_failed, others):
             return None
         pattern = dict(all_templates(self.templates))[key]
         return {
@@ -99,8 +98,9 @@ class Evidence:
         places: dict[Key, int] = {}
         groups = np.full(len(rows.triples.distinct), -1, np.int64)
         for t, triple in enumerate(rows.triples.distinct):
-            if not self.templates.fill(triple).backoff:
-                groups[t] = places.setdefault(template_key(self.templates, triple), len(places))
+            found = self.templates.lookup(triple)
+            if not found.backoff:
+                groups[t] = places.setdefault((found.predicate, found.object), len(places))
         return list(places), groups
 
     def _keep_examples(
@@ -125,13 +125,6 @@ class Evidence:
             self.examples[key] = sorted(set(held))[:EXAMPLES]
 
 
-def stands_out(failed: int, n: int, others_failed: int, others: int) -> bool:
-    """Whether a template fails far more often than all others; see :data:`FACTOR`. Half a failure is added to the
-    others', so that those without any are not infinitely good."""
-    low = wilson(failed, n)[0]
-    return low * (others - others_failed + 0.5) > FACTOR * (others_failed + 0.5) * (1 - low)
-
-
 def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
     """P(entailment) of each fact of a window, NaN where not asked, and whether it was called omitted."""
     lengths = rows.triples.lengths
@@ -147,19 +140,12 @@ def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.
     entailment = np.full(len(rows.triples.ids), np.nan)
     values = pc.list_flatten(column.filter(pa.array(there))).cast(pa.float64()).to_numpy(zero_copy_only=False)
     entailment[np.repeat(there, lengths)] = values
-    omitted = np.zeros(len(entailment), bool)
-    named = _lists(table, prefix + "omitted", pa.types.is_integer)
-    counts = pc.fill_null(pc.list_value_length(named), 0).to_numpy(zero_copy_only=False)
-    owners = np.repeat(np.arange(len(counts)), counts)
-    positions = pc.list_flatten(named).to_numpy(zero_copy_only=False)
-    inside = (positions >= 0) & (positions < lengths[owners])
-    omitted[rows.triples.offsets[owners[inside]] + positions[inside]] = True
-    return entailment, omitted
+    omitted = _lists(table, prefix + "omitted", pa.types.is_integer)
+    return entailment, omitted_facts(omitted, rows.triples.offsets)
 
 
 def _lists(table: pa.Table, name: str, fits: Callable[[pa.DataType], bool]) -> pa.Array:
-    column = table[name].combine_chunks()
-    column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    column = one_array(table, name)
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)) or not fits(column.type.value_type):
         raise ColumnError(f"column {name!r} is {column.type}, which is not what a run writes; name its --prefix")
     return column

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError
-from ..metric.inputs import ColumnNames, find_columns
+from ..metric.inputs import ColumnNames, find_columns, one_array
 from ..metric.rows import Rows
 from ..metric.triples import Triple
 from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
@@ -99,8 +99,7 @@ def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
     kind = table.schema.field(position).type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return table
-    column = table[name].combine_chunks()
-    column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    column = one_array(table, name)
     return table.take(pc.list_parent_indices(column)).set_column(position, name, pc.list_flatten(column))
 
 

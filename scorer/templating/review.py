@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import UsageError
 from ..metric.inputs import ColumnNames, find_columns
 from ..metric.templates import Templates
-from ..scoring.signature import Signature, what_differs
+from ..scoring.output_files import OneSignature
+from ..scoring.signature import Signature
 from .check import Coverage, read_rows
 from .evidence import Evidence, has_evidence
 
@@ -53,7 +53,7 @@ def review(
     """
     coverage, evidence = Coverage(), Evidence(templates)
     drawn = _Sample(sample, seed)
-    signatures: dict[Signature, str] = {}
+    alike = OneSignature("check against one of them")
     refused: str | None = None
     for uri, rows, table in read_rows(inputs, names):
         coverage.add(rows, templates)
@@ -61,9 +61,7 @@ def review(
             drawn.add(table)
             continue
         found = Signature.of_footer(table.schema.metadata)
-        signatures.setdefault(found, uri)
-        if len(signatures) > 1:
-            _refuse(signatures)
+        alike.add(uri, found)
         refused = _unfit(table, names.prefix, found, templates)
         if refused is None:
             evidence.add(rows, table, names.prefix)
@@ -77,7 +75,7 @@ def review(
     failing = report.pop("failing")
     source = {
         "from": "bundle" if scorer is not None else "data",
-        "signature": scorer.signature if scorer is not None else next(iter(signatures), Signature("")).line,
+        "signature": scorer.signature if scorer is not None else alike.signature.line,
     }
     return {
         "schema": SCHEMA,
@@ -108,13 +106,6 @@ class _Sample:
             table = pa.concat_tables([self.table, table], promote_options="permissive")
         kept = np.sort(np.argsort(lots, kind="stable")[: self._size])
         self.table, self._lots = table.take(kept), lots[kept]
-
-
-def _refuse(signatures: dict[Signature, str]) -> None:
-    (one, first), (other, second) = list(signatures.items())[:2]
-    raise UsageError(
-        f"{first} and {second} were not scored alike ({what_differs(one, other)}); check against one of them"
-    )
 
 
 def _unfit(table: pa.Table, prefix: str, signature: Signature, templates: Templates) -> str | None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
-from scorer.audit.failing_templates import is_far
 from scorer.metric.templates import Templates
 from tests.audit.nights import SIGNATURE, Row, night, row
 
@@ -63,23 +60,6 @@ def test_a_night_of_empty_texts_says_nothing_of_templates(tmp_path: Path) -> Non
     assert suspects(audit(night(tmp_path / "out", rows))) == []
 
 
-@pytest.mark.parametrize(
-    ("counts", "far"),
-    [
-        ((30, 30, 0, 1000), True),
-        ((29, 29, 0, 1000), False),  # too few facts
-        ((12, 30, 0, 1000), True),
-        ((11, 30, 0, 1000), True),
-        ((10, 30, 0, 1000), False),  # the interval begins at 0.192
-        ((300, 1000, 100, 1000), False),  # 0.272 is not three times 0.1
-        ((300, 1000, 90, 1000), True),  # it is three times 0.09
-        ((500, 1000, 0, 0), False),  # there are no others
-    ],
-)
-def test_the_rule(counts: tuple[int, int, int, int], far: bool) -> None:
-    assert is_far(*counts) is far
-
-
 def test_figures_by_template_and_object(tmp_path: Path) -> None:
     content = {
         "food": "<subject> serves <object>.",
@@ -122,6 +102,14 @@ def test_figures_by_template_and_object(tmp_path: Path) -> None:
     assert (changed["templates"]["file"], changed["template_figures"]) == (None, [])
     assert any("template file is not where the run found it" in note for note in changed["notes"])
     assert {fact["sentence"] for fact in changed["worst"][0]["facts"] or []} == {None}
+
+
+def test_a_backoff_template_is_shown_as_the_model_was_asked(tmp_path: Path) -> None:
+    document = audit(night(tmp_path / "out", [row("t", [("birthPlace", 0.9), ("was_selected_by", 0.1)])]))
+    assert {f["predicate"]: (f["template"], f["backoff"]) for f in document["template_figures"]} == {
+        "birthPlace": ("The birth Place of <subject> is <object>.", True),
+        "was_selected_by": ("The was selected by of <subject> is <object>.", True),
+    }
 
 
 def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:

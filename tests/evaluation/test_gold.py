@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError, InputError, UsageError
-from scorer.evaluation.gold import Scored, load, run_columns
+from scorer.evaluation.gold import Scored, load
 from scorer.evaluation.inputs import find_inputs
 from scorer.metric.inputs import ColumnNames
 from scorer.scoring.output_columns import fine_codes, from_scores, group_codes, list_reduced, numbers, rough_codes
+from scorer.scoring.output_files import run_columns
 from tests.evaluation.scored import SIGNATURE, save, scored
 
 

@@ -46,6 +46,38 @@ def test_filling(triple: tuple[str, str, str], expected: tuple[str, bool]) -> No
     assert fill(RATED, *triple) == expected
 
 
+@pytest.mark.parametrize(
+    ("triple", "text", "backoff", "key"),
+    [
+        (("A", "rating", "high"), "<subject> is rated <object>.", False, ("rating", None)),
+        (("A", "customer rating", "high"), "<subject> is rated <object>.", False, ("rating", None)),
+        (("A", "familyFriendly", "yes"), "<subject> welcomes families.", False, ("familyFriendly", "yes")),
+        (("A", "familyFriendly", "'no'"), "<subject> is for adults.", False, ("familyFriendly", "no")),
+        (("A", "familyFriendly", '"maybe'), "The family Friendly of <subject> is <object>.", True,
+         ("familyFriendly", '"maybe')),
+        (("A", "birthPlace", "B"), "The birth Place of <subject> is <object>.", True, ("birthPlace", None)),
+        (("A", "was_selected_by", "B"), "The was selected by of <subject> is <object>.", True,
+         ("was_selected_by", None)),
+    ],
+)  # fmt: skip
+def test_what_is_looked_up_is_what_is_filled(
+    triple: tuple[str, str, str], text: str, backoff: bool, key: tuple[str, str | None]
+) -> None:
+    templates = Templates.from_dict(RATED)
+    found = templates.lookup(Triple(*triple))
+    assert (found.text, found.backoff, (found.predicate, found.object)) == (text, backoff, key)
+    fact = templates.fill(Triple(*triple))
+    value = re.sub("^['\"](.*)['\"]$", r"\1", triple[2])
+    assert fact.text == text.replace("<subject>", "A").replace("<object>", value)
+    assert fact.backoff is backoff
+
+
+def test_which_predicates_have_a_template_for_each_object() -> None:
+    templates = Templates.from_dict(RATED | {"$aliases": {"customer rating": "rating", "kids": "familyFriendly"}})
+    names = ("rating", "customer rating", "familyFriendly", "kids", "unknown")
+    assert [name for name in names if templates.depends_on_object(name)] == ["familyFriendly", "kids"]
+
+
 def test_without_a_file_everything_is_backoff() -> None:
     assert Templates().fill(Triple("A", "eatType", "pub")).text == "The eat Type of A is pub."
     assert Templates().sha256 == "none"

@@ -10,7 +10,8 @@ import pytest
 from scorer import Scorer
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.metric.inputs import ColumnNames
-from scorer.run.explain import explain, find_row, settings_of
+from scorer.run.explain import explain, find_row
+from scorer.scoring.output_files import settings_of
 from tests.bundles import make_bundle
 from tests.run.test_runner import run
 
@@ -68,6 +69,19 @@ def test_rows_without_probabilities(out: Path, bundle: Path, row: int, note: str
     found = explain(out, Scorer(bundle), "deep/a.parquet", row, ColumnNames())
     assert (found.recomputed.note, found.recomputed.error) == (note, error)
     assert (found.difference, found.within_bound, found.same_labels) == (None, None, True)
+
+
+def test_the_key_column_is_the_one_of_the_run_s_prefix(tmp_path: Path, bundle: Path) -> None:
+    table = pa.table(
+        {"row_key": [b"x" * 16, b"y" * 16], "text": ["A pub.", "A bar."], "mr": ["name[X], eatType[pub]"] * 2}
+    )
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    run(tmp_path / "in", tmp_path / "out", bundle, "--prefix", "m_")
+    key = pq.read_table(tmp_path / "out" / "a.parquet")["m_row_key"][1].as_py().hex()
+    assert find_row(tmp_path / "out", None, key) == ("a.parquet", 1)
+    with pytest.raises(InputError, match="no row with key"):
+        find_row(tmp_path / "out", None, (b"x" * 16).hex())
 
 
 def test_finding_rows(out: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -15,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit import audit as module
 from scorer.audit.scan import read_night
 from scorer.errors import InputError, OutputError
 from scorer.scoring.outputs import LABELS
@@ -85,7 +85,7 @@ def interfere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path, Calla
                 change(out)
             return found
 
-        monkeypatch.setattr(module, "read_night", read)
+        monkeypatch.setattr(importlib.import_module("scorer.audit.audit"), "read_night", read)
 
     return interfere
 

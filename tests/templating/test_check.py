@@ -12,8 +12,6 @@ from scorer.errors import ColumnError, UsageError
 from scorer.metric.inputs import ColumnNames
 from scorer.metric.templates import Templates
 from scorer.scoring.signature import FOOTER_KEY
-from scorer.stats.intervals import wilson
-from scorer.templating.evidence import stands_out
 from scorer.templating.review import review
 
 FILE: dict[str, Any] = {
@@ -78,17 +76,17 @@ def test_coverage_by_hand(tmp_path: Path) -> None:
 
 
 def test_templates_that_fail_far_more_often(tmp_path: Path) -> None:
-    rows = rows_of({"near": (100, 5), "rating": (40, 30), "area": (19, 19)})
+    rows = rows_of({"near": (100, 5), "rating": (40, 30), "area": (29, 29)})
     rows.append((["A | near | C", "A | colour | red"], "y", [1], [0.9, 0.0]))  # backoff is no template
     rows.append((["A | near | C"], " ", [0], None))  # a blank text: the model was not asked
     rows.append((["A | near | C", "A | rating | 5"], "z", [], [None, 0.8]))  # an optional fact: not asked
     report = review(TEMPLATES, [save(tmp_path / "a.parquet", rows)], ColumnNames())
     assert report["evidence"] == {
-        "from": "data", "signature": SIGNED, "rows": 162, "facts": 161, "failed": 54, "rate": round(54 / 161, 4),
+        "from": "data", "signature": SIGNED, "rows": 172, "facts": 171, "failed": 64, "rate": round(64 / 171, 4),
     }  # fmt: skip
-    (line,) = report["failing"]  # area has fewer than 20 facts
+    (line,) = report["failing"]  # area has fewer than 30 facts
     assert (line["predicate"], line["facts"], line["failed"]) == ("rating", 41, 30)
-    assert line["others_rate"] == round(24 / 120, 4)
+    assert line["others_rate"] == round(34 / 130, 4)
     assert line["template"] == "Rated <object>."
     assert line["mean_entailment"] == pytest.approx((sum(0.1 + i / 1000 for i in range(40)) + 0.8) / 41, abs=1e-4)
     assert [example["text"] for example in line["examples"]] == ["Text 0", "Text 1", "Text 2"]
@@ -162,45 +160,17 @@ def test_a_sample_is_scored_and_all_facts_are_counted(tmp_path: Path) -> None:
     for i in range(7):
         save(tmp_path / "parts" / f"{i}.parquet", rows[i * 20 : (i + 1) * 20])
     scorer = Counting()
-    report = review(TEMPLATES, [str(tmp_path / "parts")], ColumnNames(), scorer, sample=90)
+    report = review(TEMPLATES, [str(tmp_path / "parts")], ColumnNames(), scorer, sample=120)
     assert report["facts"]["all"] == 140
     assert report["evidence"]["from"] == "bundle"
-    assert report["evidence"]["rows"] == 90
+    assert report["evidence"]["rows"] == 120
     assert [line["predicate"] for line in report["failing"]] == ["rating"]
     (drawn,) = scorer.tables
     order = [row["triples"][0] for row in drawn.to_pylist()]
     everything = [row[0][0] for row in rows]
     assert order == [triple for triple in everything if triple in set(order)], "drawn once each, in the data's order"
     again = Counting()
-    review(TEMPLATES, [str(tmp_path / "parts")], ColumnNames(), again, sample=90)
+    review(TEMPLATES, [str(tmp_path / "parts")], ColumnNames(), again, sample=120)
     assert again.tables[0].equals(drawn)
     review(TEMPLATES, [str(tmp_path / "parts")], ColumnNames(), again, sample=1000)
     assert len(again.tables[1]) == 140
-
-
-def test_wilson_is_scipy_s() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    for n in (1, 2, 19, 20, 347):
-        for failed in sorted({0, 1, n // 3, n - 1, n}):
-            expected = stats.binomtest(failed, n).proportion_ci(method="wilson")
-            assert wilson(failed, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("failed", "n", "others_failed", "others", "expected"),
-    [
-        (30, 40, 5, 100, True),
-        (10, 20, 30, 100, False),  # the interval of 10/20 begins at .30, as the others' rate
-        (0, 20, 0, 100, False),
-        (1, 20, 0, 100, False),
-        (2, 20, 0, 100, True),
-        (99, 100, 60, 100, True),
-        (70, 100, 60, 100, False),
-        (100, 100, 100, 100, False),
-    ],
-)
-def test_far_more_often(failed: int, n: int, others_failed: int, others: int, expected: bool) -> None:
-    low = wilson(failed, n)[0]
-    odds, theirs = low / (1 - low), (others_failed + 0.5) / (others - others_failed + 0.5)
-    assert (odds > 2 * theirs) is expected
-    assert stands_out(failed, n, others_failed, others) is expected

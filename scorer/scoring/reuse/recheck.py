@@ -1,8 +1,7 @@
 """Reused rows scored again: are they what their earlier output says?
 
-A stored probability may differ from tonight's by what the bounds on logits explain: if no logit moves by more than d,
-no softmax probability moves by more than d/2, since the absolute entries of a row of its Jacobian sum to 2p(1 - p).
-A label may differ only where a check that decides it is within 2d of a tie.
+A stored probability may differ from this run's by what the bounds on logits explain (:mod:`..tolerance`). If they allow
+a logit to move by d, a label may differ only where a check that decides it is within 2d of a tie.
 """
 
 from __future__ import annotations
@@ -18,15 +17,14 @@ import pyarrow as pa
 from ...metric.checks import ALL_FACTS, OMISSION, Checks
 from ...metric.rows import Rows
 from ...metric.verdict import ENTAILMENT, FINE
+from ..tolerance import agree, allowed_difference
 
-ROUNDING = 1e-6
-"""Probabilities are stored as float32."""
 _LABELS = ("fine", "rough", "omitted")
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A reused row whose label is not what it is tonight: its position in the window, its key as hex, and what."""
+    """A reused row whose label is not what it is in this run: its position in the window, its key as hex, and what."""
 
     row: int
     key: str
@@ -39,7 +37,7 @@ def compare(
     near_tie: tuple[bool, bool, bool],
     allowed: float,
 ) -> str | None:
-    """What differs between a row's stored columns and tonight's, beyond the bound; ``None`` when nothing does.
+    """What differs between a row's stored columns and this run's, beyond the bound; ``None`` when nothing does.
 
     Args:
         near_tie: whether a check could flip within the bound that decides an omitted fact, the omission side as a
@@ -50,7 +48,7 @@ def compare(
         return f"error: {fresh['error']} now"
     for name, old in stored.items():
         new = fresh[name]
-        if name not in _LABELS and _differ(old, new, allowed / 2 + ROUNDING):
+        if name not in _LABELS and _differ(old, new, allowed_difference(allowed)):
             return f"{name}: {_shown(old)} stored, {_shown(new)} now"
     fact, omission, hallucination = near_tie
     before, after = FINE.index(stored["fine"]), FINE.index(fresh["fine"])
@@ -122,7 +120,7 @@ def _near_tie(
 
 def _differ(old: Any, new: Any, allowed: float) -> bool:
     if isinstance(old, float) and isinstance(new, float):
-        return not abs(old - new) <= allowed
+        return not agree(old, new, allowed)
     if isinstance(old, list) and isinstance(new, list):
         return len(old) != len(new) or any(_differ(a, b, allowed) for a, b in zip(old, new, strict=True))
     if isinstance(old, dict) and isinstance(new, dict):

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...errors import ShardError
 from ..counts import Counts
-from .recheck import ROUNDING, Disagreement
+from ..tolerance import ROUNDING, allowed_difference
+from .recheck import Disagreement
 from .sources import Sources
 
 DISAGREED = "disagreed"
@@ -19,7 +20,9 @@ class RecheckLog:
     """Gathers the windows of a shard; a shard in which a row disagrees must not be believed."""
 
     def __init__(self, sources: Sources | None) -> None:
-        self._bound = max(sources.bounds(), default=0.0) / 2 + ROUNDING if sources is not None else None
+        self._bound = None
+        if sources is not None:
+            self._bound = allowed_difference(max(sources.bounds(), default=0.0)) + ROUNDING
         self._aside = {"rows": 0, "disagreed": 0}  # of the shards set aside, whose counts no receipt has
         self._begin()
 

@@ -1,0 +1,187 @@
+"""The files of an output and what its run recorded: read the same way by audit, evaluate, explain and templates.
+
+A run's folder has a plan, totals and shards. A baseline's folder, or a single scored Parquet file, has less; what
+concerns the folder of a run alone is in :mod:`.outputs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import InputError, OutputError, ScorerError, UsageError
+from ..metric.inputs import ColumnNames
+from ..storage import OutputFolder
+from ..storage.durable import read_json
+from ..storage.listing import is_hidden
+from ..storage.plan import PLAN
+from .signature import Signature, what_differs
+
+
+def recorded(folder: Path, name: str) -> dict[str, Any]:
+    """The content of ``_plan.json`` or ``_run.json``; empty where there is none, or it is damaged.
+
+    Raises:
+        OutputError: it is there and cannot be read.
+    """
+    content = read_json(folder / name)
+    return content if isinstance(content, dict) else {}
+
+
+def settings_of(out: Path) -> dict[str, Any]:
+    """How the run that wrote ``out`` was set up.
+
+    Raises:
+        OutputError: ``out`` has no plan, a damaged one, or one of a newer version.
+    """
+    plan = OutputFolder.peek_plan(out)
+    if plan is None or not isinstance(plan.get("settings"), dict):
+        raise OutputError(f"{out} is no output folder of `scorer run`: it has no readable _plan.json")
+    return dict(plan["settings"])
+
+
+def columns_of(settings: Any) -> ColumnNames:
+    """The column names among a run's settings; the default where a setting is missing or of another type."""
+    given = settings.get("columns") if isinstance(settings, dict) else None
+    given = dict(given) if isinstance(given, dict) else {}
+    if isinstance(given.get("keep"), list):
+        given["keep"] = tuple(given["keep"])
+    known = {}
+    for one in fields(ColumnNames):
+        if one.name in given:
+            try:
+                known[one.name] = getattr(ColumnNames(**{one.name: given[one.name]}), one.name)
+            except TypeError:
+                continue
+    return ColumnNames(**known)
+
+
+def run_columns(path: Path) -> ColumnNames:
+    """The column names that a run was given, as its plan records them; the default ones where there is no plan."""
+    return columns_of(recorded(path, PLAN).get("settings"))
+
+
+def data_files(path: Path) -> list[Path]:
+    """The scored files of a folder in order, those with hidden names left out; or the file itself.
+
+    Raises:
+        InputError: there is none.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InputError(f"{path} does not exist; give the output folder of `scorer run`, or a scored Parquet file")
+    found = [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and not any(map(is_hidden, file.relative_to(path).parts))
+    ]
+    if not found:
+        raise InputError(f"no scored file in {path}; has `scorer run --out {path}` finished a shard?")
+    return found
+
+
+@contextmanager
+def open_parquet(path: Path, advice: str = "") -> Iterator[pq.ParquetFile]:
+    """A scored file, closed at the end.
+
+    Args:
+        advice: ends the message of an error.
+
+    Raises:
+        InputError: it cannot be opened, is no Parquet, or cannot be read while it is open.
+    """
+    with ExitStack() as stack:
+        try:
+            # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
+            file = stack.enter_context(pq.ParquetFile(stack.enter_context(_handle(path))))
+        except (OSError, pa.ArrowException) as e:
+            raise InputError(f"{path} cannot be read as Parquet: {e}{advice}") from e
+        yield file
+
+
+def schema_of(path: Path, advice: str = "") -> pa.Schema:
+    """The schema of a scored file, with the metadata of its footer.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    with open_parquet(path, advice) as file:
+        return file.schema_arrow
+
+
+def read_row(path: Path, number: int) -> tuple[pa.Table, Signature]:
+    """One row of a scored file, as a table, and the file's signature. Only the row group that holds it is read.
+
+    Raises:
+        InputError: no such file or row, or the file cannot be read.
+    """
+    if not path.is_file():
+        raise InputError(f"no output file {path}; write --row FILE:N with a path below the output folder")
+    with open_parquet(path) as file:
+        start = 0
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if number < start + rows:
+                table = guarded(path, file.read_row_group, group).slice(number - start, 1)
+                return table, Signature.of_footer(file.schema_arrow.metadata)
+            start += rows
+    raise InputError(f"{path} has {start} rows, counted from 0; there is no row {number}")
+
+
+def guarded(path: Path, read: Any, *arguments: Any, advice: str = "", **more: Any) -> Any:
+    """Call a function that reads from an open file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return read(*arguments, **more)
+    except (OSError, pa.ArrowException) as e:
+        raise InputError(f"{path} cannot be read as Parquet: {e}{advice}") from e
+
+
+class OneSignature:
+    """Holds files against one another: all of them must have been scored in the same way.
+
+    Args:
+        advice: what to do with files that were not, for the message.
+        error: what is raised then.
+    """
+
+    def __init__(self, advice: str, error: type[ScorerError] = UsageError) -> None:
+        self._advice, self._error = advice, error
+        self._first: tuple[str, Signature] | None = None
+
+    @property
+    def signature(self) -> Signature:
+        """That of all files so far; empty when none has been added."""
+        return self._first[1] if self._first is not None else Signature("")
+
+    def add(self, name: str, found: Signature) -> None:
+        """Add a file.
+
+        Raises:
+            ScorerError: it was not scored as the first one was; names both, and the parts that differ.
+        """
+        first, signature = self._first = self._first or (name, found)
+        if found != signature:
+            differ = what_differs(signature, found)
+            raise self._error(f"{first} and {name} were not scored alike ({differ}); {self._advice}")
+
+    def add_footer(self, name: str, metadata: Mapping[bytes, bytes] | None) -> None:
+        """Add a file by the metadata of its Parquet footer; see :meth:`add`."""
+        self.add(name, Signature.of_footer(metadata))
+
+
+def _handle(path: Path) -> Any:
+    try:
+        return pa.OSFile(str(path))
+    except UnicodeError:
+        return path.open("rb")

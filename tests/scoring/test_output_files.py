@@ -1,0 +1,115 @@
+"""What outputs of any kind have in common: listing, footers, signatures, rows, the names that a run was given."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import InputError, OutputError, UsageError
+from scorer.metric.inputs import ColumnNames
+from scorer.scoring.output_files import (
+    OneSignature,
+    columns_of,
+    data_files,
+    open_parquet,
+    read_row,
+    recorded,
+    run_columns,
+    schema_of,
+    settings_of,
+)
+from scorer.scoring.signature import FOOTER_KEY, Signature
+from tests.evaluation.scored import SIGNATURE, save, scored
+
+
+def test_hidden_names_are_no_scored_files(tmp_path: Path) -> None:
+    table = scored(["OK"])
+    for name in ("b.parquet", "a/c.parquet", "_failed/x.parquet", ".tmp/x.parquet", "a/_x.parquet", "a/.x.parquet"):
+        save(table, tmp_path / name)
+    (tmp_path / "_SUCCESS").touch()
+    assert [file.relative_to(tmp_path).as_posix() for file in data_files(tmp_path)] == ["a/c.parquet", "b.parquet"]
+    assert data_files(tmp_path / "_failed" / "x.parquet") == [tmp_path / "_failed" / "x.parquet"], (
+        "a file that is named"
+    )
+
+
+def test_where_there_is_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        data_files(tmp_path / "none")
+    (tmp_path / "_SUCCESS").touch()
+    with pytest.raises(InputError, match="no scored file"):
+        data_files(tmp_path)
+    assert recorded(tmp_path, "_plan.json") == {}
+    for content in ("{", "[1]", "null"):
+        (tmp_path / "_plan.json").write_text(content)
+        assert recorded(tmp_path, "_plan.json") == {}
+        assert run_columns(tmp_path) == ColumnNames()
+        with pytest.raises(OutputError, match=r"no readable _plan\.json"):
+            settings_of(tmp_path)
+
+
+def test_the_names_that_a_run_was_given(tmp_path: Path) -> None:
+    columns = {"text": "t", "triples": "f", "mr": None, "keep": ["t", "f"], "prefix": "m_", "details": True}
+    plan = {"schema": 1, "settings": {"bundle": "B", "columns": columns}}
+    (tmp_path / "_plan.json").write_text(json.dumps(plan))
+    expected = ColumnNames(text="t", triples="f", keep=("t", "f"), prefix="m_", details=True)
+    assert run_columns(tmp_path) == columns_of(settings_of(tmp_path)) == expected
+    assert settings_of(tmp_path)["bundle"] == "B"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [None, 3, {}, {"columns": None}, {"columns": {"text": 3, "keep": "text", "details": "yes", "unknown": 1}}],
+)
+def test_names_of_another_type_are_the_default_ones(settings: object) -> None:
+    assert columns_of(settings) == ColumnNames()
+
+
+def test_a_row_is_read_from_its_row_group(tmp_path: Path) -> None:
+    table = pa.table({"x": range(10)}).replace_schema_metadata({FOOTER_KEY: SIGNATURE})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=4)
+    for number in (0, 3, 4, 9):
+        row, signature = read_row(tmp_path / "a.parquet", number)
+        assert (row["x"].to_pylist(), signature.line) == ([number], SIGNATURE)
+    with pytest.raises(InputError, match="has 10 rows, counted from 0; there is no row 10"):
+        read_row(tmp_path / "a.parquet", 10)
+    with pytest.raises(InputError, match="no output file"):
+        read_row(tmp_path / "b.parquet", 0)
+
+
+def test_what_is_no_parquet_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"nothing")
+    for read in (schema_of, lambda path: read_row(path, 0)):
+        with pytest.raises(InputError, match=r"a\.parquet cannot be read as Parquet"):
+            read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("name", [b"\xff.parquet", b"s3:x.parquet"])
+def test_any_name_can_be_read(tmp_path: Path, name: bytes) -> None:
+    path = tmp_path / os.fsdecode(name)
+    with path.open("wb") as file:
+        pq.write_table(pa.table({"x": [1]}), file)
+    assert data_files(tmp_path) == [path]
+    with open_parquet(path) as parquet:
+        assert parquet.read()["x"].to_pylist() == [1]
+
+
+def test_files_must_have_one_signature() -> None:
+    alike = OneSignature("evaluate them apart")
+    assert alike.signature == Signature("")
+    alike.add("a", Signature("prec:fp32|metric:1"))
+    alike.add_footer("b", {FOOTER_KEY.encode(): b"prec:fp32|metric:1"})
+    assert alike.signature.line == "prec:fp32|metric:1"
+    with pytest.raises(UsageError, match=r"a and c were not scored alike \(prec: fp32 → int8\); evaluate them apart"):
+        alike.add("c", Signature("prec:int8|metric:1"))
+    with pytest.raises(UsageError, match="one of them carries no signature"):
+        alike.add_footer("d", None)
+    strict = OneSignature("run again", OutputError)
+    strict.add("a", Signature(""))
+    with pytest.raises(OutputError, match="a and b"):
+        strict.add("b", Signature("prec:int8"))

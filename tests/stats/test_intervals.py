@@ -1,0 +1,48 @@
+"""Intervals against published tables and against scipy."""
+
+from __future__ import annotations
+
+import pytest
+
+from scorer.stats.intervals import combined, rate, wilson
+
+stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
+
+
+@pytest.mark.parametrize(
+    ("count", "n", "low", "high"),
+    # Newcombe (1998), Statistics in Medicine 17, 857-872, table I, method 3.
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_of_the_literature(count: int, n: int, low: float, high: float) -> None:
+    assert wilson(count, n) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_is_that_of_scipy() -> None:
+    for n in (1, 2, 7, 19, 200, 347, 1_000_000):
+        for count in {0, 1, n // 3, n - 1, n}:
+            theirs = stats.binomtest(count, n).proportion_ci(method="wilson")
+            assert wilson(count, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert rate(0, 0) == {"count": 0, "n": 0, "value": None, "low": None, "high": None}
+    assert wilson(0, 5)[0] == 0.0
+    assert wilson(5, 5)[1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("a", "n", "b", "m", "low", "high"),
+    # Newcombe (1998), Statistics in Medicine 17, 873-890, table II, method 10.
+    [
+        (56, 70, 48, 80, 0.0524, 0.3339),
+        (9, 10, 3, 10, 0.1705, 0.8090),
+        (6, 7, 2, 7, 0.0582, 0.8062),
+        (5, 56, 0, 29, -0.0381, 0.1926),
+        (0, 10, 0, 20, -0.1611, 0.2775),
+        (10, 10, 0, 10, 0.6075, 1.0),
+    ],
+)
+def test_difference_of_the_literature(a: int, n: int, b: int, m: int, low: float, high: float) -> None:
+    assert combined(a / n - b / m, [(1.0, a, n), (-1.0, b, m)]) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_a_difference_in_which_nothing_is_uncertain_is_a_point() -> None:
+    assert combined(0.25, [(0.0, 3, 10), (1.0, 0, 0)]) == (0.25, 0.25)
