@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Precision, guarded, local, open_scorer, print_json, say, tell
+from .common import Precision, guarded, local, open_scorer, print_json, say
 
 
 @guarded
@@ -26,7 +26,7 @@ def explain_command(
     """A scored row again: facts, C/N/E of each check, the stored label beside the recomputed one."""
     from ..metric.inputs import ColumnNames
     from ..run.explain import bound_of_run, explain, find_row, settings_of
-    from .show.verdict import print_verdict
+    from .show.verdict import print_explanation
 
     settings = settings_of(out)
     columns = ColumnNames(**settings.pop("columns", {}))
@@ -40,20 +40,8 @@ def explain_command(
     if as_json:
         print_json(dataclasses.asdict(found))
         return
-    tell(f"{file}:{number}  key {found.key}")
-    for position, fact in enumerate(found.recomputed.facts):
-        tell(f"fact {position}: {fact}")
-    print_verdict(found.recomputed)
-    stored = found.stored
-    if stored.get("fine") is not None:
-        tell(f"stored: {stored['fine']}, confidence {stored['confidence']:.4f}")
-    elif stored.get("error") is not None:
-        tell(f"stored: error {stored['error']}")
-    if found.difference is not None:
-        bound = {True: "within", False: "beyond", None: "without"}[found.within_bound]
-        allowed = f" of {found.allowed:.2g}" if found.allowed is not None else ""
-        tell(f"largest difference of an entailment probability: {found.difference:.2g}, {bound} a bound{allowed}")
+    print_explanation(found)
     if not found.same_labels:
         say("note: the recomputed label differs from the stored one")
     if found.signature != found.stored_signature:
-        say(f"note: stored under another signature: {found.stored_signature}")
+        say(f"note: the row was stored under another signature: {found.stored_signature}")

@@ -90,8 +90,8 @@ def test_the_reports_for_people(references: str, bundle: str, tmp_path: Path) ->
     pq.write_table(pa.table(rows), tmp_path / "in.parquet")
     checked = CliRunner().invoke(app, ["templates", "check", str(out), "--data", str(tmp_path / "in.parquet")])
     assert checked.exit_code == 0
-    assert "60 facts in 30 rows; 30 by backoff (50.0 %)" in checked.stdout
-    assert "near: 30 facts (50.0 %)" in checked.stdout
+    assert "60 facts in 30 rows; 30 by backoff (50.0%)" in checked.stdout
+    assert "near: 30 facts (50.0%)" in checked.stdout
     assert "area lacks <subject> and <object>: [bold]Nowhere[/bold]" in checked.stdout
     assert "not a run's output" in checked.stderr
     sampled = CliRunner().invoke(
