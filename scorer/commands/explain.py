@@ -1,4 +1,4 @@
-"""``scorer explain``: a scored row again, with what was asked and answered."""
+"""``scorer explain``: recompute a scored row and show every check."""
 
 from __future__ import annotations
 
@@ -15,15 +15,30 @@ from .common import Precision, guarded, local, open_scorer, print_json, say
 def explain_command(
     out: Annotated[Path, typer.Argument(metavar="OUT", parser=local, help="Output folder of `scorer run`.")],
     row: Annotated[
-        str | None, typer.Option("--row", metavar="FILE:N", help="Output file below OUT, and row counted from 0.")
+        str | None,
+        typer.Option(
+            "--row",
+            metavar="FILE:N",
+            help="Output file below OUT and row number, counted from 0; exits 2 if there is no such row.",
+        ),
     ] = None,
-    key: Annotated[str | None, typer.Option("--key", metavar="HEX", help="A row_key in hexadecimal.")] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="HEX", help="Row with this row_key, in hexadecimal; exits 2 if there is none."),
+    ] = None,
     precision: Annotated[
-        Precision | None, typer.Option("--precision", help="Recompute with another variant than the run's.")
+        Precision | None,
+        typer.Option(
+            "--precision", help="Variant to recompute with; exits 2 if the bundle lacks it. Default: the run's."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
-    """A scored row again: facts, C/N/E of each check, the stored label beside the recomputed one."""
+    """Recompute a scored row and compare it with the output.
+
+    Print the facts, the contradiction (C), neutral (N) and entailment (E) probabilities of every check, and the stored
+    label alongside the recomputed one.
+    """
     from ..metric.inputs import ColumnNames
     from ..run.explain import bound_of_run, explain, find_row, settings_of
     from .show.verdict import print_explanation

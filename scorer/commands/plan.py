@@ -1,4 +1,4 @@
-"""``scorer plan``: what a run would do; scores nothing."""
+"""``scorer plan``: what a run would do, without scoring."""
 
 from __future__ import annotations
 
@@ -37,11 +37,21 @@ from .common import (
 
 @guarded
 def plan_command(
-    inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs.")],
-    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
+    ],
+    bundle: Annotated[
+        str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`; exits 2 if it is invalid.")
+    ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="OUT", parser=local, help="Say what a run into this folder would skip."),
+        typer.Option(
+            "--out",
+            metavar="OUT",
+            parser=local,
+            help="Also report what a run into this folder would skip, score again or refuse to replace.",
+        ),
     ] = None,
     templates: TemplatesOption = None,
     protocol: ProtocolOption = Protocol.paper,
@@ -59,9 +69,10 @@ def plan_command(
     reuse: ReuseOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """What a run would do: shards, rows, checks, unique pairs, backoff, lengths, time, disk. Scores nothing.
+    """Show what a run would do, without scoring.
 
-    Above 200,000 rows the counts are estimated from a sample, and marked so.
+    Report shards, rows, checks, unique pairs, backoff, token lengths, time and disk space. Above 200,000 rows the
+    counts are estimated from a sample, and marked as estimates.
     """
     from ..run.estimate import forecast
     from .show.plan import print_plan
