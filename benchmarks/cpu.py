@@ -1,10 +1,10 @@
-"""This project beside what a user would pick instead, on this machine's processor, in one run.
+"""This project alongside its alternatives, on this machine's processor, in one run.
 
     python -m benchmarks.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
 
 Distinct pairs with a full-size model of random weights; whole rows, Parquet to Parquet, with the embedded model; and
-the program against its own bare session. Prints a Markdown table; writes a JSON with every round and an SVG below
-``benchmarks/results``. What reads these figures, and how, is in docs/bench.md.
+the program against its own bare session. Prints a Markdown table; writes a JSON with every round and an SVG to
+``benchmarks/results``, or to ``results`` below ``--folder`` in a smoke run. docs/bench.md explains the figures.
 """
 
 from __future__ import annotations
@@ -132,21 +132,26 @@ def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int, man
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=Path(".bench"), help="what is made once and kept")
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results", help="where figures go")
-    parser.add_argument("--name", help="name of the result files; by default cpu, or smoke")
-    parser.add_argument("--smoke", action="store_true", help="the embedded model alone, and fewer peers")
-    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="what to measure")
-    parser.add_argument("--preset", default="roberta-large", help="size of the random-weight model")
-    parser.add_argument("--pairs", type=int, default=96, help="distinct pairs for it, at least")
-    parser.add_argument("--rows", type=int, help="whole rows for the embedded model")
-    parser.add_argument("--many", type=int, help="rows for the program against its bare session")
-    parser.add_argument("--rounds", type=int, help="by default 3, in a smoke run 1")
-    parser.add_argument("--threads", type=int, default=machine.cores())
-    parser.add_argument("--minutes", type=float, default=22.0, help="begin no further round after this long")
-    parser.add_argument("--only", nargs="+", default=[], help="settings by name; the reference always runs")
+    parser.add_argument("--folder", type=Path, default=Path(".bench"), help="models and samples, kept for later runs")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        help="folder for the results; default: benchmarks/results, or results below --folder in a smoke run",
+    )
+    parser.add_argument("--name", help="name of the result files; default: cpu, or smoke in a smoke run")
+    parser.add_argument("--smoke", action="store_true", help="measure only the embedded model, and fewer peers")
+    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="groups to measure")
+    parser.add_argument("--preset", default="roberta-large", help="size of the model with random weights")
+    parser.add_argument("--pairs", type=int, default=96, help="minimum number of distinct pairs for that model")
+    parser.add_argument("--rows", type=int, help="number of whole rows for the embedded model")
+    parser.add_argument("--many", type=int, help="number of rows to compare the program with its bare session")
+    parser.add_argument("--rounds", type=int, help="number of rounds; default: 3, or 1 in a smoke run")
+    parser.add_argument("--threads", type=int, default=machine.cores(), help="threads of every setting")
+    parser.add_argument("--minutes", type=float, default=22.0, help="start no further round after this time")
+    parser.add_argument("--only", nargs="+", default=[], help="settings to measure, by name; the reference always runs")
     args = parser.parse_args(arguments)
     args.rounds = args.rounds or (1 if args.smoke else 3)
+    args.results = args.results or results_folder(args.folder, smoke=args.smoke)
     started, began = machine.now(), time.monotonic()
     args.folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(args.folder, args.rounds, args.threads, args.only, began + 60 * args.minutes)
@@ -157,8 +162,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     report(bench, args, started, time.monotonic() - began)
 
 
+def results_folder(folder: Path, *, smoke: bool) -> Path:
+    """Where results go by default. Those of a smoke run are not figures to publish, so they stay in the work folder."""
+    return folder / "results" if smoke else ROOT / "benchmarks" / "results"
+
+
 def report(bench: Bench, args: argparse.Namespace, started: str, seconds: float) -> None:
-    """Tables to stdout; JSON and SVG beside them."""
+    """Print the tables on stdout; write the JSON and the SVG to the results folder."""
     here = machine.describe()
     groups = [results.summarise(group) for group in bench.groups]
     name = args.name or ("smoke" if args.smoke else "cpu")

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
-from rich.table import Table
 
+from scorer.commands.show.figures import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
 from scorer.evaluation.published import TABLE_1, TABLE_2, Row
 from scorer.evaluation.report import EvaluateOptions, evaluate
@@ -108,9 +108,9 @@ def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition
     inputs, files = out / "inputs", out / "templates"
     _put(files / "backoff.json", b"{}")
     for name, file in FILES.items():
-        table = _read(data / file)
+        given = _read(data / file)
         for protocol in PROTOCOLS:
-            read = _as_the_code_read_it(table) if protocol == "nlgi_eval" else table
+            read = _as_the_code_read_it(given) if protocol == "nlgi_eval" else given
             sink = pa.BufferOutputStream()
             pq.write_table(read, sink)
             _put(inputs / f"{name}-{protocol}.parquet", sink.getvalue().to_pybytes())
@@ -126,16 +126,14 @@ def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition
 
 def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
     """One table: ours, and below it the published row with the difference."""
-    table = Table(box=None, pad_edge=False)
-    for position, header in enumerate(("data", "templates", "protocol", *_HEADERS, "n", "errors")):
-        table.add_column(header, justify="left" if position < 3 else "right", no_wrap=True)
+    made = table("data", "templates", "protocol", *_HEADERS, "n", "errors", left=3)
     for line in all_visible(list(lines)):
-        cells = [_cell(line["ours"][name]) for name in FIGURES]
-        table.add_row(line["data"], line["templates"], line["protocol"], *cells, f"{line['n']:,}", str(line["errors"]))
-        printed = [_cell(line["published"][name]) for name in FIGURES]
-        table.add_row("", "", "  published", *printed, style="dim")
-        table.add_row("", "", "  difference", *(_cell(line["difference"][name], "+") for name in FIGURES), style="dim")
-    console.print(table)
+        cells = [number(line["ours"][name]) for name in FIGURES]
+        made.add_row(line["data"], line["templates"], line["protocol"], *cells, f"{line['n']:,}", str(line["errors"]))
+        printed = [number(line["published"][name]) for name in FIGURES]
+        made.add_row("", "", "  published", *printed, style="dim")
+        made.add_row("", "", "  difference", *(signed(line["difference"][name]) for name in FIGURES), style="dim")
+    console.print(made)
 
 
 def _line(condition: Condition, report: dict[str, Any]) -> dict[str, Any]:
@@ -234,7 +232,3 @@ def _put(path: Path, content: bytes) -> None:
 
 def _minus(ours: float | None, published: float | None) -> float | None:
     return None if ours is None or published is None else ours - published
-
-
-def _cell(value: float | None, sign: str = "") -> str:
-    return "-" if value is None else f"{value:{sign}.3f}"

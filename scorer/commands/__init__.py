@@ -1,4 +1,4 @@
-"""The command line: one thin file a command. Heavy imports happen inside the commands."""
+"""The command line: one thin file per command. Slow imports happen inside the commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .show.output import tell
 
 app = typer.Typer(
     name="scorer",
-    help="Which generated texts say all and only the facts: NLI scoring of data-to-text output.",
+    help="Find out which generated texts say all and only the facts: NLI scoring of data-to-text output.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -40,7 +40,7 @@ def _root(
             "--version",
             callback=_version,
             is_eager=True,
-            help="Show versions and the providers of ONNX Runtime, and exit.",
+            help="Show the version, and the version and providers of ONNX Runtime; exit.",
         ),
     ] = False,
     verbose: Annotated[
@@ -49,7 +49,7 @@ def _root(
             "--verbose",
             callback=set_verbose,
             is_eager=True,
-            help="Show the trace of an unexpected error; accepted after the command too.",
+            help="Show the traceback of an unexpected error; may also follow the command.",
         ),
     ] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``scorer audit``: tonight's output, compared with yesterday's, put to gates, and shown."""
+"""``scorer audit``: report on an output, compare it with an earlier one, and apply gates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .common import guarded, local, print_json, say
 
 
 class ErrorRows(StrEnum):
-    """How rows with an error count in the rates of labels."""
+    """How rows with an error count in the label rates."""
 
     not_ok = "not-ok"
     excluded = "excluded"
@@ -20,15 +20,28 @@ class ErrorRows(StrEnum):
 
 @guarded
 def audit_command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", parser=local, help="Finished output folder of `scorer run`.")],
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT", parser=local, help="Finished output folder of `scorer run`; exits 2 if it is not finished."
+        ),
+    ],
     baseline: Annotated[
         Path | None,
-        typer.Option("--baseline", metavar="OUT0", parser=local, help="Finished output of an earlier night."),
+        typer.Option(
+            "--baseline",
+            metavar="OUT0",
+            parser=local,
+            help="Finished output of an earlier run to compare with; exits 2 if its signature differs.",
+        ),
     ] = None,
     gates: Annotated[
         list[Path] | None,
         typer.Option(
-            "--gates", metavar="FILE", parser=local, help="Gates in TOML; a gate that fails is exit 1. Repeatable."
+            "--gates",
+            metavar="FILE",
+            parser=local,
+            help="Gates (TOML); exits 1 if one fails, 2 if one is invalid. Repeatable.",
         ),
     ] = None,
     by: Annotated[
@@ -36,50 +49,54 @@ def audit_command(
         typer.Option(
             "--by",
             metavar="COLUMNS",
-            help="Figures for each group too; several columns by comma make one group of each combination. Repeatable. "
-            "Default: system, if there is such a column.",
+            help="Columns to group by; comma-separated columns form one group per combination of values. Repeatable. "
+            "Default: system, if the column exists.",
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", parser=local, help="Write the report, one HTML file.")
+        Path | None, typer.Option("--report", metavar="FILE", parser=local, help="Write the report to one HTML file.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole audit as JSON.")] = False,
     junit: Annotated[
         Path | None,
-        typer.Option("--junit", metavar="FILE", parser=local, help="Write the gates as JUnit XML, for build servers."),
+        typer.Option("--junit", metavar="FILE", parser=local, help="Write the gates as JUnit XML, for CI servers."),
     ] = None,
     history: Annotated[
         Path | None,
         typer.Option(
-            "--history", metavar="FILE", parser=local, help="Parquet file to which this night is added, for the trend."
+            "--history",
+            metavar="FILE",
+            parser=local,
+            help="Parquet file to which this run is appended, for the trend; created if missing.",
         ),
     ] = None,
     errors: Annotated[
-        ErrorRows, typer.Option("--errors", help="Rows with an error count as not_OK, or are left out of these rates.")
+        ErrorRows,
+        typer.Option("--errors", help="Count rows with an error as not_OK, or exclude them from the label rates."),
     ] = ErrorRows.not_ok,
     across_signatures: Annotated[
-        bool, typer.Option("--across-signatures", help="Compare although the baseline was scored otherwise.")
+        bool, typer.Option("--across-signatures", help="Compare even if the baseline's signature differs.")
     ] = False,
     require_gates: Annotated[
         bool,
-        typer.Option("--require-gates", help="Exit 1 when nothing was checked: no gate given, or all of them silent."),
+        typer.Option("--require-gates", help="Exit 1 if nothing was checked: no gates, or all of them silent."),
     ] = False,
     allow_partial: Annotated[
         bool,
         typer.Option(
             "--allow-partial",
-            help="Audit a run that ended without scoring all shards, and compare a partial run with a complete one.",
+            help="Accept a run that did not score all shards, and compare a partial run with a complete one.",
         ),
     ] = False,
     worst: Annotated[
-        int, typer.Option("--worst", min=0, metavar="N", help="Rows in the sample, of each kind of fault.")
+        int, typer.Option("--worst", min=0, metavar="N", help="Number of example rows for each kind of error.")
     ] = 30,
 ) -> None:
-    """What a night's scores say, what changed since the baseline, and whether the gates hold.
+    """Report on a run, compare it with a baseline, apply gates.
 
-    Exit codes: 0 all gates pass, warn or are silent, 1 a gate failed (or nothing was checked, with --require-gates), 2
-    usage or configuration, also when OUT or the baseline is no finished output or changes meanwhile, when the two were
-    not scored alike, or when one is partial and the other complete.
+    Exit codes: 0 all gates pass, warn or are silent; 1 a gate failed, or nothing was checked and --require-gates is
+    set; 2 usage or configuration. It also exits 2 if OUT or the baseline is unfinished or changes during the audit, if
+    their signatures differ, or if only one of them is partial.
     """
     from ..audit import AuditOptions, audit
     from ..audit.junit import junit as as_junit
@@ -115,6 +132,6 @@ def audit_command(
     if failed:
         say(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
     elif document["status"] == "fail":
-        say("scorer: nothing was checked, and --require-gates was given")
+        say("scorer: nothing was checked, and --require-gates is set")
     if document["status"] == "fail":
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``scorer baseline``: the rivals of the literature, with a run's output columns."""
+"""``scorer baseline``: score with other metrics of the literature, into the columns of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .common import MrColumnOption, TextColumnOption, TriplesColumnOption, guard
 
 
 class Rival(StrEnum):
-    """The baselines."""
+    """Names of the baselines."""
 
     e2e_slots = "e2e-slots"
     keywords = "keywords"
@@ -22,31 +22,40 @@ class Rival(StrEnum):
 
 @guarded
 def baseline_command(
-    rival: Annotated[Rival, typer.Argument(metavar="e2e-slots|keywords|overlap", help="Which baseline.")],
-    inputs: Annotated[list[str], typer.Argument(metavar="IN...", help="Parquet files, folders, globs or URIs.")],
+    rival: Annotated[Rival, typer.Argument(metavar="e2e-slots|keywords|overlap", help="Baseline to score with.")],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="IN...", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
+    ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="F.parquet", parser=local, help="File to write; replaced if it is there.")
+        Path,
+        typer.Option("--out", metavar="F.parquet", parser=local, help="File to write; an existing file is replaced."),
     ],
     text_column: TextColumnOption = "text",
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,
     as_gold: Annotated[
-        bool, typer.Option("--as-gold", help="e2e-slots: also make the two known misreadings of the E2E gold.")
+        bool,
+        typer.Option(
+            "--as-gold",
+            help="e2e-slots: also reproduce the two known errors of the E2E gold; exits 2 for other baselines.",
+        ),
     ] = False,
     references_column: Annotated[
-        str, typer.Option("--references-column", metavar="NAME", help="Column of lists of references, for overlap.")
+        str, typer.Option("--references-column", metavar="NAME", help="overlap: column of lists of references.")
     ] = "references",
 ) -> None:
-    """Judge texts as the metric's rivals do; `scorer evaluate` reads the file like that of a run.
+    """Score texts with a baseline metric.
 
-    e2e-slots: pattern matcher for the E2E slots, with the slot error rate. keywords: values or synonyms in the text, no
-    hallucinations. overlap: BLEU, chrF, TER against references as score columns; in the output of a run, beside ours.
+    `scorer evaluate` reads the file like the output of a run. e2e-slots: match patterns for the E2E slots, and report
+    the slot error rate. keywords: look for values or their synonyms in the text; finds no hallucinations. overlap: add
+    BLEU, chrF and TER against references as columns; with the output of a run as IN, next to its scores.
     """
     from ..evaluation.baselines.writing import Judge, KeywordsJudge, OverlapJudge, SlotsJudge, write
     from ..metric.inputs import ColumnNames
 
     if as_gold and rival is not Rival.e2e_slots:
-        raise UsageError("--as-gold is about the E2E slots; leave it out for other baselines")
+        raise UsageError("--as-gold applies to the baseline e2e-slots only; remove it for other baselines")
     judge: Judge
     if rival is Rival.overlap:
         judge = OverlapJudge(text_column, references_column)

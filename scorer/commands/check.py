@@ -1,4 +1,4 @@
-"""``scorer check``: one row, explained; with neither triples nor text, a console."""
+"""``scorer check``: score one row and explain it, or open an interactive console."""
 
 from __future__ import annotations
 
@@ -40,11 +40,16 @@ EXAMPLE_TEXT = "Blue Spice is a pub by the river."
 @guarded
 def check_command(
     triples: Annotated[
-        str | None, typer.Option("--triples", metavar='"S | P | O ++ S | P | O"', help="The facts, divided by ++.")
+        str | None,
+        typer.Option(
+            "--triples",
+            metavar='"S | P | O ++ S | P | O"',
+            help="Triples of the row, separated by ++; exits 2 if one is malformed.",
+        ),
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", metavar="T", help="The text to check.")] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="T", help="Text of the row.")] = None,
     bundle: Annotated[
-        str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")
+        str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`; exits 2 if it is invalid.")
     ] = "embedded",
     templates: TemplatesOption = None,
     protocol: ProtocolOption = Protocol.paper,
@@ -56,14 +61,15 @@ def check_command(
     sentences: SentencesOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
-    """Score one row and explain it: the facts in words, C/N/E of every check, the label.
+    """Score one row and explain the result.
 
-    With neither --triples nor --text, an interactive console; Ctrl-D ends it.
+    Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
+    check. Without --triples and --text, open an interactive console; Ctrl-D ends it.
     """
     from .show.verdict import print_verdict
 
     if (triples is None) != (text is None):
-        raise UsageError("give both --triples and --text, or neither for the console")
+        raise UsageError("pass both --triples and --text, or neither to open the console")
     row = _parse(triples) if triples is not None else None
     settings = scorer_settings(
         bundle, templates, protocol, checks, optional, device, precision, overlong, sentences=sentences
@@ -89,25 +95,27 @@ def _parse(triples: str) -> list[Triple]:
     for part in triples.split("++"):
         triple = parse_triple(part)
         if triple is None:
-            raise UsageError(f"{part.strip()!r} is not a triple; write subject | predicate | object, divided by ++")
+            raise UsageError(
+                f"{part.strip()!r} is not a triple; write subject | predicate | object, and separate triples by ++"
+            )
         parsed.append(triple)
     return parsed
 
 
 def _console(scorer: Scorer) -> None:
-    """Ask for triples and a text in turn, with a worked example first; Ctrl-D or an empty line ends."""
+    """Show an example, then ask for triples and a text in turn; Ctrl-D ends."""
     import contextlib
 
     from .show.verdict import print_verdict
 
-    with contextlib.suppress(ImportError):  # line editing and history, where Python was built with it
-        import readline  # noqa: F401  (importing it is what turns it on)
+    with contextlib.suppress(ImportError):  # line editing and history, if Python was built with it
+        import readline  # noqa: F401  (importing it enables it)
 
-    say("An example first:")
+    say("Example:")
     say(f"triples> {EXAMPLE_TRIPLES}")
     say(f"text> {EXAMPLE_TEXT}")
     print_verdict(scorer.score(_parse(EXAMPLE_TRIPLES), EXAMPLE_TEXT))
-    say("Now yours. Ctrl-D ends.")
+    say("Enter your own row; Ctrl-D ends.")
     while True:
         try:
             triples = input("triples> ").strip()

@@ -1,4 +1,4 @@
-"""What the commands share: options with one wording, and the settings they make."""
+"""Options that several commands share, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Protocol(StrEnum):
-    """Spellings of the metric."""
+    """Protocols of the metric."""
 
     paper = "paper"
     nlgi_eval = "nlgi_eval"
@@ -35,14 +35,14 @@ class Sides(StrEnum):
 
 
 class Missing(StrEnum):
-    """What happens to a triple without a template."""
+    """How a triple without a template is handled."""
 
     backoff = "backoff"
     error = "error"
 
 
 class Overlong(StrEnum):
-    """What happens to a pair longer than the model takes."""
+    """How a pair longer than the model's maximum is handled."""
 
     error = "error"
     truncate = "truncate"
@@ -58,9 +58,12 @@ class Precision(StrEnum):
 
 
 def local(given: str) -> Path:
-    """The parser of every option and argument that is a path: plain or ``file://``; another URI ends the command.
+    """Parse an option or argument that is a path: plain or ``file://``.
 
-    It has to look at the text: a ``Path`` made from a URI is a relative path like any other.
+    It parses the text, because a ``Path`` made from a URI would be an ordinary relative path.
+
+    Raises:
+        typer.BadParameter: any other URI.
     """
     from ..storage.local_paths import local_path
 
@@ -72,38 +75,62 @@ def local(given: str) -> Path:
 
 TemplatesOption = Annotated[
     str | None,
-    typer.Option("--templates", metavar="FILE", help="Template file (JSON). Default: the bundle's, else backoff."),
+    typer.Option(
+        "--templates",
+        metavar="FILE",
+        help="Template file (JSON); exits 2 if it is invalid. Default: the bundle's templates, otherwise backoff.",
+    ),
 ]
 ProtocolOption = Annotated[
-    Protocol, typer.Option("--protocol", help="The paper's metric, or what its released code computes.")
+    Protocol, typer.Option("--protocol", help="Metric as in the paper, or as its released code computes it.")
 ]
-SidesOption = Annotated[Sides, typer.Option("--checks", help="Check both sides, or only for hallucinations.")]
+SidesOption = Annotated[Sides, typer.Option("--checks", help="Check both sides, or hallucinations only.")]
 OptionalOption = Annotated[
     list[str] | None,
-    typer.Option("--optional", metavar="P=O", help="A fact that a text need not say, for example eatType=restaurant."),
+    typer.Option(
+        "--optional", metavar="P=O", help="Fact that a text may omit, for example eatType=restaurant. Repeatable."
+    ),
 ]
 MissingOption = Annotated[
-    Missing, typer.Option("--missing-template", help="Put a triple without a template into words by backoff, or stop.")
+    Missing,
+    typer.Option("--missing-template", help="Use the backoff template for a triple without a template, or exit 2."),
 ]
 DeviceOption = Annotated[
-    str, typer.Option("--device", metavar="auto|cpu|cuda|cuda:N", help="What is named must really start.")
+    str,
+    typer.Option(
+        "--device",
+        metavar="auto|cpu|cuda|cuda:N",
+        help="Device to use; exits 2 if a named device cannot start. auto: CUDA if it starts, otherwise the CPU.",
+    ),
 ]
 PrecisionOption = Annotated[
-    Precision, typer.Option("--precision", help="Variant of the model; auto is fp16 on CUDA, int8 on the CPU.")
+    Precision,
+    typer.Option(
+        "--precision", help="Variant of the model; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU."
+    ),
 ]
 OverlongOption = Annotated[
-    Overlong, typer.Option("--overlong", help="A pair longer than the model takes is an error, or is cut and noted.")
+    Overlong,
+    typer.Option(
+        "--overlong",
+        help="Report a row whose text pair exceeds the model's maximum length as an error, or truncate and add a note.",
+    ),
 ]
 SentencesOption = Annotated[
-    bool, typer.Option("--sentences", help="Check every sentence of a text too; needs the extra sentences.")
+    bool,
+    typer.Option("--sentences", help="Also check every sentence of a text; exits 2 without the extra `sentences`."),
 ]
-TextColumnOption = Annotated[str, typer.Option("--text-column", metavar="NAME", help="Column of texts.")]
-TriplesColumnOption = Annotated[str, typer.Option("--triples-column", metavar="NAME", help="Column of triples.")]
+TextColumnOption = Annotated[
+    str, typer.Option("--text-column", metavar="NAME", help="Column of texts; a file without it fails.")
+]
+TriplesColumnOption = Annotated[
+    str, typer.Option("--triples-column", metavar="NAME", help="Column of triples; a file without it fails.")
+]
 MrColumnOption = Annotated[
-    str | None, typer.Option("--mr-column", metavar="NAME", help="Column of E2E slots to use instead of triples.")
+    str | None, typer.Option("--mr-column", metavar="NAME", help="Column of E2E slots, used instead of triples.")
 ]
 KeepOption = Annotated[
-    str | None, typer.Option("--keep", metavar="COLUMNS", help="Input columns to keep, by comma. Default: all.")
+    str | None, typer.Option("--keep", metavar="COLUMNS", help="Comma-separated input columns to keep. Default: all.")
 ]
 ReuseOption = Annotated[
     list[Path] | None,
@@ -111,14 +138,20 @@ ReuseOption = Annotated[
         "--reuse",
         metavar="OUT0",
         parser=local,
-        help="Output of an earlier run: rows found there by row_key, under the same signature, keep their labels. "
-        "May be given several times.",
+        help="Output of an earlier run. Rows with the same row_key keep their labels if the signatures are equal; "
+        "otherwise they are scored. Repeatable.",
     ),
 ]
 ExactOption = Annotated[
-    bool, typer.Option("--exact", help="Run again in fp32 what is too close to call: labels as fp32 gives them.")
+    bool,
+    typer.Option(
+        "--exact",
+        help="Recompute undecided pairs in fp32, so that labels are those of fp32; exits 2 if the bundle lacks fp32.",
+    ),
 ]
-EMBEDDED_NOTE = "the embedded model knows restaurants (E2E) and nothing else; for other data give --bundle a real one"
+EMBEDDED_NOTE = (
+    "the embedded model knows restaurants (E2E) and nothing else; for other data pass a real bundle with --bundle"
+)
 
 
 def scorer_settings(
@@ -134,7 +167,7 @@ def scorer_settings(
     sentences: bool = False,
     exact: bool = False,
 ) -> dict[str, Any]:
-    """The options that set up a scorer, as a plan records them: absolute paths, plain strings."""
+    """The options that configure a scorer, as a plan records them: absolute paths, plain strings."""
     from ..storage.local_paths import local_path
 
     settings: dict[str, Any] = {
@@ -148,7 +181,7 @@ def scorer_settings(
         "precision": precision.value,
         "overlong": overlong.value,
     }
-    # Named only where asked for, so that plans and what they are compared with stay as they were.
+    # Recorded only where set, so that the plans of earlier versions still compare equal.
     return settings | {name: True for name, asked in (("sentences", sentences), ("exact", exact)) if asked}
 
 
@@ -161,7 +194,7 @@ def column_names(
     details: bool = False,
     sentences: bool = False,
 ) -> ColumnNames:
-    """The options that name columns."""
+    """The options that name columns; ``keep`` is a comma-separated list."""
     from ..metric.inputs import ColumnNames
 
     kept = tuple(name.strip() for name in keep.split(",") if name.strip()) if keep is not None else None

@@ -1,4 +1,4 @@
-"""``scorer convert``: the field's own files become a Parquet file that ``scorer run`` reads."""
+"""``scorer convert``: turn E2E and WebNLG files into Parquet that ``scorer run`` reads."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="convert",
-    help="Turn the field's own files (E2E, WebNLG) into Parquet for `scorer run`.",
+    help="Convert E2E and WebNLG files to Parquet.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-InputsArgument = Annotated[list[str], typer.Argument(metavar="IN", help="Files, each FILE or NAME=FILE.")]
+InputsArgument = Annotated[
+    list[str], typer.Argument(metavar="IN", help="Input files, each FILE or NAME=FILE; exits 2 if one cannot be read.")
+]
 OutOption = Annotated[
     Path,
-    typer.Option(
-        "--out", metavar="F.parquet", parser=local, help="The file to write. One that is there is kept, see --force."
-    ),
+    typer.Option("--out", metavar="F.parquet", parser=local, help="File to write; exits 2 if it exists, see --force."),
 ]
 TextsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--texts",
         metavar="[NAME=]FILE",
-        help="The texts of a system, one line for every input. Repeatable, once for every system.",
+        help="Texts of a system, one line per input; exits 2 if the numbers differ. Repeat it for each system.",
     ),
 ]
 MrColumnOption = Annotated[
-    str | None, typer.Option("--mr-column", metavar="NAME", help="Column of the inputs. Default: mr, orig_mr.")
+    str | None, typer.Option("--mr-column", metavar="NAME", help="Column of inputs. Default: mr or orig_mr.")
 ]
 TextColumnOption = Annotated[
     str | None,
     typer.Option(
-        "--text-column", metavar="NAME", help="Column of the texts. Default: text, output, ref, and the like."
+        "--text-column", metavar="NAME", help="Column of texts. Default: a usual name, such as text, output or ref."
     ),
 ]
 EmptyOption = Annotated[
     list[str] | None,
-    typer.Option("--empty", metavar="WORD", help="A text that stands for no text, for example null. Repeatable."),
+    typer.Option("--empty", metavar="WORD", help="Word that stands for an empty text, for example null. Repeatable."),
 ]
 StrictOption = Annotated[
     bool,
     typer.Option(
-        "--strict", help="Stop at the first malformed line. Else it is reported, and its row kept with nulls."
+        "--strict", help="Exit 2 at the first malformed line. Otherwise it is reported, and its row is kept with nulls."
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite F.parquet, once the new one is complete.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace F.parquet when the new file is complete.")]
 
 
 @app.command("e2e")
@@ -64,7 +64,9 @@ def e2e_command(
     texts: TextsOption = None,
     references: Annotated[
         str | None,
-        typer.Option("--references", metavar="FILE", help="A file of inputs and references, for a column of them."),
+        typer.Option(
+            "--references", metavar="FILE", help="File of inputs and references, added as a column of references."
+        ),
     ] = None,
     mr_column: MrColumnOption = None,
     text_column: TextColumnOption = None,
@@ -72,10 +74,10 @@ def e2e_command(
     strict: StrictOption = False,
     force: ForceOption = False,
 ) -> None:
-    """E2E files: TSV or CSV of outputs or references.
+    """Convert E2E files (TSV, CSV) of outputs or references.
 
-    With or without a header; or one file of inputs, and the outputs by --texts. The system is the file's name, or the
-    NAME before it. F.parquet is written whole or not at all.
+    The files may have a header or not. Alternatively, pass one file of inputs, and the outputs with --texts. The system
+    is the file's name, or the NAME before it. F.parquet is written completely or not at all.
     """
     from ..convert import Problems, check_output, convert_e2e
 
@@ -104,16 +106,16 @@ def webnlg_command(
     empty: EmptyOption = None,
     lang: Annotated[
         str | None,
-        typer.Option("--lang", metavar="LANG", help="Leave out lexicalisations marked as of another language."),
+        typer.Option("--lang", metavar="LANG", help="Exclude lexicalisations marked as another language."),
     ] = None,
     strict: StrictOption = False,
     force: ForceOption = False,
 ) -> None:
-    """WebNLG files: XML, or CSV with <br> between triples.
+    """Convert WebNLG files (XML, CSV).
 
-    Each IN is a file, or a folder of XML files; the texts are its own lexicalisations, or come by --texts. The system
-    is the NAME or the file of --texts, `reference` for lexicalisations, or the CSV's column system or team. F.parquet
-    is written whole or not at all.
+    Each IN is a file, or a folder of XML files; a CSV has <br> between triples. The texts are its lexicalisations, or
+    those passed with --texts. The system is the NAME or file name in --texts, `reference` for lexicalisations, or the
+    CSV column system or team. F.parquet is written completely or not at all.
     """
     from ..convert import Problems, check_output, convert_webnlg
 

@@ -1,16 +1,19 @@
-"""``scorer doctor``: what would run here."""
+"""``scorer doctor``: whether scoring works on this machine."""
 
 from __future__ import annotations
 
 import time
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ScorerError
-from .common import guarded, print_json, say, tell
+from .common import guarded, print_json, say
+
+if TYPE_CHECKING:
+    from .show.doctor import BundleFindings
 
 _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch", "optimum-onnx")
 
@@ -18,39 +21,44 @@ _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onn
 @guarded
 def doctor_command(
     bundle: Annotated[
-        str, typer.Option("--bundle", metavar="B", help="Bundle to look at and to probe the speed with.")
+        str,
+        typer.Option(
+            "--bundle", metavar="B", help="Bundle folder, or `embedded`: verified, and used to measure the speed."
+        ),
     ] = "embedded",
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """What would run here: packages, providers that really start, the bundle, a speed probe.
+    """Check the packages, the providers and a bundle.
 
-    Exits 2 when scoring would not work.
+    Create a session on each provider, verify the bundle on the device that `auto` takes, and measure its speed. Exits 2
+    when scoring would not work.
     """
     from ..storage.local_paths import local_path
+    from .show.doctor import Findings, print_findings
 
-    findings: dict[str, Any] = {"packages": _packages(), "problems": []}
+    findings = Findings(_packages())
     try:
         bundle = str(local_path(bundle, "--bundle"))
-        findings["providers"] = _providers()
-        findings["bundle"] = _bundle(bundle)
+        findings.providers = _providers()
+        findings.bundle = _bundle(bundle)
     except ScorerError as error:
-        findings["problems"].append(str(error))
+        findings.problems.append(str(error))
     if len(_wheels()) > 1:
-        findings["problems"].append(
-            "both onnxruntime and onnxruntime-gpu are installed; they shadow each other: uninstall both, install one"
+        findings.problems.append(
+            "both onnxruntime and onnxruntime-gpu are installed and shadow each other; uninstall both, then install one"
         )
     if as_json:
-        print_json(findings)
+        print_json(findings.as_json())
     else:
-        _print(findings)
-    if findings["problems"]:
-        for problem in findings["problems"]:
+        print_findings(findings)
+    if findings.problems:
+        for problem in findings.problems:
             say(f"problem: {problem}")
         raise typer.Exit(2)
 
 
 def runtime_lines() -> list[str]:
-    """What ``--version`` says of ONNX Runtime: its version and the providers it was built with."""
+    """The version of ONNX Runtime and the providers it was built with, for ``--version``."""
     from ..inference.sessions import runtime
 
     try:
@@ -77,28 +85,29 @@ def _wheels() -> dict[str, str]:
 
 
 def _providers() -> dict[str, str]:
-    """Provider → ``starts``, or why not: a session is created on each, since being listed proves nothing."""
+    """Provider → ``starts``, or why not. A session is created on each: a provider that is listed may still fail."""
     from ..inference.sessions import CPU, CUDA, OWN_GRAPH, create_session, resolve_device, runtime
 
     found = {}
     for provider in runtime().get_available_providers():
-        word = {CPU: "cpu", CUDA: "cuda"}.get(provider)
-        if word is None:
+        device = {CPU: "cpu", CUDA: "cuda"}.get(provider)
+        if device is None:
             found[provider] = "not used by this program"
             continue
         try:
-            create_session(OWN_GRAPH, resolve_device(word), 1)
+            create_session(OWN_GRAPH, resolve_device(device), 1)
             found[provider] = "starts"
         except ScorerError as error:
             found[provider] = f"does not start: {error}"
     return found
 
 
-def _bundle(bundle: str) -> dict[str, Any]:
-    """The bundle's facts on this device, and pairs per second over its own probes."""
+def _bundle(bundle: str) -> BundleFindings:
+    """Verify a bundle on this device, and measure pairs per second over its own probes."""
     from ..inference.bundle import Bundle
     from ..inference.engine import Engine
     from ..inference.verify import verify
+    from .show.doctor import BundleFindings
 
     opened = Bundle.load(bundle)
     engine = Engine(opened)
@@ -110,24 +119,15 @@ def _bundle(bundle: str) -> dict[str, Any]:
     engine.logits(probes.premises[few], probes.hypotheses[few])
     seconds = time.perf_counter() - started
     engine.close()
-    return {
-        "name": opened.name,
-        "path": str(Path(opened.path)),
-        "variants": list(opened.variants),
-        "device": f"{engine.device} ({engine.device.name})",
-        "precision": engine.precision,
-        "label_agreement": facts.label_agreement,
-        "bound": facts.bound,
-        "company_bound": facts.company_bound,
-        "isolated": facts.isolated,
-        "pairs_per_second": round(len(probes.premises[few]) / seconds, 1),
-    }
-
-
-def _print(findings: dict[str, Any]) -> None:
-    for name, version in findings["packages"].items():
-        tell(f"{name}: {version or 'not installed'}")
-    for provider, state in findings.get("providers", {}).items():
-        tell(f"{provider}: {state}")
-    for key, value in findings.get("bundle", {}).items():
-        tell(f"bundle {key.replace('_', ' ')}: {value}")
+    return BundleFindings(
+        name=opened.name,
+        path=str(Path(opened.path)),
+        variants=list(opened.variants),
+        device=f"{engine.device} ({engine.device.name})",
+        precision=engine.precision,
+        label_agreement=facts.label_agreement,
+        bound=facts.bound,
+        company_bound=facts.company_bound,
+        isolated=facts.isolated,
+        pairs_per_second=round(len(probes.premises[few]) / seconds, 1),
+    )

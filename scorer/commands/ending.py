@@ -1,6 +1,7 @@
-"""How a command ends: one line on stderr and an exit code of the contract, whatever has happened.
+"""How a command ends: with one line on stderr and a documented exit code, for every kind of error.
 
-1 means that a gate of an audit failed, and nothing else: Python and the option parser use it for everything.
+Exit code 1 means that a gate of an audit failed, and nothing else. Python and the option parser use it for all errors,
+so their codes are replaced here.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from ..system.signals import Terminated
 from .show.output import begin_command, say
 from .show.streams import install, was_lost
 
-# typer brings its own copy of click in some versions and shares it in others; its public errors lead to either.
+# Some versions of typer have their own copy of click, others import it; the public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 _PASSED_ON = (typer.Exit, typer.Abort, _ParserError)
 _OPTION = "verbose"
-AGAIN = "run again with --verbose for the trace"
+AGAIN = "run again with --verbose to see the traceback"
 
 
 class _Verbose:
@@ -37,15 +38,17 @@ class _Verbose:
 
 
 def set_verbose(asked: bool) -> None:
-    """What ``--verbose`` does."""
+    """Apply ``--verbose``."""
     _Verbose.asked = asked
 
 
-_VerboseOption = Annotated[bool, typer.Option("--verbose", hidden=True, help="Show the trace of an unexpected error.")]
+_VerboseOption = Annotated[
+    bool, typer.Option("--verbose", hidden=True, help="Show the traceback of an unexpected error.")
+]
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """End a command as the contract says.
+    """Decorate a command so that it ends with one line on stderr and a documented exit code.
 
     The command also takes ``--verbose``, which is documented once, as an option of ``scorer`` itself.
     """
@@ -70,22 +73,22 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_app(app: typer.Typer, name: str = "scorer") -> int:
-    """Run the command line of this process to its end; the result is the exit code.
+    """Run the command line of this process and return the exit code.
 
-    From here on nothing that is printed can fail (:mod:`.streams`).
+    stdout and stderr are replaced by streams on which printing cannot fail (:mod:`.show.streams`).
     """
     out, _ = install()
     code = _run(app, name)
     sys.stdout.flush()
     if lost := was_lost(out):
-        say(f"scorer: stdout: {lost}; what was printed there is not complete")
+        say(f"scorer: stdout: {lost}; the output printed there is incomplete")
     sys.stderr.flush()
     return code
 
 
 def _run(app: typer.Typer, name: str) -> int:
     try:
-        # Not standalone: there every usage error, broken pipe and interrupt has an exit code of the parser's own.
+        # Not standalone: in that mode the parser has its own exit codes for usage errors, broken pipes and interrupts.
         code = typer.main.get_command(app).main(prog_name=name, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except SystemExit as ended:
@@ -94,18 +97,18 @@ def _run(app: typer.Typer, name: str) -> int:
         return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
     except _ParserError as error:
         shown = io.StringIO()
-        error.show(shown)  # type: ignore[attr-defined]  # its class is found by its place, not by name
+        error.show(shown)  # type: ignore[attr-defined]  # the class is found at run time
         for line in shown.getvalue().splitlines():
             say(line)
         return 2
-    except typer.Abort as error:  # what the parser makes of an interrupt, and of an end of its input
+    except typer.Abort as error:  # the parser raises it for an interrupt, and for the end of its input
         return _code_of(error.__cause__ if isinstance(error.__cause__, EOFError) else KeyboardInterrupt())
     except (Exception, KeyboardInterrupt, Terminated) as error:
         return _code_of(error)
 
 
 def _code_of(error: BaseException) -> int:
-    """Say how it ended; the exit code."""
+    """Print the error in one line and return its exit code."""
     if isinstance(error, KeyboardInterrupt | Terminated):
         number, what = (130, "interrupted") if isinstance(error, KeyboardInterrupt) else (143, "terminated")
         say(f"scorer: {what}; the same command resumes")
@@ -122,7 +125,7 @@ def _code_of(error: BaseException) -> int:
 
 def _unexpected(error: BaseException) -> str:
     if isinstance(error, MemoryError):
-        return f"out of memory ({_one_line(error) or 'no more is known'})"
+        return f"out of memory ({_one_line(error) or 'no details'})"
     if isinstance(error, FileNotFoundError) and error.filename is None and not _has_working_directory():
         return "the working directory was deleted; change to another one"
     if isinstance(error, OSError) and error.strerror:
@@ -140,5 +143,5 @@ def _has_working_directory() -> bool:
 
 
 def _one_line(error: BaseException) -> str:
-    """The message with its own line breaks as blanks; other hidden characters are left for :func:`say` to show."""
+    """The message with its line breaks replaced by spaces; :func:`say` shows other hidden characters."""
     return " ".join(part.strip(" \t") for part in str(error).replace("\r\n", "\n").split("\n") if part.strip(" \t"))

@@ -1,4 +1,4 @@
-"""``scorer evaluate``: a scored Parquet with gold columns, and the figures of the papers."""
+"""``scorer evaluate``: compare scores with gold labels and human ratings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .common import guarded, local, print_json, say
 
 
 class Against(StrEnum):
-    """What the figures can be put beside."""
+    """Published figures to show alongside."""
 
     paper = "paper"
 
@@ -24,35 +24,51 @@ def evaluate_command(
         Path, typer.Argument(metavar="OUT", parser=local, help="Output folder of `scorer run`, or one scored file.")
     ],
     gold_fine: Annotated[
-        str | None, typer.Option("--gold-fine", metavar="NAME", help="Column of FINE gold. Default: gold_fine.")
+        str | None,
+        typer.Option(
+            "--gold-fine", metavar="NAME", help="Column of FINE gold labels. Default: gold_fine, if it exists."
+        ),
     ] = None,
     gold_rough: Annotated[
-        str | None, typer.Option("--gold-rough", metavar="NAME", help="Column of ROUGH gold. Default: gold_rough.")
+        str | None,
+        typer.Option(
+            "--gold-rough", metavar="NAME", help="Column of ROUGH gold labels. Default: gold_rough, if it exists."
+        ),
     ] = None,
     human: Annotated[
         list[str] | None,
-        typer.Option("--human", metavar="NAME", help="Column of human scores; repeatable. Default: all known ones."),
+        typer.Option("--human", metavar="NAME", help="Column of human ratings. Repeatable. Default: all known ones."),
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", metavar="X", help="Gold is OK where the first human score is at least X."),
+        typer.Option(
+            "--threshold",
+            metavar="X",
+            help="Take a row's gold label as OK if the first human rating is at least X; exits 2 without ratings.",
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="Column to correlate with human scores; min:NAME or mean:NAME of lists, neg:NAME of an error rate. "
-            "Repeatable, the first is tested against the others. Default: confidence.",
+            help="Column to correlate with human ratings: NAME, min:NAME or mean:NAME for lists, neg:NAME for an error "
+            "rate. Repeatable; the first is tested against the others. Default: confidence.",
         ),
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", metavar="NAME", help="Group by this column too, beside triples and system; repeatable."),
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="Column to group by, in addition to the number of triples and the system. Repeatable.",
+        ),
     ] = None,
-    system: Annotated[str, typer.Option("--system-column", metavar="NAME", help="Column of systems.")] = "system",
+    system: Annotated[
+        str, typer.Option("--system-column", metavar="NAME", help="Column that names the system.")
+    ] = "system",
     exclude_system: Annotated[
-        list[str] | None, typer.Option("--exclude-system", metavar="NAME", help="Leave a system out; repeatable.")
+        list[str] | None, typer.Option("--exclude-system", metavar="NAME", help="Exclude this system. Repeatable.")
     ] = None,
     annotations: Annotated[
         Path | None,
@@ -60,8 +76,8 @@ def evaluate_command(
             "--annotations",
             metavar="FILE",
             parser=local,
-            help="One row a text and annotator: gives the ceiling. With "
-            "--spans, one row a span and annotator: gives their agreement.",
+            help="Ratings with one row per text and annotator, to report the ceiling. With --spans: one row per "
+            "span and annotator, to report their agreement.",
         ),
     ] = None,
     spans: Annotated[
@@ -70,12 +86,13 @@ def evaluate_command(
             "--spans",
             metavar="GOLD",
             parser=local,
-            help="Error spans that people found (Parquet or CSV): what OUT's sentences, or OUT itself as a Parquet or "
-            "CSV of flagged spans, find of them. Instead of labels.",
+            help="Evaluate error spans instead of labels. GOLD holds the annotated spans (Parquet or CSV); they are "
+            "compared with the sentences of OUT, or with OUT itself as a Parquet or CSV file of flagged spans.",
         ),
     ] = None,
     text_id: Annotated[
-        str, typer.Option("--text-id", metavar="NAME", help="With --spans: column that names the text, in both files.")
+        str,
+        typer.Option("--text-id", metavar="NAME", help="With --spans: column that identifies the text, in both files."),
     ] = "text_id",
     flag_below: Annotated[
         float,
@@ -84,26 +101,34 @@ def evaluate_command(
             min=0.0,
             max=1.0,
             metavar="X",
-            help="With --spans: a sentence with a smaller P(entailment) is flagged.",
+            help="With --spans: flag sentences with a smaller P(entailment).",
         ),
     ] = 0.5,
-    against: Annotated[Against | None, typer.Option("--against", help="Put the published tables beside.")] = None,
+    against: Annotated[Against | None, typer.Option("--against", help="Show the published tables alongside.")] = None,
     resamples: Annotated[
-        int, typer.Option("--resamples", min=0, metavar="N", help="Bootstrap samples of inputs; 0 for no intervals.")
+        int,
+        typer.Option(
+            "--resamples", min=0, metavar="N", help="Number of bootstrap samples of inputs; 0 for no intervals."
+        ),
     ] = 1000,
     input_column: Annotated[
         str | None,
-        typer.Option("--input-column", metavar="NAME", help="Rows alike here have the same input. Default: the facts."),
+        typer.Option(
+            "--input-column",
+            metavar="NAME",
+            help="Column that identifies the input; rows with equal values share one. Default: the facts.",
+        ),
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="P", help="The run's --prefix. Default: what its plan says.")
+        str | None, typer.Option("--prefix", metavar="P", help="The --prefix of the run. Default: as in its plan.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Scores against gold labels and human scores: the figures of the papers, with n and 95 % intervals.
+    """Compare scores with gold labels and human ratings.
 
-    not_OK is the positive class; each side, omission and hallucination, also stands alone. Rows with an error count as
-    not_OK. Correlations need the extra `stats`.
+    Report the figures of the papers, with n and 95% intervals. not_OK is the positive class; omissions and
+    hallucinations are also evaluated separately. Rows with an error count as not_OK. Correlations need the extra
+    `stats`; without it they are left out, with a note.
     """
     if spans is not None:
         about_labels = {
@@ -118,7 +143,7 @@ def evaluate_command(
             "--input-column": input_column,
         }
         if given := [name for name, value in about_labels.items() if value is not None]:
-            raise UsageError(f"--spans evaluates places and not labels, so {given[0]} says nothing there; leave it out")
+            raise UsageError(f"{given[0]} applies to labels, and --spans evaluates spans; remove {given[0]}")
         _spans(out, spans, text_id, system, prefix, flag_below, annotations, resamples, as_json)
         return
     from ..evaluation.report import EvaluateOptions, evaluate
@@ -150,7 +175,7 @@ def _spans(
     out: Path, gold: Path, text_id: str, system: str, prefix: str | None, below: float, annotations: Path | None,
     resamples: int, as_json: bool,
 ) -> None:  # fmt: skip
-    """The other evaluation: places instead of labels."""
+    """Evaluate error spans instead of labels."""
     from ..evaluation.spans import SpanOptions, evaluate_spans
     from .show.spans import print_spans
 

@@ -1,4 +1,4 @@
-"""``scorer export``: a checkpoint becomes a bundle. The one door to the ``export`` package."""
+"""``scorer export``: turn a checkpoint into a bundle. The only module that imports the ``export`` package."""
 
 from __future__ import annotations
 
@@ -15,46 +15,63 @@ from .common import guarded, local, say, tell
 def export_command(
     checkpoint: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="Hub id or local folder of an NLI model.")],
     out: Annotated[
-        Path, typer.Argument(metavar="OUT_DIR", parser=local, help="Folder for the bundle; must not exist yet.")
+        Path, typer.Argument(metavar="OUT_DIR", parser=local, help="Folder for the bundle; exits 2 if it exists.")
     ],
     precision: Annotated[
-        str, typer.Option("--precision", metavar="LIST", help="Variants to make, by comma.")
+        str, typer.Option("--precision", metavar="LIST", help="Comma-separated variants to export.")
     ] = "fp32,fp16,int8",
-    revision: Annotated[str | None, typer.Option("--revision", help="Revision of a hub checkpoint; pinned.")] = None,
+    revision: Annotated[
+        str | None,
+        typer.Option("--revision", help="Revision of a hub checkpoint; recorded as a commit. Default: the newest."),
+    ] = None,
     labels: Annotated[
         str | None,
         typer.Option(
-            "--labels", metavar="LIST", help="Labels in the order of the logits, where the checkpoint says LABEL_0."
+            "--labels",
+            metavar="LIST",
+            help="Comma-separated labels in the order of the logits; needed if the checkpoint calls them LABEL_0.",
         ),
     ] = None,
     templates: Annotated[
         Path | None,
-        typer.Option("--templates", metavar="FILE", parser=local, help="Template file to put into the bundle."),
+        typer.Option("--templates", metavar="FILE", parser=local, help="Template file to include in the bundle."),
     ] = None,
     probes: Annotated[
         Path | None,
         typer.Option(
-            "--probes", metavar="FILE", parser=local, help="Parquet of premise, hypothesis to verify with as well."
+            "--probes",
+            metavar="FILE",
+            parser=local,
+            help="Parquet file with columns premise and hypothesis; more pairs to verify with.",
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="Name in the signature. Default: the checkpoint's.")
+        str | None, typer.Option("--name", help="Name of the model in signatures. Default: the checkpoint's.")
     ] = None,
     random_init: Annotated[
         bool,
         typer.Option(
-            "--random-init", help="Random weights in the shape that CHECKPOINT names (roberta-large); for benchmarks."
+            "--random-init",
+            help="Export random weights in the shape that CHECKPOINT names (roberta-large), for benchmarks.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of --random-init.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Keep a variant that changes over 1 % of the labels.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Keep a variant that changes more than 1% of the labels; without it the export exits 2."
+        ),
+    ] = False,
 ) -> None:
-    """Turn a checkpoint into a verified bundle: fused ONNX in several precisions, with probes and hashes."""
+    """Turn a checkpoint into a verified bundle.
+
+    A bundle holds fused ONNX models in several precisions, the tokeniser, probes to verify them with, and hashes.
+    """
     try:
         from export import export_bundle
     except ImportError as error:
         raise MissingDependencyError(
-            f"export needs more than scoring does ({error}); install it with: pip install 'd2t-scorer[export,cpu]'"
+            f"export needs further packages ({error}); install them with: pip install 'd2t-scorer[export,cpu]'"
         ) from error
     path = export_bundle(
         checkpoint,

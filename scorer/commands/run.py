@@ -1,4 +1,4 @@
-"""``scorer run``: score Parquet shards into a folder."""
+"""``scorer run``: score Parquet shards and write them to a folder."""
 
 from __future__ import annotations
 
@@ -47,11 +47,22 @@ if TYPE_CHECKING:
 
 @guarded
 def run_command(
-    inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs.")],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="OUT", parser=local, help="Folder for the scored shards; a rerun resumes.")
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
     ],
-    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="OUT",
+            parser=local,
+            help="Folder for the scored shards; a rerun resumes. Exits 2 if it holds other files.",
+        ),
+    ],
+    bundle: Annotated[
+        str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`; exits 2 if it is invalid.")
+    ],
     templates: TemplatesOption = None,
     protocol: ProtocolOption = Protocol.paper,
     checks: SidesOption = Sides.both,
@@ -66,29 +77,50 @@ def run_command(
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,
     keep: KeepOption = None,
-    prefix: Annotated[str, typer.Option("--prefix", metavar="P", help="Put before each output column's name.")] = "",
-    details: Annotated[bool, typer.Option("--details", help="Add C, N and E of every check.")] = False,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            "--prefix",
+            metavar="P",
+            help="Prefix for the names of output columns; needed where an input column has the same name.",
+        ),
+    ] = "",
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Add the contradiction, neutral and entailment probabilities of every check."),
+    ] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Score the first N rows only.")
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Score only the first N rows.")
     ] = None,
     reuse: ReuseOption = None,
     prune: Annotated[
         bool,
-        typer.Option("--prune", help="Remove outputs whose input is gone; allow outputs to be replaced by fewer rows."),
+        typer.Option(
+            "--prune",
+            help="Remove outputs without an input, and replace outputs by shorter ones; without it both exit 2.",
+        ),
     ] = False,
     part: Annotated[
         str | None,
-        typer.Option("--part", metavar="K/N", help="Score the K-th of N parts; others may be scored at the same time."),
+        typer.Option(
+            "--part",
+            metavar="K/N",
+            help="Score the K-th of N parts of the shards; other processes may score the others at the same time.",
+        ),
     ] = None,
     max_error_rate: Annotated[
-        float, typer.Option("--max-error-rate", min=0.0, max=1.0, help="Exit 3 above this share of error rows.")
+        float,
+        typer.Option("--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."),
     ] = 0.001,
-    as_json: Annotated[bool, typer.Option("--json", help="Print _run.json on stdout.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")
+    ] = False,
 ) -> None:
-    """Score Parquet shards into the folder OUT, mirroring relative paths.
+    """Score Parquet shards and write them to a folder.
 
-    A killed or failed run is resumed by the same command. Exit codes: 0 done, 2 usage or configuration, 3 finished,
-    but shards failed or too many rows have errors, 130/143 interrupted.
+    OUT mirrors the relative paths of the inputs. The same command resumes a run that was killed or failed. Exit codes:
+    0 done, 2 usage, configuration or environment, 3 finished with failed shards or too many rows with errors, 130/143
+    interrupted.
     """
     from ..run.options import RunOptions
     from ..run.runner import run

@@ -1,10 +1,10 @@
-"""``scorer templates``: templates made from references, and what a template file misses."""
+"""``scorer templates``: extract templates from references, and check a template file."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,14 +24,20 @@ from .common import (
 
 app = typer.Typer(
     name="templates",
-    help="Make a template file from references, or check one against data.",
+    help="Extract templates from references, or check them.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+NO_MODEL_NOTE = (
+    "without --bundle, the template of a predicate is its first candidate, which is no better than a random one; "
+    "pass --bundle to choose by the model (nli)"
+)
+
+
 class Choose(StrEnum):
-    """Ways to choose among the candidates of a predicate."""
+    """Ways to choose among the candidates of a predicate; see :mod:`scorer.templating.choosing`."""
 
     first = "first"
     random = "random"
@@ -42,14 +48,17 @@ class Choose(StrEnum):
 @app.command("extract")
 @guarded
 def extract_command(
-    inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs.")],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
+    ],
     out: Annotated[
         Path,
         typer.Option(
             "--out",
             metavar="F.json",
             parser=local,
-            help="Template file to write; all candidates go to F.candidates.json.",
+            help="Template file to write; exits 2 if it exists, see --force. All candidates go to F.candidates.json.",
         ),
     ],
     where: Annotated[
@@ -57,40 +66,53 @@ def extract_command(
         typer.Option(
             "--where",
             metavar="COLUMN=VALUE",
-            help="Take only rows with this value. Repeatable: one column's values are alternatives.",
+            help="Use only rows with this value. Repeatable; values of the same column are alternatives.",
         ),
     ] = None,
     choose: Annotated[
-        Choose, typer.Option("--choose", help="Which candidate of a predicate becomes its template.")
-    ] = Choose.frequent,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of random, and of the references of nli.")] = 0,
+        Choose | None,
+        typer.Option("--choose", help="How to choose a predicate's template. Default: nli with --bundle, else first."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Seed for random, and for the references of nli.")
+    ] = 0,
     bundle: Annotated[
-        str | None, typer.Option("--bundle", metavar="B", help="For nli: bundle folder, or the word embedded.")
+        str | None, typer.Option("--bundle", metavar="B", help="Model for nli: bundle folder, or `embedded`.")
     ] = None,
     references: Annotated[
-        int, typer.Option("--references", min=1, metavar="N", help="For nli: references a candidate is compared with.")
+        int,
+        typer.Option(
+            "--references", min=1, metavar="N", help="nli: maximum number of references to compare a candidate with."
+        ),
     ] = 16,
     device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.auto,
     text_column: Annotated[
-        str, typer.Option("--text-column", metavar="NAME", help="Column of references: strings, or lists of them.")
+        str, typer.Option("--text-column", metavar="NAME", help="Column of references: strings, or lists of strings.")
     ] = "text",
     triples_column: TriplesColumnOption = "triples",
     mr_column: MrColumnOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite F.json and F.candidates.json.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace F.json and F.candidates.json.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Templates from references of single triples: subject and object are found in the text and cut out.
+    """Extract templates from references of single triples.
 
-    first: as the data has them. random: any, by seed. frequent: from the most references. nli: the one whose filled
-    sentences the model finds to entail, and be entailed by, references that it was not taken from.
+    Find subject and object in each reference and replace them by slots. --choose selects one candidate per predicate:
+    nli takes the one whose sentences best entail, and are entailed by, references that it does not come from, and needs
+    --bundle; first takes the first in the data, random any, frequent the one with the most references. Only nli was
+    measured to be better than random.
     """
     from ..metric.inputs import ColumnNames
     from ..templating.making import make_templates
+    from .show.templates import print_extracted
 
     engine = None
+    if choose is None:
+        choose = Choose.nli if bundle is not None else Choose.first
+        if bundle is None:
+            say(f"note: {NO_MODEL_NOTE}")
     if bundle is not None and choose is not Choose.nli:
-        raise UsageError(f"--bundle is for --choose nli, but the choice is {choose.value}; leave one of them out")
+        raise UsageError(f"--bundle is used by --choose nli only, not by {choose.value}; remove one of them")
     if bundle is not None:
         from ..inference.bundle import Bundle
         from ..inference.engine import Engine
@@ -116,42 +138,52 @@ def extract_command(
     if as_json:
         print_json(report)
     else:
-        _print_extracted(report)
+        print_extracted(report)
 
 
 @app.command("check")
 @guarded
 def check_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", parser=local, help="Template file.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=local, help="Template file; exits 2 if it is invalid.")
+    ],
     data: Annotated[
-        list[str], typer.Option("--data", metavar="IN", help="Parquet, or a run's output folder; repeatable.")
+        list[str],
+        typer.Option("--data", metavar="IN", help="Parquet files, or the output folder of a run. Repeatable."),
     ],
     bundle: Annotated[
         str | None,
-        typer.Option("--bundle", metavar="B", help="Score a sample for evidence: bundle folder, or the word embedded."),
+        typer.Option(
+            "--bundle", metavar="B", help="Score a sample with this bundle as evidence: a folder, or `embedded`."
+        ),
     ] = None,
     sample: Annotated[
-        int, typer.Option("--sample", min=1, max=100_000, metavar="N", help="Rows of the sample.")
+        int, typer.Option("--sample", min=1, max=100_000, metavar="N", help="Number of rows in the sample.")
     ] = 2000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the sample.")] = 0,
     device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.auto,
     text_column: Annotated[
-        str | None, typer.Option("--text-column", metavar="NAME", help="Column of texts. Default: the run's, or text.")
+        str | None,
+        typer.Option("--text-column", metavar="NAME", help="Column of texts. Default: the run's, otherwise text."),
     ] = None,
     triples_column: Annotated[
-        str | None, typer.Option("--triples-column", metavar="NAME", help="Column of triples. Default: the run's.")
+        str | None,
+        typer.Option(
+            "--triples-column", metavar="NAME", help="Column of triples. Default: the run's, otherwise triples."
+        ),
     ] = None,
     mr_column: MrColumnOption = None,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="P", help="The run's --prefix. Default: what its plan says.")
+        str | None, typer.Option("--prefix", metavar="P", help="The --prefix of the run. Default: as in its plan.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """What a template file misses in the data, and which of its templates fail far more often than others.
+    """Check a template file against data.
 
-    Which fail is read from a run's output with these templates, or from a sample scored with --bundle. Findings are no
-    errors: the exit code is 0.
+    List predicates and objects without a template, and templates that fail far more often than others. The failures
+    come from the output of a run with this file, or from a sample scored with --bundle. Findings are not errors: the
+    exit code is 0.
     """
     from ..metric.inputs import ColumnNames
     from ..metric.slots import load_templates
@@ -187,9 +219,3 @@ def check_command(
         from .show.templates import print_check
 
         print_check(report)
-
-
-def _print_extracted(report: dict[str, Any]) -> None:
-    from .show.templates import print_extracted
-
-    print_extracted(report)

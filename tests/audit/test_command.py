@@ -180,7 +180,7 @@ def test_unknown_columns_and_signatures_that_differ(nights: tuple[Path, Path], t
     assert "no column 'sytem'; the columns are " in scorer(nights[0], "--by", "sytem", code=2).stderr
     other = night(tmp_path / "other", [row()], signature=SIGNATURE.replace("prec:fp32", "prec:int8"))
     assert "prec: int8 → fp32" in scorer(nights[0], "--baseline", other, code=2).stderr
-    assert "scored otherwise: prec" in scorer(nights[0], "--baseline", other, "--across-signatures").stdout
+    assert "scored differently: prec" in scorer(nights[0], "--baseline", other, "--across-signatures").stdout
     assert "--by names no column" in scorer(nights[0], "--by", " , ", code=2).stderr
     assert "cannot group rows" in scorer(nights[0], "--by", "triples", code=2).stderr
 

@@ -16,7 +16,7 @@ from scorer.system.signals import Terminated
 
 ASKED = ["check", "--triples", "a | b | c", "--text", "t"]
 ENDINGS = [
-    ("KeyError('k')", 2, "internal error: KeyError: 'k'; run again with --verbose for the trace"),
+    ("KeyError('k')", 2, "internal error: KeyError: 'k'; run again with --verbose to see the traceback"),
     ("TypeError('one\\ntwo \\x1b[2J')", 2, "internal error: TypeError: one two <U+001B>[2J; run again"),
     ("AttributeError('a')", 2, "internal error: AttributeError"),
     ("RecursionError()", 2, "internal error: RecursionError"),
@@ -60,7 +60,7 @@ def test_what_is_raised_outside_of_any_command(error: str) -> None:
     ended = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     (line,) = filter(None, ended.stderr.splitlines())
-    assert line.startswith("scorer: ") and line.endswith("; run again with --verbose for the trace")
+    assert line.startswith("scorer: ") and line.endswith("; run again with --verbose to see the traceback")
 
 
 @pytest.mark.parametrize("arguments", [["--verbose", *ASKED], [*ASKED, "--verbose"]])

@@ -1,15 +1,15 @@
-"""The audit on a terminal: whether it passed, what changed, where to look; then a table of groups."""
+"""The audit on a terminal: the verdict, what changed, the findings, and a table of groups."""
 
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ...audit.document import BaselineChanges, Document, GroupFigures, Rate
 from ...audit.gates import describe, why_nothing
 from ...system.display import all_visible
 from .console import make_console
+from .figures import INTERVAL, MISSING, interval, kinds, number, points, share, table
 
 MOST_GROUPS = 40
 MOST_PREDICATES = 10
@@ -39,24 +39,24 @@ def _first_lines(console: Console, document: Document) -> None:
         console.print(why_nothing(document["checked"]))
     text = f"rows: {rows['in']:,} in, {rows['scored']:,} scored, {rows['reused']:,} reused"
     for what in ("errors", "notes"):
-        kinds = rows["errors"] if what == "errors" else rows["notes"]
-        if kinds:
-            text += f"; {what}: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
+        counts = rows["errors"] if what == "errors" else rows["notes"]
+        if counts:
+            text += f"; {what}: {kinds(counts)}"
     console.print(text)
     repeated = document["groups"][0]["duplicates"]["repeated"]
     if repeated:
-        console.print(f"duplicates: {repeated:,} rows have the facts and text of another")
+        console.print(f"duplicates: {repeated:,} rows repeat the facts and text of another row")
     console.print(f"signature: {document['signature']}")
     if baseline is not None and document["baseline_changes"] is not None:
         console.print(f"baseline: {baseline['out']}, {_changed(document['baseline_changes'])}")
         if baseline["partial"] is not None:
             console.print(f"  partial: {baseline['partial']}")
         for part in baseline["differs"]:
-            console.print(f"  scored otherwise: {part}")
+            console.print(f"  scored differently: {part}")
 
 
 def _verdict(document: Document) -> tuple[str, str]:
-    """The first word and its style: a status that no gate supports is none."""
+    """The first word and its style. A status that no gate supports is not shown as one."""
     if not document["checked"]["nothing_checked"]:
         return document["status"].upper(), _STYLES[document["status"]]
     return "NOTHING CHECKED", _STYLES["fail" if document["status"] == "fail" else "warn"]
@@ -74,7 +74,7 @@ def _changed(changes: BaselineChanges) -> str:
 def _callouts(console: Console, document: Document) -> None:
     callouts = [one for one in document["callouts"] if one["kind"] != "gate"]
     if callouts:
-        console.print("\nTo look at")
+        console.print("\nFindings")
     for one in callouts[:MOST_CALLOUTS]:
         console.print(Text.assemble((one["severity"], _STYLES[one["severity"]]), f"  {one['message']}"))
         for line in one["evidence"]:
@@ -91,64 +91,42 @@ def _gates(console: Console, document: Document) -> None:
 
 
 def _groups(console: Console, document: Document) -> None:
-    table = Table(box=None, pad_edge=False)
-    headers = (
-        "",
-        "rows",
-        "not_OK",
-        "95 %",
-        "omission",
-        "hallucination",
-        "error",
-        "empty",
-        "confidence",
-        "since baseline",
-    )
-    for position, header in enumerate(headers):
-        table.add_column(header, justify="right" if position else "left", no_wrap=True)
+    names = ("rows", "not_OK", INTERVAL, "omission", "hallucination", "error", "empty", "confidence", "since baseline")
+    made = table("", *names)
     groups = document["groups"]
     for group in groups[: MOST_GROUPS + 1]:
         rates = group["rates"]
         not_ok = rates["not_ok_rate"]
-        interval = _interval(not_ok)
-        others = [_share(rates[name]) for name in ("omission_rate", "hallucination_rate", "error_rate", "empty_rate")]
-        mean = group["confidence"]["mean"]
-        cells = [f"{group['rows']:,}", _share(not_ok), interval, *others, "-" if mean is None else f"{mean:.3f}"]
-        table.add_row(Text(describe(group["group"])), *cells, _since(group))
+        others = (rates[name] for name in ("omission_rate", "hallucination_rate", "error_rate", "empty_rate"))
+        cells = [f"{group['rows']:,}", share(not_ok["value"]), interval(_ends(not_ok), share)]
+        cells += [*(share(rate["value"]) for rate in others), number(group["confidence"]["mean"]), _since(group)]
+        made.add_row(Text(describe(group["group"])), *cells)
     console.print()
-    console.print(table)
+    console.print(made)
     if len(groups) > MOST_GROUPS + 1:
         console.print(f"and {len(groups) - MOST_GROUPS - 1} more groups, in --json and --report")
 
 
-def _interval(rate: Rate) -> str:
-    if rate["low"] is None or rate["high"] is None:
-        return "-"
-    return f"{100 * rate['low']:.1f} – {100 * rate['high']:.1f}"
-
-
-def _share(rate: Rate) -> str:
-    return "-" if rate["value"] is None else f"{rate['value']:.1%}"
+def _ends(rate: Rate) -> tuple[float | None, float | None]:
+    return rate["low"], rate["high"]
 
 
 def _since(group: GroupFigures) -> str:
     change = group["change"]
     moved = change["rates"]["not_ok_rate"] if change is not None else None
     if moved is None or moved["difference"] is None:
-        return "-"
-    return f"{100 * moved['difference']:+.1f}{' *' if moved['significant'] else ''}"
+        return MISSING
+    return f"{points(moved['difference'])}{' *' if moved['significant'] else ''}"
 
 
 def _predicates(console: Console, everything: GroupFigures) -> None:
     predicates = everything["predicates"][:MOST_PREDICATES]
     if not predicates:
         return
-    table = Table(box=None, pad_edge=False)
-    for position, header in enumerate(("predicate", "facts", "omitted", "before", "backoff", "")):
-        table.add_column(header, justify="right" if 0 < position < 5 else "left", no_wrap=True)
+    made = table("predicate", "facts", "omitted", "before", "backoff", "")
     for one in predicates:
-        before, backoff = ("-" if value is None else f"{value:.1%}" for value in (one["before"], one["backoff"]))
-        cells = (f"{one['omission']['n']:,}", _share(one["omission"]), before, backoff)
-        table.add_row(Text(one["predicate"]), *cells, "looks wrong" if one["suspect"] else "")
+        shares = (share(value) for value in (one["omission"]["value"], one["before"], one["backoff"]))
+        cells = (f"{one['omission']['n']:,}", *shares)
+        made.add_row(Text(one["predicate"]), *cells, "looks wrong" if one["suspect"] else "")
     console.print()
-    console.print(table)
+    console.print(made)

@@ -1,4 +1,4 @@
-"""What a run came to, in a few lines for people."""
+"""The summary of a run in a few lines, from the object that ``--json`` prints."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from ...metric.verdict import FINE
 from ...system.display import all_visible
 from .console import make_console
+from .figures import kinds, share, table
 
 
 def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False) -> None:
-    """Print the labels, what needs a look (errors, notes, backoff, failed shards), and where the output lies."""
+    """Print the labels, the errors, notes, backoff and failed shards, and the output folder.
+
+    ``to_stderr``: where ``--json`` takes stdout.
+    """
     console, summary, out = make_console(stderr=to_stderr), all_visible(summary), all_visible(out)
     rows, labels, facts = summary["rows"], summary["labels"], summary["facts"]
     labelled = rows["scored"] + rows["reused"]
-    table = Table(box=None, pad_edge=False)
-    for header in ("FINE", "ROUGH", "rows", "share"):
-        table.add_column(header, justify="left" if header.isupper() else "right")
+    made = table("FINE", "ROUGH", "rows", "share", left=2)
     for name in FINE:
-        share = f"{labels[name] / labelled:.1%}" if labelled else "-"
-        table.add_row(name, "OK" if name == "OK" else "not_OK", f"{labels[name]:,}", share)
-    console.print(table)
+        rough = "OK" if name == "OK" else "not_OK"
+        made.add_row(name, rough, f"{labels[name]:,}", share(labels[name] / labelled if labelled else None))
+    console.print(made)
     not_ok = labelled - labels["OK"]
     reused = f", {rows['reused']:,} reused" if rows["reused"] else ""
     console.print(
@@ -36,58 +37,56 @@ def print_summary(summary: dict[str, Any], out: Path, *, to_stderr: bool = False
         print_source(console, source)
     for what in ("errors", "notes"):
         if rows[what]:
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows[what].items()))
-            console.print(f"{what}: {kinds}")
+            console.print(f"{what}: {kinds(dict(sorted(rows[what].items())))}")
     print_backoff(console, facts)
     checks, tokens = summary["checks"], summary["tokens"]
     if checks["all"]:
         duplicate = 1 - checks["unique"] / checks["all"]
         padding = 1 - tokens["real"] / tokens["padded"] if tokens["padded"] else 0.0
         console.print(
-            f"checks: {checks['all']:,}, {duplicate:.1%} of them duplicates; {padding:.1%} of tokens are padding"
+            f"checks: {checks['all']:,}, {share(duplicate)} of them duplicates; {share(padding)} of tokens are padding"
         )
     shards, seconds = summary["shards"], summary["seconds"]
     total = max(seconds["total"], 1e-9)
     if bound := summary["exact"]:
         console.print(
-            f"exact: {checks['recomputed']:,} pairs were too close to call and ran in fp32 (largest |Δlogit| "
-            f"{bound['largest']:.3g} on {bound['pairs']:,} pairs)"
+            f"exact: {checks['recomputed']:,} pairs were too close to decide and were computed again in fp32 "
+            f"(largest |Δlogit| {bound['largest']:.3g} on {bound['pairs']:,} pairs)"
         )
     if summary["computed_now"]:
         print_speed(console, summary["speed"], total, summary["device"]["kind"])
-    console.print(f"shards: {shards['done']} done ({shards['skipped']} before), {shards['failed']} failed")
+    console.print(f"shards: {shards['done']} done ({shards['skipped']} in earlier runs), {shards['failed']} failed")
     if shards["failed"]:
-        console.print(f"what failed and why: {out}/_failed/")
+        console.print(f"failed shards and their errors: {out}/_failed/")
     console.print(f"output: {out}")
 
 
 def print_speed(console: Console, speed: dict[str, Any], total: float, device: str) -> None:
-    """Rates of the scoring itself, and how much of the device the model used where that is known."""
-    used = f", {speed['utilisation']:.0%} of its matrix rate" if speed["utilisation"] is not None else ""
+    """Print the rates of the scoring, and the share of the device's peak that the model used, where it is known."""
+    used = f", {share(speed['utilisation'], 0)} of its peak matrix rate" if speed["utilisation"] is not None else ""
     console.print(
         f"speed: {speed['rows_per_s']:,.0f} rows/s, {speed['unique_pairs_per_s']:,.0f} distinct pairs/s, "
-        f"{speed['real_tokens_per_s']:,.0f} tokens/s on {device}{used}; {total:.1f} s in all"
+        f"{speed['real_tokens_per_s']:,.0f} tokens/s on {device}{used}; {total:.1f} s in total"
     )
 
 
 def print_source(console: Console, source: dict[str, Any]) -> None:
-    """An earlier output: what of it serves, and why not the rest."""
+    """Print what an earlier output contributes, and why some of its shards are not used."""
     keys = f" with {source['keys']:,} keys" if source["keys"] is not None else ""
     said = f"reuse {source['out']}: {source['shards_used']} shards{keys}"
     if source["differs"]:
         said += f"; its signature differs ({', '.join(source['differs'])})"
     if source["shards_refused"]:
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in source["shards_refused"].items())
-        said += f"; shards not used: {reasons}"
+        said += f"; shards not used: {kinds(source['shards_refused'])}"
     console.print(said)
 
 
 def print_backoff(console: Console, facts: dict[str, Any]) -> None:
-    """The share of facts without a template, and the predicates behind it."""
+    """Print the share of facts without a template, and the predicates with most of them."""
     count = facts["template"] + facts["backoff"]
     if not count:
         return
-    console.print(f"facts: {count:,}, {facts['backoff'] / count:.1%} of them by backoff (no template)")
+    console.print(f"facts: {count:,}, {share(facts['backoff'] / count)} of them by backoff (no template)")
     missing = {p: n["backoff"] for p, n in facts["by_predicate"].items() if n["backoff"]}
     if missing:
         most = sorted(missing, key=lambda p: (-missing[p], p))[:5]

@@ -1,4 +1,4 @@
-"""The two reports for people, from the same data as the JSON."""
+"""The reports of `scorer templates`, from the objects that ``--json`` prints."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from rich.console import Console
 
 from ...system.display import all_visible
 from .console import make_console
+from .figures import interval, number, share
 
 LINES = 20
 """Findings of one kind that are shown; the JSON has all."""
 
 
 def print_extracted(report: dict[str, Any], console: Console | None = None) -> None:
-    """Coverage, and why references gave nothing."""
+    """Print the coverage, and why references gave no template."""
     console, report = console or make_console(), all_visible(report)
     predicates, references = report["predicates"], report["references"]
     console.print(f"{report['out']}: {predicates['covered']:,} templates of {predicates['all']:,} predicates")
     console.print(f"{report['candidates_file']}: {report['candidates']:,} candidates")
     console.print(
         f"predicates with a usable reference: {predicates['usable']:,}, of which {predicates['usable_covered']:,} have "
-        f"a template ({_percent(predicates['share'])})"
+        f"a template ({share(predicates['share'])})"
     )
     console.print(
-        f"references: {references['all']:,}, {references['used']:,} gave a template ({_percent(references['share'])})"
+        f"references: {references['all']:,}, {references['used']:,} gave a template ({share(references['share'])})"
     )
     for reason, n in references["rejected"].items():
         console.print(f"  {reason}: {n:,}")
@@ -32,25 +33,25 @@ def print_extracted(report: dict[str, Any], console: Console | None = None) -> N
 
 
 def print_check(report: dict[str, Any], console: Console | None = None) -> None:
-    """Findings, the weightiest first in each kind."""
+    """Print the findings; in each kind, those with the most facts come first."""
     console, report = console or make_console(), all_visible(report)
     facts = report["facts"]
     console.print(
         f"{facts['all']:,} facts in {report['rows']['in']:,} rows; {facts['backoff']:,} by backoff "
-        f"({_percent(facts['share'])})"
+        f"({share(facts['share'])})"
     )
     for kind, n in report["rows"]["errors"].items():
         console.print(f"rows with an error, {kind}: {n:,}")
     _listed(
         console,
         "predicates without a template",
-        [f"{line['predicate']}: {line['facts']:,} facts ({_percent(line['share'])})" for line in report["missing"]],
+        [f"{line['predicate']}: {line['facts']:,} facts ({share(line['share'])})" for line in report["missing"]],
     )
     _listed(
         console,
-        "objects that a map lacks",
+        "objects missing from a per-object map",
         [
-            f"{line['predicate']} = {line['object']}: {line['facts']:,} facts ({_percent(line['share'])})"
+            f"{line['predicate']} = {line['object']}: {line['facts']:,} facts ({share(line['share'])})"
             for line in report["missing_values"]
         ],
     )
@@ -63,25 +64,25 @@ def print_check(report: dict[str, Any], console: Console | None = None) -> None:
         ],
     )
     if report["unused"]:
-        console.print(f"predicates of the file that the data does not have: {len(report['unused']):,}")
+        console.print(f"predicates of the file that do not occur in the data: {len(report['unused']):,}")
     evidence = report["evidence"]
     if evidence is None:
         return
     console.print(
         f"evidence: {evidence['facts']:,} checked facts in {evidence['rows']:,} rows, "
-        f"{_percent(evidence['rate'])} of them fail ({evidence['from']}: {evidence['signature']})"
+        f"{share(evidence['rate'])} of them fail ({evidence['from']}: {evidence['signature']})"
     )
     if not report["failing"]:
         console.print("no template fails far more often than the others")
     for line in report["failing"][:LINES]:
-        low, high = line["interval"]
         console.print(
-            f"{_name(line)} fails {_percent(line['rate'])} of {line['facts']:,} facts (95 %: {_percent(low)} to "
-            f"{_percent(high)}; others {_percent(line['others_rate'])}), mean entailment {line['mean_entailment']:.3f}"
+            f"{_name(line)} fails {share(line['rate'])} of {line['facts']:,} facts (95% interval "
+            f"{interval(line['interval'], share)}; others {share(line['others_rate'])}), "
+            f"mean entailment {number(line['mean_entailment'])}"
         )
         console.print(f"  {line['template']}")
         for example in line["examples"]:
-            console.print(f"  {example['entailment']:.3f}  {example['fact']}  ←  {example['text'][:200]}")
+            console.print(f"  {number(example['entailment'])}  {example['fact']}  ←  {example['text'][:200]}")
     _rest(console, report["failing"])
 
 
@@ -100,7 +101,3 @@ def _rest(console: Console, lines: list[Any]) -> None:
 
 def _name(line: dict[str, Any]) -> str:
     return f"{line['predicate']} = {line['object']}" if "object" in line else str(line["predicate"])
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"

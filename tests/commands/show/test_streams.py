@@ -140,7 +140,7 @@ def test_a_full_disk_behind_stdout_is_said(folder: Path) -> None:
     with Path("/dev/full").open("wb") as out:
         called = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, cwd=folder, check=False)
     assert called.returncode == 0
-    assert b"stdout: No space left on device; what was printed there is not complete" in called.stderr
+    assert b"stdout: No space left on device; the output printed there is incomplete" in called.stderr
 
 
 def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_everything() -> None:

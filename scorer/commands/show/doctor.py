@@ -1,0 +1,72 @@
+"""What ``scorer doctor`` found, as a typed result, on the console and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ...system.display import all_visible
+from .console import make_console
+from .figures import number, share
+
+
+@dataclass(frozen=True)
+class BundleFindings:
+    """A bundle on the device that ``auto`` takes.
+
+    ``label_agreement``: share of the probes whose label is that of the checkpoint. ``bound``: largest difference of a
+    logit from the checkpoint's. ``company_bound``: largest change of a logit with the other pairs of a batch; it is 0
+    where ``isolated``. ``pairs_per_second``: speed over the bundle's probes.
+    """
+
+    name: str
+    path: str
+    variants: list[str]
+    device: str
+    precision: str
+    label_agreement: float
+    bound: float
+    company_bound: float
+    isolated: bool
+    pairs_per_second: float
+
+
+@dataclass
+class Findings:
+    """``packages``: version by package, ``None`` where not installed. ``providers``: state by provider of ONNX Runtime.
+
+    ``providers`` and ``bundle`` are ``None`` where a problem came before them.
+    """
+
+    packages: dict[str, str | None]
+    problems: list[str] = field(default_factory=list)
+    providers: dict[str, str] | None = None
+    bundle: BundleFindings | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON of ``scorer doctor``; what could not be looked at has no key."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def print_findings(findings: Findings) -> None:
+    """Print packages, providers and the bundle, a line each. Problems are the command's to report."""
+    console, findings = make_console(), all_visible(findings)
+    for name, version in findings.packages.items():
+        console.print(f"{name}: {version or 'not installed'}")
+    for provider, state in (findings.providers or {}).items():
+        console.print(f"{provider}: {state}")
+    bundle = findings.bundle
+    if bundle is None:
+        return
+    console.print(f"bundle: {bundle.name} ({bundle.path})")
+    console.print(f"variants: {', '.join(bundle.variants)}")
+    console.print(f"device: {bundle.device}, precision {bundle.precision}")
+    console.print(
+        f"labels as the checkpoint gives them: {share(bundle.label_agreement)} of the probes "
+        f"(largest difference of a logit {number(bundle.bound)})"
+    )
+    if bundle.isolated:
+        console.print("batches: a pair's result does not depend on the rest of its batch")
+    else:
+        console.print(f"batches: a logit changes by up to {number(bundle.company_bound)} with the rest of its batch")
+    console.print(f"speed: {bundle.pairs_per_second:,.0f} pairs/s")
