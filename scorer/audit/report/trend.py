@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..document import RATES, Document, Group, Night
+from ..document import RATES, Document, Group, HistoryRow
 from . import charts, numbers
 from .labels import KINDS, MEASURES, count_cell, group_label, group_plain
 from .limits import Limits, first
@@ -62,7 +62,7 @@ def trend(document: Document, limits: Limits) -> Html | None:
 
 def _groups(document: Document, limits: Limits) -> Html | None:
     """A table of the groups: how their not_OK rate went, on one scale, and its figures."""
-    nights: dict[tuple[tuple[str, str | None], ...], list[Night]] = {}
+    nights: dict[tuple[tuple[str, str | None], ...], list[HistoryRow]] = {}
     for night in document["history"]:
         if night["group"]:
             nights.setdefault(tuple(sorted(night["group"].items())), []).append(night)
