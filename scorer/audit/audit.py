@@ -18,10 +18,10 @@ from ..scoring.outputs import Output, open_output
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
 from ..system.arguments import check_fields, checked
+from ..system.formats import AUDIT_SCHEMA
 from . import callouts, failing_templates, gates, history, rules
 from .changes import add_changes, correct
 from .document import (
-    SCHEMA,
     Baseline,
     BaselineChanges,
     BundleShown,
@@ -127,7 +127,7 @@ class _Audit:
         known = self.templates[0] if self.templates is not None else None
         self._note(run)
         document = Document(
-            schema=SCHEMA,
+            schema=AUDIT_SCHEMA,
             out=_printable(self.output.path),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
             finished=str(self.output.summary.get("finished", "")),

@@ -1,8 +1,8 @@
 """The audit as one document: what the console, ``--json``, JUnit, the history file and the HTML report all show.
 
 Everything in it is what JSON has: strings, finite numbers, booleans, null, lists, objects with string keys. Rates and
-probabilities are between 0 and 1; a figure without any row or fact is null. :data:`SCHEMA` rises when a key is removed
-or changes its meaning; keys may be added under the same schema.
+probabilities are between 0 and 1; a figure without any row or fact is null. The number ``schema``
+(:mod:`scorer.system.formats`) rises when a key is removed or changes its meaning; keys may be added under the same one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from ..stats.intervals import Rate as Rate
-
-SCHEMA = 1
 
 Status = Literal["pass", "warn", "fail"]
 Group = dict[str, str | None]

@@ -18,6 +18,7 @@ from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
 from ..scoring.output_files import run_columns
 from ..system.arguments import check_fields, checked
+from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from . import correlation, human, published
 from .bootstrap import RESAMPLES
 from .gold import Scored, load, schema_names
@@ -26,7 +27,6 @@ from .inputs import find_inputs
 from .labels import Labels, Mask, farthest, no_figures
 from .truth import find_truth
 
-SCHEMA = 1
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # groups beyond this many have no intervals of their own
 SUSPECT = "gold_suspect"

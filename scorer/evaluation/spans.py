@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..system.arguments import check_fields, checked
+from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from .agreement import PUBLISHED_KAPPA, agreement, majority
 from .bootstrap import RESAMPLES, SEED, percentiles
 from .span_files import Flags, Ints, Spans, read_flags
 from .span_gold import Gold, read_gold, read_votes
 
-SCHEMA = 1
 CATEGORIES = ("number", "name", "word", "context", "not_checkable", "other", "no_majority")
 NOT_CHECKABLE = "not_checkable"
 PUBLISHED = {

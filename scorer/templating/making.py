@@ -14,12 +14,11 @@ from ..metric.templates import Templates
 from ..scoring.pipeline import Model
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
+from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
 from .agreement import REFERENCES, score_candidates
 from .choosing import best_score, candidates_file, choice, template_file
 from .extract import extract
 from .references import parse_where, read_references
-
-SCHEMA = 1
 
 
 def check_output(out: Path, force: bool) -> Path:

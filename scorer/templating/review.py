@@ -14,10 +14,10 @@ from ..metric.inputs import ColumnNames, find_columns
 from ..metric.templates import Templates
 from ..scoring.output_files import OneSignature
 from ..scoring.signature import Signature
+from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
 from .check import Coverage, read_rows
 from .evidence import Evidence, has_evidence
 
-SCHEMA = 1
 SAMPLE = 2000
 """Rows that are scored by default when a bundle is given."""
 
