@@ -1,4 +1,4 @@
-"""Tonight's output against yesterday's: figures, drift, gates, history; one document, shown in several ways.
+"""An output against an earlier one: figures, drift, gates, history; one document, shown in several ways.
 
 ::
 
@@ -7,17 +7,15 @@
 
 ``document`` is plain data (see :mod:`.document`). In a notebook, ``scorer.audit.report.Audit(document)`` shows it.
 
-    output.py    a finished folder, window by window     night.py      one pass: some bytes a row, facts counted
-    grouping.py  groups of rows                          values.py     values of any Arrow type as texts
-    partial.py   how much of its inputs an output holds  snapshot.py   a folder that changes while it is read
-    facts.py     predicates of a window
-    figures.py   the figures of each group               matching.py   rows in both nights
-    changes.py   a group against its yesterday           intervals.py, significance.py   the statistics
-    book.py      templates and how they fared            suspects.py   templates that look wrong
-    rules.py     gates as a file has them                gates.py      and what they find
-    power.py     what gates can find                     callouts.py   what to look at first
-    rows.py      single rows, for people                 auditing.py   all of it together
-    history.py, junit.py, rendering.py, report/          ways of showing it
+    audit.py        all of it together                scan.py        one scan: some bytes of each row, facts counted
+    grouping.py     groups of rows                    values.py      values of any Arrow type as text
+    facts.py        predicates of a window            figures.py     the figures of each group
+    matching.py     rows that are in both runs        changes.py     a group against the baseline
+    significance.py tests of change                   power.py       what gates can find
+    templates.py    figures of each template          failing_templates.py   templates that look wrong
+    rules.py        gates as a file has them          gates.py       the result of each gate
+    callouts.py     what to look at first             rows.py        single rows, for people
+    document.py     the types of the document         history.py, junit.py, report/   files made from it
 """
 
 from __future__ import annotations

@@ -18,12 +18,10 @@ from ..scoring.outputs import Output, open_output
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
 from ..system.arguments import check_fields, checked
-from . import callouts, gates, history, rules
-from . import failing_templates as suspects
-from . import templates as book
+from ..system.formats import AUDIT_SCHEMA
+from . import callouts, failing_templates, gates, history, rules
 from .changes import add_changes, correct
 from .document import (
-    SCHEMA,
     Baseline,
     BaselineChanges,
     BundleShown,
@@ -40,7 +38,8 @@ from .figures import Context, Policy, group_figures
 from .grouping import DEFAULT, GroupCodes, Grouping
 from .matching import Ints, key_ids, match
 from .rows import flips, group_columns, worst_rows
-from .scan import Night, fact_column, facts_are_mr, read_night
+from .scan import ScannedRun, fact_column, facts_are_mr, scan_output
+from .templates import template_figures, templates_of
 
 WORST = 30
 
@@ -51,8 +50,8 @@ class AuditOptions:
 
     ``baseline``: the output to compare with. ``gates``: TOML files. ``by``: groupings, each a tuple of columns; by
     default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK (``not-ok``) or not
-    at all (``excluded``). ``across_signatures``: compare what was scored otherwise. ``worst``: rows of the sample, of
-    each kind. ``history``: file of the nights.
+    at all (``excluded``). ``across_signatures``: compare outputs that were scored differently. ``worst``: rows of the
+    sample, of each kind. ``history``: the history file.
     """
 
     baseline: Path | None = None
@@ -97,38 +96,38 @@ class _Audit:
         self.by = self._groupings()
         wanted = dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)])
         self.codes = {grouping: GroupCodes(grouping) for grouping in wanted}
-        self.templates = book.templates_of(self.output)
+        self.templates = templates_of(self.output)
         self.notes: list[str] = []
 
     def document(self) -> Document:
-        """Read, count, compare, judge; the history is written when it is certain that all of it is of one run."""
+        """Read, count, compare, judge; the history is written once it is certain that all figures are of one run."""
         with unchanged([output.snapshot for output in (self.output, self.earlier) if output is not None]):
             document, shown = self._judge()
         if self.options.history is not None:
-            tonight = history.nights_of(document["finished"], document["signature"], document["status"], shown)
-            document["history"] = history.remember(self.options.history, tonight)
+            rows = history.rows_of(document["finished"], document["signature"], document["status"], shown)
+            document["history"] = history.append(self.options.history, rows)
         return document
 
     def _judge(self) -> tuple[Document, list[GroupFigures]]:
-        night = read_night(self.output, self.codes, self._reader(self.output, self.templates))
+        run = scan_output(self.output, self.codes, self._reader(self.output, self.templates))
         before = None
         if self.earlier is not None:
-            before = read_night(self.earlier, self.codes, self._reader(self.earlier, None))
+            before = scan_output(self.earlier, self.codes, self._reader(self.earlier, None))
         no_keys = np.empty((0, 2), np.uint64)
-        ids = key_ids(before.keys if before is not None else no_keys, night.keys)
-        figures = self._figures(night, before, ids)
-        changes = self._changes(night, before, ids)
+        ids = key_ids(before.keys if before is not None else no_keys, run.keys)
+        figures = self._figures(run, before, ids)
+        changes = self._changes(run, before, ids)
         everything = figures[()][0]
-        templates, looks_wrong = self._templates(night, everything)
+        templates, looks_wrong = self._templates(run, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
-        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], night.omissions_checked)
+        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], run.omissions_checked)
         checked = gates.checked(found, self.options.require_gates)
         signature = self.output.signature
         baseline = self._baseline()
         known = self.templates[0] if self.templates is not None else None
-        self._note(night)
+        self._note(run)
         document = Document(
-            schema=SCHEMA,
+            schema=AUDIT_SCHEMA,
             out=_printable(self.output.path),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
             finished=str(self.output.summary.get("finished", "")),
@@ -148,7 +147,7 @@ class _Audit:
             gates=found,
             groups=shown,
             template_figures=templates,
-            worst=worst_rows(night, ids[1], group_columns(list(self.codes)), known, self.options.worst),
+            worst=worst_rows(run, ids[1], group_columns(list(self.codes)), known, self.options.worst),
             history=[],
             notes=self.notes,
         )
@@ -158,12 +157,13 @@ class _Audit:
         if self.earlier is None:
             return []
         if self.earlier.path.resolve() == self.output.path.resolve():
-            raise UsageError(f"--baseline {self.earlier.path} is the output itself; give that of an earlier night")
+            raise UsageError(f"--baseline {self.earlier.path} is the output itself; give that of an earlier run")
         differs = differences(self.earlier.full_signature, self.output.full_signature)
         if differs and not self.options.across_signatures:
             raise UsageError(
-                f"{self.output.path} was not scored as {self.earlier.path} was ({'; '.join(differs)}); a difference "
-                "could be of the data or of the scoring: score the earlier night again, or give --across-signatures"
+                f"{self.output.path} was scored differently from {self.earlier.path} ({'; '.join(differs)}); a "
+                "difference may come from the data or from the scoring; score the baseline again, or pass "
+                "--across-signatures"
             )
         return differs
 
@@ -187,38 +187,38 @@ class _Audit:
         return FactReader(facts_are_mr(output), templates.depends_on_object)
 
     def _figures(
-        self, night: Night, before: Night | None, ids: tuple[Ints, Ints]
+        self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]
     ) -> dict[Grouping, list[GroupFigures]]:
         rates = _omission_rates(before) if before is not None else {}
         shares = _backoff_shares(self.output.summary)
-        context = Context(night, self.options.errors, ids[1], shares, rates.get)
+        context = Context(run, self.options.errors, ids[1], shares, rates.get)
         figures = {grouping: group_figures(context, grouping, codes) for grouping, codes in self.codes.items()}
         if before is not None:
             missed = _backoff_shares(before.output.summary)
             for grouping, codes in self.codes.items():
-                add_changes(before, night, ids, grouping, codes, figures[grouping], self.options.errors, missed)
+                add_changes(before, run, ids, grouping, codes, figures[grouping], self.options.errors, missed)
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures
 
-    def _changes(self, night: Night, before: Night | None, ids: tuple[Ints, Ints]) -> BaselineChanges | None:
+    def _changes(self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]) -> BaselineChanges | None:
         if before is None:
             return None
-        matched = match(*ids, (before.fine, night.fine))
-        was, now = before.fine[matched.before] >= 0, night.fine[matched.after] >= 0
+        matched = match(*ids, (before.fine, run.fine))
+        was, now = before.fine[matched.before] >= 0, run.fine[matched.after] >= 0
         return BaselineChanges(
             added=int(matched.added.sum()),
             removed=int(matched.removed.sum()),
             kept=len(matched.after),
             errors_appeared=int((was & ~now).sum()),
             errors_gone=int((now & ~was).sum()),
-            flips=flips(before, night, matched, same_signature=not self.differs),
+            flips=flips(before, run, matched, same_signature=not self.differs),
         )
 
-    def _templates(self, night: Night, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
-        found = book.template_figures(night, self.templates[0]) if self.templates is not None else []
+    def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
+        found = template_figures(run, self.templates[0]) if self.templates is not None else []
         grouping: Grouping = self.by[0] if self.by else ()
         groups = self.codes[grouping].groups()
-        return found, suspects.call_out(night, grouping, groups, everything, found)
+        return found, failing_templates.call_out(run, grouping, groups, everything, found)
 
     def _baseline(self) -> Baseline | None:
         if self.earlier is None:
@@ -238,25 +238,25 @@ class _Audit:
         digest = parse(self.output.signature).get("templates", "")
         return TemplatesShown(sha=digest, file=_printable(file) if file is not None else None)
 
-    def _note(self, night: Night) -> None:
-        if not len(night):
+    def _note(self, run: ScannedRun) -> None:
+        if not len(run):
             self.notes.append("the output has no rows")
-        if not night.has_facts:
+        if not run.has_facts:
             self.notes.append("figures by predicate and template are missing: the run did not keep the facts (--keep)")
-        if not night.has_text:
+        if not run.has_text:
             self.notes.append("figures by length of text are missing: the run did not keep the texts (--keep)")
-        if not night.omissions_checked:
-            self.notes.append("omissions were not looked for (--checks hallucination): their rates are null")
+        if not run.omissions_checked:
+            self.notes.append("omissions were not checked (--checks hallucination): their rates are null")
         if self.templates is None:
             self.notes.append(
-                "figures by template are missing: the template file is not where the run found it, as it was"
+                "figures by template are missing: the template file is not where the run found it, or has changed"
             )
         if self.options.errors == "excluded":
             self.notes.append("rows with errors are left out of the rates of labels (--errors excluded)")
 
 
-def _omission_rates(night: Night) -> dict[str, float]:
-    names, counts = night.predicates.names, night.fact_counts[()]
+def _omission_rates(run: ScannedRun) -> dict[str, float]:
+    names, counts = run.predicates.names, run.fact_counts[()]
     checked, omitted = (counts.table(which, 1, len(names))[0].tolist() for which in ("checked", "omitted"))
     return {name: lost / facts for name, facts, lost in zip(names, checked, omitted, strict=True) if facts}
 

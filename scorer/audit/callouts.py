@@ -1,4 +1,4 @@
-"""What a reader should look at, the gravest first."""
+"""What a reader should look at, the most severe first."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _callout(kind: str, severity: str, message: str, evidence: Sequence[str] = (
 def _signature(baseline: Baseline) -> list[Callout]:
     if baseline["same_signature"]:
         return []
-    message = "the baseline was scored otherwise: differences are of the data and of the scoring"
+    message = "the baseline was scored differently: a difference may come from the data or from the scoring"
     return [_callout("signature", "warn", message, baseline["differs"])]
 
 
@@ -73,7 +73,7 @@ def _flips(baseline: Baseline, changes: BaselineChanges) -> list[Callout]:
     ]
     if flips["allowed"] is not None:
         lines.insert(0, f"the measured bounds explain |Δ probability| up to {flips['allowed']:.2g}")
-    text = f"{flips['count']:,} rows that did not change have another label"
+    text = f"{flips['count']:,} unchanged rows have another label"
     if beyond:
         return [_callout("flips", "fail", f"{text}, {beyond:,} of them beyond what the bounds explain", lines)]
     return [_callout("flips", "warn" if beyond is None else "info", text, lines)]
@@ -82,7 +82,7 @@ def _flips(baseline: Baseline, changes: BaselineChanges) -> list[Callout]:
 def _errors_of_kept(changes: BaselineChanges) -> list[Callout]:
     if not changes["errors_appeared"]:
         return []
-    text = f"{changes['errors_appeared']:,} rows that did not change had a label and have an error"
+    text = f"{changes['errors_appeared']:,} unchanged rows had a label in the baseline and have an error now"
     return [_callout("errors", "warn", text)]
 
 
@@ -91,7 +91,7 @@ def _rows(group: GroupFigures) -> list[Callout]:
     if change is None or not group["group"]:
         return []
     if not group["rows"]:
-        text = f"{describe(group['group'])} has no rows tonight, {change['rows_before']:,} in the baseline"
+        text = f"{describe(group['group'])} has no rows in this run, {change['rows_before']:,} in the baseline"
         return [_callout("rows", "warn", text, group=group["group"])]
     if not change["rows_before"]:
         text = f"{describe(group['group'])} is new: {group['rows']:,} rows"

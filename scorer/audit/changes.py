@@ -1,15 +1,15 @@
-"""A night against the one before, group by group.
+"""A run against its baseline, group by group.
 
-Rows that are in both nights say nothing of a change of the data: under equal signatures they have the labels they
-had. So what is tested is
+Rows that are in both runs tell nothing about a change of the data: under equal signatures their labels are the same.
+What is tested is
 
-- the rows that are in both, as pairs, by McNemar's test: they change only when the scoring did;
-- the rows that came against the rows that went, two disjoint samples. Where fewer than half as many went as came,
-  those that came are compared with all of yesterday's rows of the group; where fewer than half as many came, those
-  that went with all of tonight's.
+- the kept rows, as pairs, by McNemar's test: they change only when the scoring did;
+- the added rows against the removed rows, two disjoint samples. Where fewer than half as many rows were removed as
+  added, the added rows are compared with all of the baseline's rows of the group; where fewer than half as many were
+  added, the removed rows with all of this run's.
 
-The interval of a difference takes the rows that stayed as they are and puts Wilson's limits of those that came and of
-those that went together.
+The interval of a difference takes the kept rows as fixed and combines Wilson's limits of the added and of the removed
+rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .document import RATES, Change, ConfidenceChange, GroupFigures, Rate, RateC
 from .figures import FactTables, Policy, Slices, confidence_of, rate_masks
 from .grouping import GroupCodes, Grouping
 from .matching import Ints, match
-from .scan import Night
+from .scan import ScannedRun
 from .significance import benjamini_hochberg, kolmogorov_smirnov, mcnemar, stability_index, two_proportions
 
 LEVEL = 0.05
@@ -34,8 +34,8 @@ Counts = npt.NDArray[np.int64]
 
 
 def add_changes(
-    before: Night,
-    after: Night,
+    before: ScannedRun,
+    after: ScannedRun,
     ids: tuple[Ints, Ints],
     grouping: Grouping,
     codes: GroupCodes,
@@ -46,8 +46,8 @@ def add_changes(
     """Fill ``change`` of a grouping's groups; q-values come later, by :func:`correct`.
 
     Args:
-        ids: of the keys of both nights' rows.
-        backoff: share of a predicate's facts without a template, in the night before.
+        ids: of the keys of both runs' rows.
+        backoff: share of a predicate's facts without a template, in the baseline.
     """
     _Comparison(before, after, ids, grouping, codes, errors).fill(groups)
     facts = FactTables(before, grouping, len(codes), backoff)
@@ -70,7 +70,7 @@ def correct(groups: list[GroupFigures]) -> None:
 
 @dataclass(frozen=True)
 class _Samples:
-    """Rows of a group, by number: came, went, stayed, in tonight's or in yesterday's numbering."""
+    """Rows of a group, by number: added, removed and kept, in the numbering of this run or of the baseline."""
 
     added: Ints
     removed: Ints
@@ -78,7 +78,7 @@ class _Samples:
     kept_after: Ints
 
     def compared(self) -> tuple[list[Ints], list[Ints]] | None:
-        """Two disjoint samples, as rows of (yesterday, tonight) each: what is compared, and with what."""
+        """Two disjoint samples, as rows of (baseline, this run) each: the reference, and what is compared with it."""
         came, went, none = len(self.added), len(self.removed), np.empty(0, np.int64)
         if not came + went:
             return None
@@ -96,8 +96,8 @@ class _Comparison:
 
     def __init__(
         self,
-        before: Night,
-        after: Night,
+        before: ScannedRun,
+        after: ScannedRun,
         ids: tuple[Ints, Ints],
         grouping: Grouping,
         codes: GroupCodes,
@@ -113,28 +113,28 @@ class _Comparison:
     def fill(self, groups: list[GroupFigures]) -> None:
         """Set ``change`` of each group."""
         for code, group in enumerate(groups):
-            yesterday, tonight, pairs = self.rows[0][code], self.rows[1][code], self.pairs[code]
+            earlier, current, pairs = self.rows[0][code], self.rows[1][code], self.pairs[code]
             samples = _Samples(
-                tonight[self.matched.added[tonight]],
-                yesterday[self.matched.removed[yesterday]],
+                current[self.matched.added[current]],
+                earlier[self.matched.removed[earlier]],
                 self.matched.before[pairs],
                 self.matched.after[pairs],
             )
             was, now = self.before.fine[samples.kept_before], self.after.fine[samples.kept_after]
             group["change"] = Change(
-                rows_before=len(yesterday),
+                rows_before=len(earlier),
                 added=len(samples.added),
                 removed=len(samples.removed),
                 kept=len(pairs),
                 flips=int(((was != now) & (was >= 0) & (now >= 0)).sum()),
                 backoff_before=None,
-                rates={name: self._rate(name, samples, yesterday, group["rates"][name]) for name in RATES},
-                confidence=self._confidence(samples, yesterday, tonight),
+                rates={name: self._rate(name, samples, earlier, group["rates"][name]) for name in RATES},
+                confidence=self._confidence(samples, earlier, current),
             )
 
-    def _rate(self, name: str, samples: _Samples, yesterday: Ints, after: Rate) -> RateChange:
+    def _rate(self, name: str, samples: _Samples, earlier: Ints, after: Rate) -> RateChange:
         (counted0, hit0), (counted1, hit1) = self.masks[0][name], self.masks[1][name]
-        before = rate(int(hit0[yesterday].sum()), int(counted0[yesterday].sum()))
+        before = rate(int(hit0[earlier].sum()), int(counted0[earlier].sum()))
         tests = []
         both = counted0[samples.kept_before] & counted1[samples.kept_after]
         was, now = hit0[samples.kept_before][both], hit1[samples.kept_after][both]
@@ -167,11 +167,11 @@ class _Comparison:
             )
         return change
 
-    def _confidence(self, samples: _Samples, yesterday: Ints, tonight: Ints) -> ConfidenceChange:
+    def _confidence(self, samples: _Samples, earlier: Ints, current: Ints) -> ConfidenceChange:
         c0, c1 = self.before.confidence, self.after.confidence
         change = ConfidenceChange(
-            before=confidence_of(c0[yesterday]),
-            psi=stability_index(_known(c0[yesterday]), _known(c1[tonight])),
+            before=confidence_of(c0[earlier]),
+            psi=stability_index(_known(c0[earlier]), _known(c1[current])),
             ks=None,
             tests=[],
             significant=False,

@@ -1,8 +1,8 @@
 """The audit as one document: what the console, ``--json``, JUnit, the history file and the HTML report all show.
 
 Everything in it is what JSON has: strings, finite numbers, booleans, null, lists, objects with string keys. Rates and
-probabilities are between 0 and 1; a figure of nothing (no row, no fact) is null. :data:`SCHEMA` rises when a key goes
-or changes its meaning; keys may be added under the same schema.
+probabilities are between 0 and 1; a figure without any row or fact is null. The number ``schema``
+(:mod:`scorer.system.formats`) rises when a key is removed or changes its meaning; keys may be added under the same one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from ..stats.intervals import Rate as Rate
-
-SCHEMA = 1
 
 Status = Literal["pass", "warn", "fail"]
 Group = dict[str, str | None]
@@ -33,7 +31,7 @@ class Confidence(TypedDict):
 
 
 class Predicate(TypedDict):
-    """A predicate's facts that were checked for omission (blank texts are left out: they say nothing of a template).
+    """A predicate's facts that were checked for omission (blank texts are left out: they do not test a template).
 
     ``backoff``: share of its facts without a template over the whole run, null where not known. ``before``: omission
     rate in the baseline, for all rows only. ``suspect``: its template looks wrong (a callout of kind ``template``).
@@ -47,9 +45,9 @@ class Predicate(TypedDict):
 
 
 class TemplateFigures(TypedDict):
-    """A template and how its facts fared. ``object``: set where the predicate has a template for each object.
+    """A template and the figures of its facts. ``object``: set where the predicate has a template for each object.
 
-    ``template``: its text with ``<subject>`` and ``<object>``; ``backoff``: it is the fallback, not from the file.
+    ``template``: its text with ``<subject>`` and ``<object>``; ``backoff``: it is the general template.
     """
 
     predicate: str
@@ -90,8 +88,8 @@ class Duplicates(TypedDict):
 
 
 class Test(TypedDict):
-    """One test. ``name``: ``mcnemar`` (rows in both nights), ``two_proportions`` or, where counts are small,
-    ``fisher_exact`` (rows that came against rows that went), ``kolmogorov_smirnov`` (the same, of confidences).
+    """One test. ``name``: ``mcnemar`` (rows in both runs), ``two_proportions`` or, where counts are small,
+    ``fisher_exact`` (added rows against removed rows), ``kolmogorov_smirnov`` (the same, of confidences).
 
     ``n_before``, ``n_after``: rows of the two samples. ``q``: p corrected over all tests of the audit
     (Benjamini-Hochberg). ``significant``: q below 0.05.
@@ -107,7 +105,8 @@ class Test(TypedDict):
 
 
 class RateChange(TypedDict):
-    """A rate yesterday and tonight over all rows of a group, the difference with its 95 % interval, and its tests."""
+    """A rate in the baseline and in this run over all rows of a group, the difference with its 95 % interval, and its
+    tests."""
 
     before: Rate
     after: Rate
@@ -119,8 +118,9 @@ class RateChange(TypedDict):
 
 
 class ConfidenceChange(TypedDict):
-    """Confidences yesterday and tonight. ``psi``: population stability index over yesterday's deciles. ``before``: the
-    baseline's distribution. ``ks``: largest distance of the distributions of the rows that the test compares."""
+    """Confidences in the baseline and in this run. ``psi``: population stability index over the baseline's deciles.
+    ``before``: the baseline's distribution. ``ks``: largest distance of the distributions that the test
+    compares."""
 
     before: Confidence
     psi: float | None
@@ -176,7 +176,7 @@ class GroupFigures(TypedDict):
 
 
 class Flip(TypedDict):
-    """A row in both nights whose FINE label differs. ``file``, ``row``: tonight's. ``difference``: largest change of a
+    """A row in both runs whose FINE label differs. ``file``, ``row``: of this run. ``difference``: largest change of a
     stored entailment probability; ``beyond_bound``: more than the measured bounds explain, null where not known."""
 
     row_key: str
@@ -227,9 +227,9 @@ class Baseline(TypedDict):
 
 
 class Callout(TypedDict):
-    """Something to look at, the gravest first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
-    (a group that came or went) ``regression`` ``template`` ``drift`` ``errors`` ``improvement``. ``evidence``: the
-    figures behind it, as short lines."""
+    """Something to look at, the most severe first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
+    (a group that is new or has no rows) ``regression`` ``template`` ``drift`` ``errors`` ``improvement``.
+    ``evidence``: the figures behind it, as short lines."""
 
     kind: str
     severity: Literal["fail", "warn", "info"]
@@ -239,10 +239,10 @@ class Callout(TypedDict):
 
 
 class Gate(TypedDict):
-    """A gate on one group. ``value``: what the thresholds are put to: the metric tonight, or its change where
-    ``against`` is ``baseline``. ``rings``: which side of a threshold does. ``silent``: fewer than ``min_rows`` rows, or
-    nothing to compare. ``missing``: what becomes of it without a figure. ``reason``: why it is silent, with what it
-    would have needed, or why there is no figure; else null."""
+    """A gate on one group. ``value``: what the thresholds apply to: the metric in this run, or its change where
+    ``against`` is ``baseline``. ``rings``: the side of a threshold that warns or fails. ``silent``: fewer than
+    ``min_rows`` rows, or nothing to compare. ``missing``: its result when there is no figure. ``reason``: why it is
+    silent, with what it would have needed, or why there is no figure; else null."""
 
     metric: str
     group: Group
@@ -274,7 +274,7 @@ class Checked(TypedDict):
 
 
 class FactShown(TypedDict):
-    """A fact of a row. ``sentence``: as the template file has it, null where that file is not at hand."""
+    """A fact of a row. ``sentence``: as the template file has it, null where that file is not available."""
 
     subject: str
     predicate: str
@@ -303,8 +303,8 @@ class WorstRow(TypedDict):
     note: str | None
 
 
-class Night(TypedDict):
-    """A line of the history: a night and a group. ``night``: when the run finished, UTC, ISO 8601."""
+class HistoryRow(TypedDict):
+    """A row of the history: one run and group. ``night``: when the run finished, UTC, ISO 8601."""
 
     night: str
     signature: str
@@ -344,7 +344,7 @@ class OptionsShown(TypedDict):
 
 class Document(TypedDict):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
-    first, the present night last; empty without ``--history``. ``notes``: what could not be told, and why. ``partial``:
+    first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
     what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything."""
 
     schema: int
@@ -368,5 +368,5 @@ class Document(TypedDict):
     groups: list[GroupFigures]
     template_figures: list[TemplateFigures]
     worst: list[WorstRow]
-    history: list[Night]
+    history: list[HistoryRow]
     notes: list[str]

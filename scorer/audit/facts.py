@@ -1,7 +1,7 @@
-"""The facts of a window by predicate, without making a row or a triple an object.
+"""The facts of a window by predicate, without a Python object for each row or triple.
 
 Spellings are those of :mod:`scorer.metric.triples`; here only predicates are wanted (and objects, where a template
-depends on them), so that columns are cut up in Arrow and only distinct values pass through Python.
+depends on them), so that columns are split in Arrow and only distinct values pass through Python.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Names:
         return found
 
     def codes(self, values: Sequence[bytes]) -> Ints:
-        """Numbers of UTF-8 strings without their outer blanks, one dummy -1 at the end (for null)."""
+        """Numbers of UTF-8 strings without leading and trailing blanks, one dummy -1 at the end (for null)."""
         return np.array([*(self.code(value.decode(errors="replace").strip()) for value in values), -1], np.int64)
 
 
 @dataclass
 class Facts:
     """The facts of a window. ``lengths``: int64, *Shape:* (rows,). ``predicate``, ``object``: int64, *Shape:*
-    (facts,), numbers in the reader's ``predicates`` and ``objects``; -1 for null, and for objects nobody asked for."""
+    (facts,), numbers in the reader's ``predicates`` and ``objects``; -1 for null and for unwanted objects."""
 
     lengths: Ints
     predicate: Ints
@@ -60,7 +60,7 @@ class Facts:
 
 
 class FactReader:
-    """Reads the facts of window after window, with numbers that last.
+    """Reads the facts of window after window, with numbers that stay the same.
 
     Args:
         are_mr: the column holds E2E meaning representations.

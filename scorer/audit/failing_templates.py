@@ -13,7 +13,7 @@ from __future__ import annotations
 from ..stats.failing import LEAST_RATE, looks_wrong
 from .document import Callout, Group, GroupFigures
 from .grouping import Grouping
-from .scan import Night
+from .scan import ScannedRun
 from .templates import TemplateFigures
 
 LEAST_FACTS_OF_GROUP = 10
@@ -23,11 +23,11 @@ MOST_EVIDENCE = 6
 
 
 def call_out(
-    night: Night, grouping: Grouping, groups: list[Group], figures: GroupFigures, templates: list[TemplateFigures]
+    run: ScannedRun, grouping: Grouping, groups: list[Group], figures: GroupFigures, templates: list[TemplateFigures]
 ) -> list[Callout]:
-    """Mark the suspects in ``figures`` (all rows) and ``templates``, and give a callout for each."""
-    names = night.predicates.names
-    counts = night.fact_counts[()]
+    """Mark the failing templates in ``figures`` (all rows) and ``templates``, and return a callout for each."""
+    names = run.predicates.names
+    counts = run.fact_counts[()]
     checked, omitted = (counts.table(w, 1, len(names))[0].tolist() for w in ("checked", "omitted"))
     facts, lost = sum(checked), sum(omitted)
     texts: dict[str, list[TemplateFigures]] = {}
@@ -35,11 +35,11 @@ def call_out(
         texts.setdefault(one["predicate"], []).append(one)
     found = []
     for entry in figures["predicates"]:
-        code = night.predicates.code(entry["predicate"])
+        code = run.predicates.code(entry["predicate"])
         n, k = checked[code], omitted[code]
         evidence = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n)]
         if looks_wrong(k, n, lost - k, facts - n):
-            everywhere, lines = _everywhere(night, grouping, groups, code)
+            everywhere, lines = _everywhere(run, grouping, groups, code)
             if everywhere:
                 entry["suspect"] = True
                 used = texts.get(entry["predicate"], [])
@@ -60,12 +60,12 @@ def call_out(
     return found
 
 
-def _everywhere(night: Night, grouping: Grouping, groups: list[Group], code: int) -> tuple[bool, list[str]]:
+def _everywhere(run: ScannedRun, grouping: Grouping, groups: list[Group], code: int) -> tuple[bool, list[str]]:
     """Whether it holds across groups, and the evidence of each group."""
     if not grouping:
         return True, []
-    shape = len(groups), len(night.predicates)
-    counts = night.fact_counts[grouping]
+    shape = len(groups), len(run.predicates)
+    counts = run.fact_counts[grouping]
     checked, omitted = counts.table("checked", *shape), counts.table("omitted", *shape)
     facts, lost = checked.sum(axis=1).tolist(), omitted.sum(axis=1).tolist()
     failing, lines = 0, []
@@ -81,7 +81,7 @@ def _everywhere(night: Night, grouping: Grouping, groups: list[Group], code: int
     shown = lines[:MOST_EVIDENCE] + (
         [f"and {len(lines) - MOST_EVIDENCE} more groups"] if len(lines) > MOST_EVIDENCE else []
     )
-    return failing >= SHARE_OF_GROUPS * len(asked), [f"far beyond the rest in {failing} of {len(asked)} groups", *shown]
+    return failing >= SHARE_OF_GROUPS * len(asked), [f"far above the rest in {failing} of {len(asked)} groups", *shown]
 
 
 def _callout(message: str, evidence: list[str]) -> Callout:

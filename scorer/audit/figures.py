@@ -1,4 +1,4 @@
-"""The figures of every group of a night, from the columns that the pass kept."""
+"""The figures of every group of a run, from the columns that the scan kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..stats.intervals import rate
 from .document import BINS, RATES, ByFacts, ByLength, Confidence, Duplicates, GroupFigures, Predicate, Rate
 from .grouping import GroupCodes, Grouping
 from .matching import Ints, repeats
-from .scan import Night, counted_kinds
+from .scan import ScannedRun, counted_kinds
 
 QUANTILES = (0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99)
 FACT_CLASSES = (*((n, n) for n in range(1, 10)), (10, None))
@@ -25,21 +25,21 @@ Policy = Literal["not-ok", "excluded"]
 Bools = npt.NDArray[np.bool_]
 
 
-def rate_masks(night: Night, errors: Policy) -> dict[str, tuple[Bools, Bools]]:
+def rate_masks(run: ScannedRun, errors: Policy) -> dict[str, tuple[Bools, Bools]]:
     """Which rows count for each of :data:`RATES`, and which of them are hits. bool, *Shape:* (rows,) each.
 
     No row counts for omissions where the run did not look for them.
     """
-    labelled = night.fine >= 0
-    every = np.ones(len(night), bool)
+    labelled = run.fine >= 0
+    every = np.ones(len(run), bool)
     counted = every if errors == "not-ok" else labelled
-    looked = night.omissions_checked
+    looked = run.omissions_checked
     return {
-        "not_ok_rate": (counted, (night.fine != 0) & counted),
-        "omission_rate": (counted & looked, labelled & ((night.fine & 1) == 1) & looked),
-        "hallucination_rate": (counted, labelled & ((night.fine & 2) == 2)),
+        "not_ok_rate": (counted, (run.fine != 0) & counted),
+        "omission_rate": (counted & looked, labelled & ((run.fine & 1) == 1) & looked),
+        "hallucination_rate": (counted, labelled & ((run.fine & 2) == 2)),
         "error_rate": (every, ~labelled),
-        "empty_rate": (every, night.empty),
+        "empty_rate": (every, run.empty),
     }
 
 
@@ -79,7 +79,7 @@ class Context:
     """What the figures of all groups share. ``ids``: of each row's key. ``backoff``: share of a predicate's facts
     without a template, ``None`` where not known. ``before``: omission rate of a predicate in the baseline."""
 
-    night: Night
+    run: ScannedRun
     errors: Policy
     ids: Ints
     backoff: Callable[[str], float | None]
@@ -87,20 +87,20 @@ class Context:
 
 
 def group_figures(context: Context, grouping: Grouping, codes: GroupCodes) -> list[GroupFigures]:
-    """The figures of one grouping's groups, by code. ``change`` is left null, no predicate is suspect."""
-    night, count = context.night, len(codes)
-    groups = night.groups[grouping]
+    """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked."""
+    run, count = context.run, len(codes)
+    groups = run.groups[grouping]
     slices = Slices.of(groups, count)
-    masks = rate_masks(night, context.errors)
+    masks = rate_masks(run, context.errors)
     distinct, most = repeats(context.ids, groups, count)
-    facts = FactTables(night, grouping, count, context.backoff)
+    facts = FactTables(run, grouping, count, context.backoff)
     found = []
     before = context.before if not grouping else lambda predicate: None
     for code, group in enumerate(codes.groups()):
         rows = slices[code]
-        labels, labelled = night.fine[rows], int((night.fine[rows] >= 0).sum())
+        labels, labelled = run.fine[rows], int((run.fine[rows] >= 0).sum())
         by_label = np.bincount(labels[labels >= 0], minlength=len(FINE)).tolist()
-        reused = int((night.reused[rows] & (labels >= 0)).sum())
+        reused = int((run.reused[rows] & (labels >= 0)).sum())
         rates = {name: _rate(masks[name], rows) for name in RATES}
         predicates = facts.predicates(code, MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES, before)
         found.append(
@@ -112,16 +112,16 @@ def group_figures(context: Context, grouping: Grouping, codes: GroupCodes) -> li
                 reused=reused,
                 fine=dict(zip(FINE, by_label, strict=True)),
                 rough={"OK": by_label[0], "not_OK": labelled - by_label[0]},
-                errors=counted_kinds(night.error[rows], night.errors.names),
-                notes=counted_kinds(night.note[rows], night.notes.names),
+                errors=counted_kinds(run.error[rows], run.errors.names),
+                notes=counted_kinds(run.note[rows], run.notes.names),
                 rates=rates,
                 labels={name: rate(n, rates["not_ok_rate"]["n"]) for name, n in zip(FINE, by_label, strict=True)},
                 backoff=facts.missed(code),
-                confidence=confidence_of(night.confidence[rows]),
+                confidence=confidence_of(run.confidence[rows]),
                 predicates=predicates[0],
                 predicates_left_out=predicates[1],
-                by_facts=_by_facts(night, rows),
-                by_length=_by_length(night, rows) if night.has_text else [],
+                by_facts=_by_facts(run, rows),
+                by_length=_by_length(run, rows) if run.has_text else [],
                 duplicates=Duplicates(
                     rows=len(rows),
                     distinct=int(distinct[code]),
@@ -142,13 +142,13 @@ def _rate(masks: tuple[Bools, Bools], rows: Ints) -> Rate:
 class FactTables:
     """Facts by group and predicate, and how they are shown. ``share``: of a predicate's facts, without a template."""
 
-    def __init__(self, night: Night, grouping: Grouping, count: int, share: Callable[[str], float | None]) -> None:
-        self.names = night.predicates.names
-        counts = night.fact_counts[grouping]
+    def __init__(self, run: ScannedRun, grouping: Grouping, count: int, share: Callable[[str], float | None]) -> None:
+        self.names = run.predicates.names
+        counts = run.fact_counts[grouping]
         shape = count, len(self.names)
         self.all, self.checked, self.omitted = (counts.table(w, *shape) for w in ("all", "checked", "omitted"))
         self.shares = [share(name) for name in self.names]
-        self.known = night.has_facts and None not in self.shares
+        self.known = run.has_facts and None not in self.shares
         self.weights = np.array([one or 0.0 for one in self.shares])
 
     def missed(self, group: int) -> Rate | None:
@@ -176,11 +176,11 @@ class FactTables:
         return found, len(ranked) - len(found)
 
 
-def _sides(night: Night, rows: Ints) -> tuple[int, Rate, Rate]:
-    labels = night.fine[rows]
+def _sides(run: ScannedRun, rows: Ints) -> tuple[int, Rate, Rate]:
+    labels = run.fine[rows]
     labels = labels[labels >= 0]
     n = len(labels)
-    omission = rate(int((labels & 1).sum()), n) if night.omissions_checked else rate(0, 0)
+    omission = rate(int((labels & 1).sum()), n) if run.omissions_checked else rate(0, 0)
     return n, omission, rate(int((labels & 2).sum()) // 2, n)
 
 
@@ -194,17 +194,17 @@ def _classes(values: npt.NDArray[np.int32], rows: Ints, classes: Any) -> list[tu
     return found
 
 
-def _by_facts(night: Night, rows: Ints) -> list[ByFacts]:
+def _by_facts(run: ScannedRun, rows: Ints) -> list[ByFacts]:
     found = []
-    for least, most, chosen in _classes(night.facts, rows, FACT_CLASSES):
-        n, omission, hallucination = _sides(night, chosen)
+    for least, most, chosen in _classes(run.facts, rows, FACT_CLASSES):
+        n, omission, hallucination = _sides(run, chosen)
         found.append(ByFacts(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
     return [one for one in found if one["rows"]]
 
 
-def _by_length(night: Night, rows: Ints) -> list[ByLength]:
+def _by_length(run: ScannedRun, rows: Ints) -> list[ByLength]:
     found = []
-    for least, most, chosen in _classes(night.length, rows, LENGTH_CLASSES):
-        n, omission, hallucination = _sides(night, chosen)
+    for least, most, chosen in _classes(run.length, rows, LENGTH_CLASSES):
+        n, omission, hallucination = _sides(run, chosen)
         found.append(ByLength(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
     return [one for one in found if one["rows"]]

@@ -1,8 +1,8 @@
-"""Gates put to all rows or to groups, and what each found.
+"""Gates applied to all rows or to groups, and the result of each.
 
-A gate is *silent* where it was told to be (``min_rows``), or where there is nothing to compare: a group that is new
-since the baseline, no row in both nights. Any other gate without a figure fails, since nobody looked; ``missing =
-"pass"`` lets it pass.
+A gate is *silent* in a group of fewer than ``min_rows`` rows, or where there is nothing to compare: the group is new
+since the baseline, or no row is in both runs. Any other gate without a figure fails, because nothing was checked;
+``missing = "pass"`` lets it pass.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confide
 def evaluate(
     rules: Sequence[Rule], figures: Callable[[Grouping], list[GroupFigures]], checks_omissions: bool = True
 ) -> list[Gate]:
-    """Put every rule to its groups.
+    """Apply every rule to its groups.
 
     Args:
         figures: the groups of a grouping.
         checks_omissions: whether the run looked for omissions at all.
 
     Raises:
-        UsageError: a group that is in neither night; lists what is there.
+        UsageError: a group that is in neither run; lists the groups that exist.
     """
     gates = []
     for rule in rules:
         groups = figures(rule.grouping)
         if rule.by:
             chosen = sorted(groups, key=lambda g: [(v is None, v or "") for v in g["group"].values()])
-            # Without any group there is nothing to look at, which must not pass for nothing wrong.
+            # Without any group nothing is checked, which must not count as a pass.
             chosen = chosen or figures(())
         else:
             chosen = [group for group in groups if group["group"] == rule.group]
@@ -51,13 +51,13 @@ def evaluate(
 
 
 def worst_of(gates: Sequence[Gate]) -> Status:
-    """The gravest status; gates that are silent, or none at all, pass. See :func:`checked`."""
+    """The most severe status; gates that are silent, or none at all, pass. See :func:`checked`."""
     seen = {gate["status"] for gate in gates}
     return "fail" if "fail" in seen else "warn" if "warn" in seen else "pass"
 
 
 def checked(gates: Sequence[Gate], required: bool) -> Checked:
-    """How many gates there were, and how many of them spoke."""
+    """How many gates there were, and how many of them were silent."""
     silent = sum(gate["status"] == "silent" for gate in gates)
     return Checked(gates=len(gates), silent=silent, nothing_checked=silent == len(gates), required=required)
 
@@ -82,7 +82,7 @@ def _there(rule: Rule, groups: Sequence[GroupFigures]) -> str:
 
 @dataclass(frozen=True)
 class _Value:
-    """A figure now and before, and the interval of what is put to the thresholds."""
+    """A figure now and before, and the interval of the value that the thresholds apply to."""
 
     now: float | None
     before: float | None
@@ -99,7 +99,7 @@ def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     reason: str | None = None
     if group["rows"] < rule.min_rows:
         status, reason = "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {group['rows']:,}"
-    elif nobody := _nothing_tonight(rule, group):
+    elif nobody := _nothing_in_this_run(rule, group):
         status, reason = rule.missing, nobody
     elif nothing := _nothing_to_compare(rule, group):
         status, reason = "silent", nothing
@@ -132,8 +132,8 @@ def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     )
 
 
-def _nothing_tonight(rule: Rule, group: GroupFigures) -> str | None:
-    """Why nothing can be said of the night; ``None`` when something can."""
+def _nothing_in_this_run(rule: Rule, group: GroupFigures) -> str | None:
+    """Why this run has no figure; ``None`` when it has one."""
     if not group["rows"]:
         return "there are no rows"
     if rule.metric in _OF_LABELS and not group["scored"] + group["reused"]:
@@ -149,7 +149,7 @@ def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
     if rule.by and not change["rows_before"]:
         return "needs rows in the baseline, and this group is new"
     if rule.metric == "label_flips" and not change["kept"]:
-        return "needs rows that are in both nights, and there are none"
+        return "needs rows that are in both runs, and there are none"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Groups of rows: distinct values of columns as small numbers that both nights share."""
+"""Groups of rows: distinct values of columns as small numbers that both runs share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import UsageError
+from ..metric.inputs import one_array
 from . import values
 from .document import Group
 
@@ -67,4 +68,4 @@ class GroupCodes:
 def _column(table: pa.Table, name: str) -> tuple[npt.NDArray[np.int64], values.Texts]:
     if name not in table.schema.names:
         return np.zeros(len(table), np.int64), [None]
-    return values.encode(table[name].combine_chunks(), name)
+    return values.encode(one_array(table, name), name)

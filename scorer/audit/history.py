@@ -1,6 +1,6 @@
-"""The history file: one Parquet row a night and group, so that a trend can be drawn.
+"""The history file: one Parquet row for each run and group, so that a trend can be drawn.
 
-The file is replaced whole, by a rename, under a lock on its folder; a night that is audited again replaces its rows.
+The file is replaced as a whole, by a rename, under a lock on its folder. A run that is audited again replaces its rows.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..errors import OutputError
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
 from ..system.files import read_small
-from .document import RATES, GroupFigures, Night, Status
+from .document import RATES, GroupFigures, HistoryRow, Status
 
-SCHEMA = pa.schema(
+COLUMNS = pa.schema(
     [
         ("night", pa.string()),
         ("signature", pa.string()),
@@ -41,10 +41,10 @@ MOST_ROWS = 2_000_000
 """Rows of a history file: a thousand groups for five years."""
 
 
-def nights_of(finished: str, signature: str, status: Status, groups: Sequence[GroupFigures]) -> list[Night]:
-    """Tonight's lines."""
+def rows_of(finished: str, signature: str, status: Status, groups: Sequence[GroupFigures]) -> list[HistoryRow]:
+    """The rows of one run."""
     return [
-        Night(
+        HistoryRow(
             night=finished,
             signature=signature,
             status=status,
@@ -57,8 +57,8 @@ def nights_of(finished: str, signature: str, status: Status, groups: Sequence[Gr
     ]
 
 
-def remember(path: Path, tonight: Sequence[Night]) -> list[Night]:
-    """Add a night to the file, made if it is not there, and give the whole of it, oldest first.
+def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
+    """Add the rows of a run to the file, which is created if necessary, and return all of its rows, oldest first.
 
     Raises:
         OutputError: the file is not a history or no regular file, is too large, or cannot be written.
@@ -68,15 +68,15 @@ def remember(path: Path, tonight: Sequence[Night]) -> list[Night]:
         path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
         earlier = _read(path)
-        replaced = {night["night"] for night in tonight}
-        lines = sorted([n for n in earlier if n["night"] not in replaced] + [*tonight], key=lambda n: n["night"])
+        replaced = {row["night"] for row in rows}
+        lines = sorted([n for n in earlier if n["night"] not in replaced] + [*rows], key=lambda n: n["night"])
         buffer = BytesIO()
-        pq.write_table(pa.Table.from_pylist([_flat(night) for night in lines], SCHEMA), buffer, compression="zstd")
+        pq.write_table(pa.Table.from_pylist([_flat(row) for row in lines], COLUMNS), buffer, compression="zstd")
         write_user_file(path, buffer.getvalue(), "--history")
     return lines
 
 
-def _read(path: Path) -> list[Night]:
+def _read(path: Path) -> list[HistoryRow]:
     try:
         content = read_small(path, LARGEST)
     except FileNotFoundError:
@@ -87,9 +87,9 @@ def _read(path: Path) -> list[Night]:
         with pq.ParquetFile(pa.BufferReader(content)) as file:
             if file.metadata.num_rows > MOST_ROWS:
                 raise ValueError(f"it has {file.metadata.num_rows:,} rows, more than {MOST_ROWS:,}")
-            table = file.read(columns=SCHEMA.names, use_threads=False)
-        lines = table.select(SCHEMA.names).cast(SCHEMA).to_pylist()
-        return [_night(number, line) for number, line in enumerate(lines)]
+            table = file.read(columns=COLUMNS.names, use_threads=False)
+        lines = table.select(COLUMNS.names).cast(COLUMNS).to_pylist()
+        return [_row(number, line) for number, line in enumerate(lines)]
     except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError) as e:
         reason = str(e) or "nested too deeply"
         raise OutputError(
@@ -97,8 +97,8 @@ def _read(path: Path) -> list[Night]:
         ) from e
 
 
-def _night(number: int, line: dict[str, Any]) -> Night:
-    """A line, checked: what this program did not write must not be drawn, or sorted, as if it had.
+def _row(number: int, line: dict[str, Any]) -> HistoryRow:
+    """A row, checked: a file that this program did not write must not be drawn or sorted as if it had written it.
 
     Raises:
         ValueError: says which value of which row cannot be.
@@ -121,7 +121,7 @@ def _night(number: int, line: dict[str, Any]) -> Night:
         raise refuse("status", line["status"])
     if line["rows"] < 0:
         raise refuse("rows", line["rows"])
-    return Night(
+    return HistoryRow(
         night=line["night"],
         signature=line["signature"],
         status=line["status"],
@@ -132,9 +132,9 @@ def _night(number: int, line: dict[str, Any]) -> Night:
     )
 
 
-def _flat(night: Night) -> dict[str, Any]:
-    line: dict[str, Any] = {**night, "group": json.dumps(night["group"], sort_keys=True), **night["rates"]}
-    return {name: line[name] for name in SCHEMA.names}
+def _flat(row: HistoryRow) -> dict[str, Any]:
+    line: dict[str, Any] = {**row, "group": json.dumps(row["group"], sort_keys=True), **row["rates"]}
+    return {name: line[name] for name in COLUMNS.names}
 
 
 @contextmanager

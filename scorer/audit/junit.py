@@ -1,6 +1,6 @@
 """The gates as JUnit XML, which build servers show: a gate that fails is a failure, a silent one is skipped.
 
-When nothing was checked, a case of its own says so: skipped, or a failure where gates are required.
+When nothing was checked, a separate test case says so: skipped, or a failure where gates are required.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def junit(document: Document) -> str:
     """The document's gates as one test suite.
 
-    A warning passes, and its message stands in ``system-out``. A partial output is a property of the suite.
+    A warning passes, and its message is in ``system-out``. A partial output is a property of the suite.
     """
     gates, checked = document["gates"], document["checked"]
     unchecked, required = checked["nothing_checked"], checked["required"]

@@ -1,4 +1,4 @@
-"""Which rows are in both nights: multisets of row keys, matched by sorting, never by a dictionary of rows."""
+"""Which rows are in both runs: multisets of row keys, matched by sorting, never by a dictionary of rows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Labels = npt.NDArray[np.int8]
 
 @dataclass(frozen=True)
 class Matched:
-    """Rows of two nights. ``before``, ``after``: int64, *Shape:* (kept,), the rows that belong together.
-    ``removed``, ``added``: bool, *Shape:* (rows of that night,)."""
+    """Rows of two runs. ``before``, ``after``: int64, *Shape:* (kept,), the rows that match.
+    ``removed``, ``added``: bool, *Shape:* (rows of that run,)."""
 
     before: Ints
     after: Ints
@@ -46,8 +46,8 @@ def match(before: Ints, after: Ints, labels: tuple[Labels, Labels] | None = None
     """Match two multisets of numbers: of each number, as many as both have.
 
     Args:
-        labels: of both nights' rows, at least -1. Equal numbers with equal labels are matched first, so that a number
-            that several rows have, with several labels, counts as little as possible as changed.
+        labels: of the rows of both runs, at least -1. Equal numbers with equal labels are matched first, so that a
+            number that several rows have, with several labels, counts as little as possible as changed.
     """
     if labels is None:
         return _match(before, after)

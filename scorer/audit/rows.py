@@ -17,7 +17,7 @@ from ..scoring.tolerance import allowed_difference, is_within
 from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
 from .matching import Ints, Matched
-from .scan import Night, fact_column, facts_are_mr
+from .scan import ScannedRun, fact_column, facts_are_mr
 from .values import texts
 
 MOST_CHARACTERS = 4000
@@ -28,7 +28,7 @@ MOST_FLIPS_MEASURED = 20_000
 
 
 def worst_rows(
-    night: Night, ids: Ints, columns: Sequence[str], templates: Templates | None, most: int
+    run: ScannedRun, ids: Ints, columns: Sequence[str], templates: Templates | None, most: int
 ) -> list[WorstRow]:
     """A sample per kind: the rows of least confidence, each key once; ties by key, so that it is always the same.
 
@@ -39,29 +39,29 @@ def worst_rows(
     """
     chosen: dict[int, str] = {}
     order: list[int] = []
-    for kind, rows in _kinds(night).items():
+    for kind, rows in _kinds(run).items():
         if not len(rows) or not most:
             continue
         rows = rows[np.unique(ids[rows], return_index=True)[1]]
-        worst = np.nan_to_num(night.confidence[rows], nan=0.0)
+        worst = np.nan_to_num(run.confidence[rows], nan=0.0)
         if len(rows) > most:  # a full sort of what may be a million rows is not needed
             limit = np.partition(worst, most - 1)[most - 1]
             rows, worst = rows[worst <= limit], worst[worst <= limit]
-        keys = night.keys[rows]
+        keys = run.keys[rows]
         for row in rows[np.lexsort((keys[:, 1], keys[:, 0], worst))][:most].tolist():
             chosen[row] = kind
             order.append(row)
-    shown = dict(night.output.take(order, _shown_columns(night.output, columns)))
-    with arrow_errors(night.output):
-        return [_worst(night.output, row, chosen[row], shown[row], columns, templates) for row in order]
+    shown = dict(run.output.take(order, _shown_columns(run.output, columns)))
+    with arrow_errors(run.output):
+        return [_worst(run.output, row, chosen[row], shown[row], columns, templates) for row in order]
 
 
-def _kinds(night: Night) -> dict[str, Ints]:
-    empty = night.empty
-    kinds = {name: np.flatnonzero((night.fine == code) & ~empty) for code, name in enumerate(FINE) if code}
+def _kinds(run: ScannedRun) -> dict[str, Ints]:
+    empty = run.empty
+    kinds = {name: np.flatnonzero((run.fine == code) & ~empty) for code, name in enumerate(FINE) if code}
     kinds["empty_text"] = np.flatnonzero(empty)
-    for code, name in enumerate(night.errors.names):
-        kinds[f"error:{name}"] = np.flatnonzero(night.error == code)
+    for code, name in enumerate(run.errors.names):
+        kinds[f"error:{name}"] = np.flatnonzero(run.error == code)
     return kinds
 
 
@@ -101,7 +101,7 @@ def _worst(
 
 
 def _text(table: pa.Table, name: str) -> str | None:
-    """A string that may not be UTF-8."""
+    """A string, which may not be valid UTF-8."""
     if name not in table.schema.names:
         return None
     column = one_array(table, name)
@@ -139,7 +139,7 @@ def _fact(triple: Triple, omitted: bool, entailment: float | None, templates: Te
     )
 
 
-def flips(before: Night, after: Night, matched: Matched, *, same_signature: bool) -> Flips:
+def flips(before: ScannedRun, after: ScannedRun, matched: Matched, *, same_signature: bool) -> Flips:
     """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.tolerance`).
 
     Under equal signatures a probability may differ by the effect of the other pairs in its batch, which both runs
@@ -148,7 +148,7 @@ def flips(before: Night, after: Night, matched: Matched, *, same_signature: bool
     was, now = before.fine[matched.before], after.fine[matched.after]
     flipped = np.flatnonzero((was != now) & (was >= 0) & (now >= 0))
     pairs = sorted(zip(matched.after[flipped].tolist(), matched.before[flipped].tolist(), strict=True))
-    bounds = [night.output.summary.get("company_bound") for night in (before, after)]
+    bounds = [run.output.summary.get("company_bound") for run in (before, after)]
     numbers = [float(bound) for bound in bounds if isinstance(bound, (int, float))]
     known = same_signature and len(numbers) == 2
     allowed = allowed_difference(*numbers) if known else None
@@ -159,7 +159,7 @@ def flips(before: Night, after: Night, matched: Matched, *, same_signature: bool
     return Flips(count=len(pairs), beyond_bound=beyond, allowed=allowed, rows=listed[:MOST_FLIPS])
 
 
-def _measure(before: Night, after: Night, pairs: list[tuple[int, int]], allowed: float | None) -> list[Flip]:
+def _measure(before: ScannedRun, after: ScannedRun, pairs: list[tuple[int, int]], allowed: float | None) -> list[Flip]:
     numbers = [
         _probabilities(after.output, [a for a, _ in pairs]),
         _probabilities(before.output, [b for _, b in pairs]),

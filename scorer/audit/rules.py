@@ -11,7 +11,7 @@
     min_rows = 100               # silent in smaller groups
     missing = "fail"             # without a figure; or "pass"
 
-A threshold that no value can reach, or that every value does, is refused: such a gate would say nothing.
+A threshold that no value, or every value, can reach is refused: such a gate is invalid.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MOST_SHOWN = 60
 
 @dataclass(frozen=True)
 class Rule:
-    """One ``[[gates]]`` table. ``where``: how messages call it."""
+    """One ``[[gates]]`` table. ``where``: its name in messages."""
 
     where: str
     metric: str
@@ -77,7 +77,7 @@ class Rule:
 
     @property
     def rings(self) -> Literal["above", "below"]:
-        """Which side of a threshold does."""
+        """The side of a threshold that warns or fails."""
         return "below" if self.metric in LOWER_IS_WORSE else "above"
 
 
@@ -168,7 +168,7 @@ def _thresholds(
         raise UsageError(f"{where}: neither warn nor fail is given; write at least one of them")
     sign = -1 if metric in LOWER_IS_WORSE and not falls else 1
     if warn is not None and fail is not None and sign * warn > sign * fail:
-        raise UsageError(f"{where}: warn = {warn:g} would ring after fail = {fail:g}; exchange them")
+        raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; exchange them")
     return warn, fail
 
 
@@ -212,7 +212,7 @@ def _shown(value: Any) -> str:
 
 
 def check_columns(rules: Sequence[Rule], names: Sequence[str], has_baseline: bool) -> None:
-    """Refuse gates that could never speak.
+    """Refuse gates that could never have a figure.
 
     Raises:
         UsageError: a column that the output does not have, or a comparison without a baseline.
@@ -223,4 +223,4 @@ def check_columns(rules: Sequence[Rule], names: Sequence[str], has_baseline: boo
             raise UsageError(f"{rule.where}: no column {_shown(missing[0])}; the columns are {', '.join(names)}")
         if rule.needs_baseline and not has_baseline:
             what = 'against = "baseline"' if rule.against else f"metric {rule.metric}"
-            raise UsageError(f"{rule.where}: {what} compares with an earlier night; give --baseline")
+            raise UsageError(f"{rule.where}: {what} compares with an earlier run; pass it with --baseline")

@@ -1,4 +1,4 @@
-"""One pass over an output: a few bytes a row are kept, and the facts are counted by group and predicate.
+"""One scan of an output: a few bytes of each row are kept, and the facts are counted by group and predicate.
 
 Some 42 bytes a row stay in memory (and 8 more for each grouping), so that rates, distributions, matches and samples of
 any group can be taken afterwards without reading again. Texts and facts are looked at a window at a time.
@@ -58,7 +58,7 @@ class FactCounts:
 
 
 @dataclass
-class Night:
+class ScannedRun:
     """What is known of each row. *Shape:* (rows,), ``keys`` (rows, 2).
 
     ``fine``: int8, position in :data:`scorer.metric.verdict.FINE`, -1 for an error. ``confidence``: float32, NaN for
@@ -96,16 +96,16 @@ class Night:
 
     @property
     def empty(self) -> npt.NDArray[np.bool_]:
-        """Rows whose text says nothing."""
+        """Rows with a blank text."""
         return np.asarray(self.note == self.notes.code(EMPTY_TEXT))
 
 
-def read_night(
+def scan_output(
     output: Output,
     groupings: Mapping[Grouping, GroupCodes],
     reader: FactReader | None,
-) -> Night:
-    """Read an output once.
+) -> ScannedRun:
+    """Scan an output once.
 
     Args:
         groupings: the groups to count by, whose codes grow with what is found.
@@ -114,11 +114,11 @@ def read_night(
     Raises:
         InputError: a file cannot be read, or its label columns are not those of a run.
     """
-    return _Pass(output, groupings, reader).read()
+    return _Scan(output, groupings, reader).read()
 
 
-class _Pass:
-    """The state of one pass."""
+class _Scan:
+    """The state of one scan."""
 
     def __init__(self, output: Output, groupings: Mapping[Grouping, GroupCodes], reader: FactReader | None) -> None:
         n = len(output)
@@ -126,7 +126,7 @@ class _Pass:
         self.prefix = output.columns.prefix
         self.fact_column = fact_column(output)
         self.text_column = output.columns.text if output.columns.text in output.names else None
-        self.night = Night(
+        self.run = ScannedRun(
             output,
             keys=np.empty((n, 2), np.uint64),
             fine=np.empty(n, np.int8),
@@ -143,21 +143,19 @@ class _Pass:
             has_text=self.text_column is not None,
         )
 
-    def read(self) -> Night:
+    def read(self) -> ScannedRun:
         seen = 0
         for window in self.output.windows(self._leaves()):
             rows = slice(window.first, window.first + len(window.table))
-            if rows.stop > len(self.night):
-                raise InputError(
-                    f"{self.output.path}: there are more rows than the {len(self.night):,} of its receipts"
-                )
+            if rows.stop > len(self.run):
+                raise InputError(f"{self.output.path}: there are more rows than the {len(self.run):,} of its receipts")
             with arrow_errors(self.output):
                 self._rows(rows, window.table)
                 self._facts(rows, window.table)
             seen += len(window.table)
-        if seen != len(self.night):
-            raise InputError(f"{self.output.path}: {seen:,} rows were read of {len(self.night):,}")
-        return self.night
+        if seen != len(self.run):
+            raise InputError(f"{self.output.path}: {seen:,} rows were read of {len(self.run):,}")
+        return self.run
 
     def _leaves(self) -> list[str]:
         names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused", "row_key")
@@ -171,27 +169,27 @@ class _Pass:
         return list(dict.fromkeys(leaves))
 
     def _rows(self, rows: slice, table: pa.Table) -> None:
-        night, prefix = self.night, self.prefix
-        night.fine[rows] = fine_codes(one_array(table, prefix + "fine"), prefix + "fine")
-        night.confidence[rows] = one_array(table, prefix + "confidence").to_numpy(zero_copy_only=False)
-        night.error[rows] = _kinds(one_array(table, prefix + "error"), night.errors)
-        night.note[rows] = _kinds(one_array(table, prefix + "note"), night.notes)
-        night.reused[rows] = one_array(table, prefix + "reused").fill_null(False).to_numpy(zero_copy_only=False)
-        night.keys[rows] = _keys(one_array(table, prefix + "row_key"))
+        run, prefix = self.run, self.prefix
+        run.fine[rows] = fine_codes(one_array(table, prefix + "fine"), prefix + "fine")
+        run.confidence[rows] = one_array(table, prefix + "confidence").to_numpy(zero_copy_only=False)
+        run.error[rows] = _kinds(one_array(table, prefix + "error"), run.errors)
+        run.note[rows] = _kinds(one_array(table, prefix + "note"), run.notes)
+        run.reused[rows] = one_array(table, prefix + "reused").fill_null(False).to_numpy(zero_copy_only=False)
+        run.keys[rows] = _keys(one_array(table, prefix + "row_key"))
         if self.text_column and self.text_column in table.schema.names:
-            night.length[rows] = _text_lengths(one_array(table, self.text_column))
+            run.length[rows] = _text_lengths(one_array(table, self.text_column))
         for grouping, codes in self.groupings.items():
-            night.groups[grouping][rows] = codes.codes(table)
+            run.groups[grouping][rows] = codes.codes(table)
 
     def _facts(self, rows: slice, table: pa.Table) -> None:
-        night, reader = self.night, self.reader
+        run, reader = self.run, self.reader
         entailment = one_array(table, self.prefix + "fact_entailment")
         stored = pc.list_value_length(entailment).fill_null(UNKNOWN_FACTS).to_numpy(zero_copy_only=False)
         if reader is None or not self.fact_column or self.fact_column not in table.schema.names:
-            night.facts[rows] = stored
+            run.facts[rows] = stored
             return
         facts = reader.read(one_array(table, self.fact_column))
-        night.facts[rows] = facts.lengths
+        run.facts[rows] = facts.lengths
         omitted = one_array(table, self.prefix + "omitted")
         known = omitted.is_valid().to_numpy(zero_copy_only=False) & (stored == facts.lengths)
         # A list stands for each fact only in rows that were checked; elsewhere there is nothing to align.
@@ -203,7 +201,7 @@ class _Pass:
         failed = omitted_facts(omitted, facts.offsets) & checked
         readable = facts.predicate >= 0
         for grouping, codes in self.groupings.items():
-            owner, counts = night.groups[grouping][rows][row], night.fact_counts[grouping]
+            owner, counts = run.groups[grouping][rows][row], run.fact_counts[grouping]
             for which, mask in (("all", readable), ("checked", checked & readable), ("omitted", failed & readable)):
                 counts.add(which, len(codes), len(reader.predicates), owner[mask], facts.predicate[mask])
         self._by_object(reader, facts, checked, failed)
@@ -218,7 +216,7 @@ class _Pass:
         omitted = np.bincount(inverse[failed[chosen]], minlength=len(pairs)).tolist()
         for pair, count, lost in zip(pairs.tolist(), all_facts, omitted, strict=True):
             names = reader.predicates.names[pair // width], reader.objects.names[pair % width]
-            entry = self.night.object_counts.setdefault(names, [0, 0])
+            entry = self.run.object_counts.setdefault(names, [0, 0])
             entry[0] += count
             entry[1] += lost
 

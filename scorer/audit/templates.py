@@ -1,4 +1,4 @@
-"""The template file behind an output, if it is still to be had as it was, and how each template fared."""
+"""The template file of an output, if it can still be found unchanged, and the figures of each template."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..metric.triples import Triple
 from ..scoring.outputs import Output
 from ..stats.intervals import rate
 from .document import TemplateFigures
-from .scan import Night
+from .scan import ScannedRun
 
 MOST = 1000
 
@@ -41,10 +41,10 @@ def templates_of(output: Output) -> tuple[Templates, Path | None] | None:
     return (found, path) if found.is_identified_by(digest) else None
 
 
-def template_figures(night: Night, templates: Templates) -> list[TemplateFigures]:
+def template_figures(run: ScannedRun, templates: Templates) -> list[TemplateFigures]:
     """Each template that was used, by falling omission rate, at most :data:`MOST`."""
-    counts = night.fact_counts[()]
-    names = night.predicates.names
+    counts = run.fact_counts[()]
+    names = run.predicates.names
     checked, omitted = (counts.table(which, 1, len(names))[0].tolist() for which in ("checked", "omitted"))
     merged: dict[tuple[str, str | None, str, bool], list[int]] = {}
 
@@ -58,7 +58,7 @@ def template_figures(night: Night, templates: Templates) -> list[TemplateFigures
     for name, facts, lost in zip(names, checked, omitted, strict=True):
         if facts and not templates.depends_on_object(name):
             add(name, "", facts, lost)
-    for (name, value), (facts, lost) in night.object_counts.items():
+    for (name, value), (facts, lost) in run.object_counts.items():
         add(name, value, facts, lost)
     figures = [
         TemplateFigures(

@@ -1,7 +1,7 @@
 """Values of a column of any Arrow type as texts: what groups are called, and what a gate's ``group`` is compared with.
 
-Arrow can hold more than Python's own types can: nanoseconds, years beyond 9999, time zones that nobody knows, strings
-that are not UTF-8. So values are looked up as numbers and bytes, and only the distinct ones are put into words, here.
+Arrow can hold more than Python's own types can: nanoseconds, years beyond 9999, unknown time zones, strings that are
+not UTF-8. So values are compared as numbers and bytes, and only the distinct ones are formatted, here.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _encode_flat(column: pa.Array, words: Words) -> tuple[npt.NDArray[np.int64],
 
 
 def _physical(column: pa.Array) -> tuple[pa.Array, Words] | None:
-    """A column in a type that Arrow can encode and Python can hold, and how such a value is put into words.
+    """A column in a type that Arrow can encode and Python can hold, and how such a value is formatted.
 
     ``None`` for a type that has no single values.
     """
@@ -126,12 +126,12 @@ def _physical(column: pa.Array) -> tuple[pa.Array, Words] | None:
 
 
 def _zone(name: str | None) -> tzinfo | None:
-    """A time zone by its name or offset; UTC where nobody knows it."""
+    """A time zone by its name or offset; UTC where it is unknown."""
     if name is None:
         return None
     try:
         zone: tzinfo = pa.lib.string_to_tzinfo(name)
-    except Exception:  # whatever a zone database that is damaged, or a name that is no name, leads to
+    except Exception:  # a damaged zone database or an invalid name can raise anything
         return UTC
     return zone
 

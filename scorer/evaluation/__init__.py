@@ -5,7 +5,7 @@
 ``figures``     confusion counts to accuracy, precision, recall, F1, each side on its own
 ``bootstrap``   95 % intervals over inputs; the test of two dependent correlations
 ``correlation`` Pearson, Spearman, Kendall, by sentence and by system; the annotators' ceiling
-``human``       which columns hold human scores, and the metrics beside them
+``human``       which columns hold human scores, and the metrics to compare with them
 ``report``      all of it as one object, which ``rendering`` shows
 ``published``   what the papers printed
 ``spans``       flagged sentences or spans against error spans: files of them in ``span_files`` and ``span_gold``,

@@ -1,4 +1,4 @@
-"""Pearson, Spearman and Kendall of scores with human ratings; n beside each.
+"""Pearson, Spearman and Kendall of scores with human ratings, each with its n.
 
 scipy computes them (extra ``stats``); without it every coefficient is ``None`` and :func:`available` is False.
 """
@@ -24,7 +24,7 @@ def available() -> bool:
     """Whether the extra ``stats`` is installed."""
     try:
         return all(util.find_spec(name) is not None for name in ("scipy", "sklearn"))
-    except (ImportError, ValueError):  # something stands in their place that is no package
+    except (ImportError, ValueError):  # something else has the name of the package
         return False
 
 

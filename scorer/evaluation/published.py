@@ -1,8 +1,8 @@
-"""What the papers printed, and ours beside it with the difference.
+"""The figures that the papers printed, with ours and the difference.
 
 A comparison is of the same rows only when the data is whole: the published figures are of 13,230, 2,230 and 2,848
 rows. And it is of the same metric only with the papers' model, ``roberta-large-mnli``, and templates. ``n`` and the
-notes say so beside every line.
+notes say so for every line.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHIMORINA = "Shimorina (2018), as Dušek & Kasner quote it"
 CHALLENGE = "Dušek, Novikova & Rieser (E2E NLG Challenge), Table 12, right half"
 
 COLUMNS = ("bleu", "meteor")
-"""Columns of the data itself that are put beside published figures."""
+"""Columns of the data itself that are compared with published figures."""
 
 HUMAN_SYSTEM = "webnlg"  # the references of WebNLG17 among the rated systems
 

@@ -18,6 +18,7 @@ from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
 from ..scoring.output_files import run_columns
 from ..system.arguments import check_fields, checked
+from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from . import correlation, human, published
 from .bootstrap import RESAMPLES
 from .gold import Scored, load, schema_names
@@ -26,7 +27,6 @@ from .inputs import find_inputs
 from .labels import Labels, Mask, farthest, no_figures
 from .truth import find_truth
 
-SCHEMA = 1
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # groups beyond this many have no intervals of their own
 SUSPECT = "gold_suspect"
@@ -41,9 +41,9 @@ class EvaluateOptions:
     ``gold_fine``, ``gold_rough``: columns of gold labels, found by themselves when ``None``. ``human``: columns of
     ratings, likewise. ``threshold``: with it, the first human column gives the ROUGH gold, OK from there on.
     ``metrics``: columns to correlate; ``min:`` or ``mean:`` before a list column reduces it, ``neg:`` turns an error
-    rate round. ``by``: columns to group by, beside the number of triples and the system. ``annotations``: a file with
+    rate round. ``by``: columns to group by, besides the number of triples and the system. ``annotations``: a file with
     every annotator's ratings. ``inputs``: column that tells inputs apart, the facts by default. ``against``: ``paper``
-    puts the published tables beside. ``resamples``: of the bootstrap; 0 for no intervals.
+    shows the published tables alongside. ``resamples``: of the bootstrap; 0 for no intervals.
     """
 
     gold_fine: str | None = None
@@ -92,11 +92,14 @@ def evaluate(
     wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
     scored = load(path, [*wanted, *published.COLUMNS, *(column for _, column in human.SIDES)])
     if not scored.finished:
-        note(f"{path} has no _SUCCESS: the figures are of the shards that are done")
+        note(f"{path} has no _SUCCESS: the figures cover only the shards that are done")
     if not correlation.available():
         note("correlations are null: install the extra stats (pip install 'd2t-scorer[stats]')")
     if not scored.omissions_checked:
-        note("this run checked for hallucinations alone: against gold with omissions only that side means something")
+        note(
+            "this run checked for hallucinations alone: with gold that has omissions, only the figures of "
+            "hallucination are meaningful"
+        )
     return _Evaluation(_without(scored, options), options, columns, ratings, note).report(path)
 
 
@@ -116,7 +119,7 @@ class _Evaluation:
         self.inputs = find_inputs(scored, columns, options.inputs)
         self.resamples = options.resamples if self.inputs.known else 0
         if options.resamples and not self.inputs.known:
-            note("no intervals: nothing tells the inputs apart; keep the facts, or name a column by --input-column")
+            note("no intervals: nothing tells the inputs apart; keep the facts, or name a column with --input-column")
         self.errors = self._text("error")
         self.failed = self.errors.is_valid().to_numpy(zero_copy_only=False)
         self.gold: dict[str, str | None] = {"fine": None, "rough": None}

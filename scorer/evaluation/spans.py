@@ -2,7 +2,7 @@
 
 A flag and an error meet when they have a character in common. Recall is over errors, precision over flags, since a
 metric does not say of what category an error is. Where the units a metric looked at are known (all sentences), flagging
-every one of them stands beside it.
+every one of them is shown alongside.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..system.arguments import check_fields, checked
+from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from .agreement import PUBLISHED_KAPPA, agreement, majority
 from .bootstrap import RESAMPLES, SEED, percentiles
 from .span_files import Flags, Ints, Spans, read_flags
 from .span_gold import Gold, read_gold, read_votes
 
-SCHEMA = 1
 CATEGORIES = ("number", "name", "word", "context", "not_checkable", "other", "no_majority")
 NOT_CHECKABLE = "not_checkable"
 PUBLISHED = {
@@ -264,10 +264,10 @@ def _agreement(annotations: Path) -> dict[str, Any]:
 
 def _tell(flags: Flags, gold: Gold, texts: list[str], options: SpanOptions, note: Callable[[str], None]) -> None:
     if not flags.finished:
-        note("the run has no _SUCCESS: the figures are of the shards that are done")
+        note("the run has no _SUCCESS: the figures cover only the shards that are done")
     if flags.known is not None and len(flags.known) > len(texts):
         left = len(flags.known) - len(texts)
-        note(f"{left} texts are left out: the gold says nothing of them, not even that they are free of errors")
+        note(f"{left} texts are left out: the gold does not mention them, not even as free of errors")
     if flags.unjudged:
         note(f"{flags.unjudged} texts have no sentences (their rows have errors); they are left out")
     if gold.unlocated:

@@ -1,4 +1,4 @@
-"""What the predictions are held against: the gold columns of a table, found by themselves or named."""
+"""What the predictions are compared with: the gold columns of a table, found by themselves or named."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_truth(
     """
     if threshold is not None:
         if not ratings.columns:
-            raise ColumnError("--threshold needs a column of human scores; name it by --human")
+            raise ColumnError("--threshold needs a column of human scores; name it with --human")
         column = ratings.columns[0]
         return Truth(rough=from_scores(ratings.human(column), threshold), rough_name=f"{column} >= {threshold:g}")
     suffix = ""

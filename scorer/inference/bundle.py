@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from ..errors import BundleError
 from ..system.files import read_small
+from ..system.formats import BUNDLE_SCHEMA as SCHEMA
 from .graph_check import LARGEST, check_graph
 
-SCHEMA = 1
 LARGEST_FILES = {
     "bundle.json": 16 << 20,
     "tokenizer.json": 64 << 20,

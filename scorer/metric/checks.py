@@ -1,4 +1,4 @@
-"""What is asked of the model: one (premise, hypothesis) pair a check.
+"""What is asked of the model: one (premise, hypothesis) pair per check.
 
 The paper (section 3) checks entailment in both directions: the text must entail every single fact (else that fact is
 omitted), and all facts together must entail the text (else it hallucinates). Its released code asks one more: the text

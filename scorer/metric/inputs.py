@@ -1,4 +1,4 @@
-"""Which columns of a table hold what, found once a shard; and a table's rows through them."""
+"""Which columns of a table hold what, found once per shard, and the rows of a table."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     text = _field(schema, names.text, "text", "--text-column")
     if not _is_text(text.type):
         raise ColumnError(
-            f"column {names.text!r} is {text.type}, but the text must be a string; name another by --text-column"
+            f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
         )
     if names.mr is None and names.triples in schema.names:
         facts, facts_are_mr = names.triples, False
@@ -75,12 +75,12 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
             wanted = f"{facts!r}" if names.mr else f"{names.triples!r} nor a column {facts!r}"
             raise ColumnError(
                 f"no column {wanted}; the columns are {_listed(schema)}; "
-                "name the facts by --triples-column or --mr-column"
+                "name the column of facts with --triples-column or --mr-column"
             )
         if not _is_text(schema.field(facts).type):
             raise ColumnError(
                 f"column {facts!r} is {schema.field(facts).type}, but meaning representations are strings like "
-                "name[...], food[...]; name another by --mr-column"
+                "name[...], food[...]; name another with --mr-column"
             )
     selected = "selected" if "selected" in schema.names and _is_list_of(schema.field("selected").type, "int") else None
     passed = _passed(schema, names)
@@ -110,7 +110,7 @@ def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
 
 def _field(schema: pa.Schema, name: str, what: str, option: str) -> pa.Field:
     if name not in schema.names:
-        raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it by {option}")
+        raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it with {option}")
     return schema.field(name)
 
 
@@ -135,7 +135,7 @@ def _check_triples(field: pa.Field) -> None:
             return
     raise ColumnError(
         f"column {field.name!r} is {field.type}, but triples are list<struct<subject, predicate, object>> of strings, "
-        "or list<string> like 'subject | predicate | object'; name another by --triples-column"
+        "or list<string> like 'subject | predicate | object'; name another with --triples-column"
     )
 
 

@@ -1,4 +1,4 @@
-"""The row key: what a row is recognised by tomorrow, whatever file or spelling it comes in.
+"""The row key: identifies a row in a later run, whatever file or spelling it comes in.
 
 BLAKE2b-128 over u32le number of triples, then each triple's subject, predicate and object, then the text, then the
 selection if the row has one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. Computed after

@@ -1,7 +1,7 @@
 """Triples as Python programs write them: tuples, lists, dictionaries, or strings with bars.
 
-Whatever else is iterable is refused: the keys of a dictionary, or the characters of a string, make three parts too,
-and a fact of them is a label that means nothing.
+Any other iterable is refused: the keys of a dictionary, or the characters of a string, could be three parts too, and
+the label of such a fact would mean nothing.
 """
 
 from __future__ import annotations

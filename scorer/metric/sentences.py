@@ -1,11 +1,11 @@
-"""The sentences of a text, each checked against the facts, so that an error can be pointed at.
+"""The sentences of a text, each checked against the facts, so that an error can be located.
 
-The check is the hallucination check of the paper (section 3), asked of one sentence: premise = all facts, hypothesis =
-the sentence. Where these do not fit the model, the premise holds the facts that :mod:`scorer.metric.selection` finds
-for the sentence, as many as fit, in the order of the row.
+The check is the hallucination check of the paper (section 3), applied to one sentence: premise = all facts,
+hypothesis = the sentence. Where these do not fit the model, the premise holds the facts that
+:mod:`scorer.metric.selection` finds for the sentence, as many as fit, in the order of the row.
 
-A row whose whole text fits the model beside all its facts keeps its hallucination check, and its label does not depend
-on its sentences. Where they do not fit, that check is not asked, and the sentences decide: all must pass.
+A row whose whole text fits the model together with all its facts keeps its hallucination check, and its label does not
+depend on its sentences. Where they do not fit, that check is not asked, and the sentences decide: all must pass.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SentenceSide:
 
 @dataclass
 class _Text:
-    """A text beside one set of facts: what its sentences were asked with. ``premises``: text ids, by sentence."""
+    """A text with one set of facts: what its sentences were asked with. ``premises``: text ids, by sentence."""
 
     spans: list[Span]
     hypotheses: list[int]

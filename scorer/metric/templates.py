@@ -5,7 +5,7 @@ one of those. ``"$aliases"`` maps other spellings of a predicate to the one in t
 (``"eatType=restaurant"``) that a text need not say. The two files of the original project load unchanged.
 
 A triple without a template falls back to ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*,
-section 3), which works for any predicate and is worse on all of them; so each fallback is counted.
+section 3), which works for any predicate and is worse than a template for each of them; so each fallback is counted.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ class Templates:
         except OSError as e:
             raise TemplateError(f"template file {path}: {e.strerror or e}; give a readable JSON file") from e
         except _KeyTwiceError as e:
-            raise TemplateError(f"template file {path}: the key {e.args[0]!r} stands there twice; remove one") from e
+            raise TemplateError(f"template file {path}: the key {e.args[0]!r} occurs twice; remove one") from e
         except (UnicodeDecodeError, RecursionError, ValueError) as e:
-            raise TemplateError(f"template file {path} is not UTF-8 JSON ({e}); fix it or give another") from e
+            raise TemplateError(f"template file {path} is not UTF-8 JSON ({e}); fix it or pass another file") from e
         return cls.from_dict(data, str(path))
 
     @classmethod
@@ -218,7 +218,7 @@ def _unquote(value: str) -> str:
 
 
 class _KeyTwiceError(ValueError):
-    """A key that stands twice in one object; Python's reader would keep the last."""
+    """A key that occurs twice in one object; Python's reader would keep the last."""
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ A check passes when entailment has the highest of its three probabilities; a tie
 with any of its omission checks (and with the third check of the ``nlgi_eval`` protocol), its hallucination side with
 the hallucination check. The confidence is the smallest entailment probability of all checks of the row.
 
-Where the sentences of a text were checked (:mod:`scorer.metric.sentences`) they say nothing of the label, unless the
-whole text does not fit the model: then they stand for its hallucination check, and all must pass.
+Where the sentences of a text were checked (:mod:`scorer.metric.sentences`) they do not affect the label, unless the
+whole text does not fit the model: then they replace its hallucination check, and all must pass.
 """
 
 from __future__ import annotations

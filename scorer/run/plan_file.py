@@ -14,9 +14,9 @@ from ..scoring.scorer import Scorer
 from ..scoring.signature import Signature
 from ..storage import OutputFolder
 from ..storage.canonical import normal
+from ..system.formats import PLAN_SCHEMA as SCHEMA
 from .survey import Survey
 
-SCHEMA = 1
 _PART_OF = {"signature_parts": "signature"}
 
 

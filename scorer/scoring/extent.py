@@ -23,7 +23,7 @@ class Extent:
 
     @property
     def reason(self) -> str | None:
-        """What is not there, as a phrase; ``None`` when all is."""
+        """What is missing, as a phrase; ``None`` when nothing is."""
         found = []
         if self.limit is not None:
             found.append(f"only the first {self.limit:,} rows were scored (--limit)")
@@ -53,7 +53,7 @@ def extent(plan: Mapping[str, Any], rows: int, done: Collection[str], finished: 
 
 
 def refuse_unequal(out: Extent, baseline: Extent, allowed: bool) -> None:
-    """Refuse to compare outputs of which one lacks what the other has.
+    """Refuse to compare outputs when one lacks rows that the other has.
 
     Two runs with the same limit compare: both hold the first rows.
 
@@ -68,6 +68,6 @@ def refuse_unequal(out: Extent, baseline: Extent, allowed: bool) -> None:
     elif baseline.reason is None:
         said = f"the output is partial ({out.reason}), and the baseline is complete"
     else:
-        said = f"the output is partial ({out.reason}), and so is the baseline, otherwise ({baseline.reason})"
-    raise UsageError(f"{said}: rows that were not scored would count as removed or added; score all, or give "
-                     "--allow-partial to compare all the same")  # fmt: skip
+        said = f"the output is partial ({out.reason}), and so is the baseline, in another way ({baseline.reason})"
+    raise UsageError(f"{said}: rows that were not scored would count as removed or added; score all, or pass "
+                     "--allow-partial to compare them anyway")  # fmt: skip

@@ -139,7 +139,7 @@ class Output:
 
 @contextmanager
 def arrow_errors(output: Output) -> Iterator[None]:
-    """Columns of types that a run does not take, found in an output all the same, are one line.
+    """Report columns of types that a run never writes, which an output may still have, in one line.
 
     Raises:
         InputError: what Arrow cannot do with them.
@@ -183,15 +183,15 @@ def open_output(path: Path, allow_partial: bool = False) -> Output:
 def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
     plan = OutputFolder.peek_plan(path) if path.is_dir() else None
     if plan is None:
-        what = "has no readable _plan.json" if path.is_dir() else "is no folder"
-        raise OutputError(f"{path} is no output folder of `scorer run`: it {what}")
+        what = "has no readable _plan.json" if path.is_dir() else "is not a folder"
+        raise OutputError(f"{path} is not an output folder of `scorer run`: it {what}")
     summary = read_json(path / RUN)
     finished = (path / SUCCESS).is_file()
     if not isinstance(summary, dict) or "rows" not in summary or not (finished or allow_partial):
         resume = "the same `scorer run` resumes it"
         raise OutputError(
             f"{path} is not finished: it has no {RUN if finished or allow_partial else SUCCESS}; "
-            + (resume if finished or allow_partial else f"{resume}, or --allow-partial audits what there is")
+            + (resume if finished or allow_partial else f"{resume}, or pass --allow-partial to audit what there is")
         )
     _check_summary(path / RUN, summary)
     settings = plan.get("settings") if isinstance(plan.get("settings"), dict) else {}
@@ -245,7 +245,7 @@ def _check_labels(path: Path, schema: pa.Schema, prefix: str) -> None:
     """
     for name in LABELS:
         if prefix + name not in schema.names:
-            raise InputError(f"{path} has no column {prefix + name!r}: not all of its labels were kept")
+            raise InputError(f"{path} has no column {prefix + name!r}: some of its labels are missing")
         found, expected = schema.field(prefix + name).type, OUTPUT.field(name).type
         if _plain(found) != _plain(expected):
             raise InputError(f"{path}: column {prefix + name!r} is {found}, and a run writes {expected}")

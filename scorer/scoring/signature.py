@@ -20,11 +20,8 @@ from ..metric import REVISION
 from ..metric.checks import Options
 from ..metric.templates import Templates
 from ..storage.canonical import canonical, line_parts
-
-FOOTER_KEY = "d2t_scorer.signature"
-"""The key of the line in a Parquet footer."""
-WHOLE_KEY = "d2t_scorer.signature_parts"
-"""The key of the parts with whole digests, as canonical JSON, in a Parquet footer."""
+from ..system.formats import SIGNATURE_KEY as FOOTER_KEY
+from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
 
 _SHOWN_DIGITS = 12
 _SEPARATORS = "%|,="

@@ -1,8 +1,8 @@
-"""Whether an output folder is still what it was when the audit began to read it.
+"""Whether an output folder is unchanged since the audit began to read it.
 
-A run that scores a folder again takes each receipt away before it replaces the output, and writes new totals at the
-end. So what was read is of one run when plan, totals and receipts have the same bytes before and after, and every
-output is still the same file. No lock is held: an audit never makes a run wait.
+A run that scores a folder again removes each receipt before it replaces the output, and writes new totals at the end.
+So all that was read is of one run when plan, totals and receipts have the same bytes before and after, and every
+output is still the same file. No lock is held: an audit never blocks a run.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Snapshot:
-    """``marks``: by path below ``folder``, what tells that a file is the same: a digest, or its identity."""
+    """``marks``: by path below ``folder``, what identifies the file: a digest, or device, inode, size and time."""
 
     folder: Path
     marks: Mapping[str, str]
 
     def changed(self) -> list[str]:
-        """What is other than it was: changed, gone or new; sorted, the folder's own files first."""
+        """The names of files that changed, are gone or are new; sorted, the folder's own files first."""
         now = take(self.folder).marks
         names = {name for name in {*self.marks, *now} if self.marks.get(name) != now.get(name)}
         return sorted(names, key=lambda name: (name not in (RUN, PLAN, SUCCESS), name))
 
 
 def take(folder: Path) -> Snapshot:
-    """Look at a folder now.
+    """Record the state of a folder.
 
     Raises:
         OutputError: a plan or receipt is there and cannot be read.
@@ -58,10 +58,10 @@ def take(folder: Path) -> Snapshot:
 
 @contextmanager
 def unchanged(snapshots: Sequence[Snapshot]) -> Iterator[None]:
-    """Read folders inside; a change meanwhile is the error, whatever it led to.
+    """Read folders inside; a change meanwhile is reported, whatever error it caused.
 
     Raises:
-        OutputError: one of the folders is not as it was; says what changed.
+        OutputError: one of the folders changed; names the files.
     """
     try:
         yield
@@ -77,7 +77,7 @@ def _refuse_changes(snapshots: Sequence[Snapshot], cause: Exception | None) -> N
             more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
             raise OutputError(
                 f"{snapshot.folder} changed while it was audited ({', '.join(names[:_MOST_NAMED])}{more}): figures of "
-                "two runs must not mix; wait until the run that writes there has ended, and audit again"
+                "two runs must not mix; wait until the run that writes there has ended, then audit again"
             ) from cause
 
 

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from ..errors import OutputError
+from ..system.formats import PLAN_SCHEMA
 from . import lease
 from .durable import (
     Holder,
@@ -32,7 +33,6 @@ from .durable import (
 from .local_paths import local_path
 from .receipts import FAILED, RECEIPTS, Receipts, check_relative
 
-PLAN_SCHEMA = 1
 PLAN, RUN, SUCCESS = "_plan.json", "_run.json", "_SUCCESS"
 Found = Literal["absent", "empty", "ours"]
 

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError
+from ..system.formats import RECEIPT_SCHEMA as SCHEMA
 from .canonical import changes, digest, line_parts, normal
 from .durable import Holder, atomic_json, crash_point, output_errors, read_json, refuse_links, sync_folder
 from .listing import is_hidden
 
-SCHEMA = 2
-"""Of what is written. Receipts of schema 1, whose fingerprint was a joined string, are read as well."""
 RECEIPTS, FAILED = "_receipts", "_failed"
 _SUFFIX = ".json"
 _WHOLE, _UNKNOWN = "signature_parts", "schema_1"

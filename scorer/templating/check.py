@@ -19,7 +19,7 @@ from ..storage import ShardReader, resolve_inputs
 
 @dataclass
 class Coverage:
-    """How the facts of the data find their templates; counts of facts.
+    """Which templates the facts of the data use; counts of facts.
 
     ``missing``: by predicate that the file does not know. ``missing_values``: by (predicate, object) that a per-object
     map lacks. ``used``: by template.

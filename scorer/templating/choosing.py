@@ -1,4 +1,4 @@
-"""One candidate a predicate. ``choose randomly`` is what the paper did (section 4); these are its neighbours."""
+"""One candidate per predicate. ``choose randomly`` is what the paper did (section 4); these are its neighbours."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ EXAMPLES = 3
 
 @dataclass
 class Evidence:
-    """What was seen of the facts of each template: how many were checked, how many failed, the entailment's sum.
+    """The facts of each template: how many were checked, how many failed, and the sum of their P(entailment).
 
     ``examples``: by template, the failed facts of the least entailment with their texts.
     """
@@ -147,7 +147,7 @@ def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.
 def _lists(table: pa.Table, name: str, fits: Callable[[pa.DataType], bool]) -> pa.Array:
     column = one_array(table, name)
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)) or not fits(column.type.value_type):
-        raise ColumnError(f"column {name!r} is {column.type}, which is not what a run writes; name its --prefix")
+        raise ColumnError(f"column {name!r} is {column.type}, which is not what a run writes; pass the run's --prefix")
     return column
 
 

@@ -20,7 +20,7 @@ Key = tuple[str, str | None]
 class Candidate:
     """A template and where it comes from. ``count``: references that give it. ``sources``: the distinct ones.
 
-    ``score``: filled by a choice that has one, ``None`` where it could not tell.
+    ``score``: filled by a choice that has one, ``None`` where it has none.
     """
 
     template: str

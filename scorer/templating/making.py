@@ -1,4 +1,5 @@
-"""The whole of ``scorer templates extract``: references to candidates to a template file, all candidates beside it."""
+"""The whole of ``scorer templates extract``: references to candidates to a template file,
+with all candidates in a second file."""
 
 from __future__ import annotations
 
@@ -13,32 +14,31 @@ from ..metric.templates import Templates
 from ..scoring.pipeline import Model
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
+from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
 from .agreement import REFERENCES, score_candidates
 from .choosing import best_score, candidates_file, choice, template_file
 from .extract import extract
 from .references import parse_where, read_references
 
-SCHEMA = 1
-
 
 def check_output(out: Path, force: bool) -> Path:
-    """The file of candidates beside ``out``; both must be free to write.
+    """The file of candidates that belongs to ``out``; both must be free to write.
 
     Raises:
         UsageError: ``out`` is not the name of a JSON file. OutputError: a file is there already, or a folder.
     """
     if out.suffix != ".json":
         raise UsageError(f"--out {out} is not the name of a JSON file; write F.json")
-    beside = out.with_suffix(".candidates.json")
-    for path in (out, beside):
+    candidates = out.with_suffix(".candidates.json")
+    for path in (out, candidates):
         check_user_file(path, "--out")
     with output_errors("write", out):
-        for path in (out, beside):
+        for path in (out, candidates):
             if path.is_dir():
                 raise OutputError(f"--out: {path} is a folder; name another file")
             if path.exists() and not force:
                 raise OutputError(f"--out: {path} is there already; choose another name, or overwrite it with --force")
-    return beside
+    return candidates
 
 
 def make_templates(
@@ -62,9 +62,9 @@ def make_templates(
     Raises:
         ScorerError: no reference gave a template, the inputs cannot be read or the files not be written.
     """
-    beside = check_output(out, force)
+    candidates = check_output(out, force)
     if choose == "nli" and model is None:
-        raise UsageError("--choose nli asks a model; name its --bundle")
+        raise UsageError("--choose nli needs a model; pass its bundle with --bundle")
     chooser = best_score if choose == "nli" else choice(choose, seed)
     found = extract(read_references(inputs, names, parse_where(where)))
     if not found.candidates:
@@ -74,13 +74,13 @@ def make_templates(
         )
     pairs = score_candidates(found, model, references=references, seed=seed) if choose == "nli" and model else 0
     content = template_file(found.candidates, chooser)
-    Templates.from_dict(content, str(out))  # what we write, the scorer must read
-    _write(beside, candidates_file(found.candidates, content))
+    Templates.from_dict(content, str(out))  # the scorer must be able to read what is written here
+    _write(candidates, candidates_file(found.candidates, content))
     _write(out, content)
     return {
         "schema": SCHEMA,
         "out": str(out),
-        "candidates_file": str(beside),
+        "candidates_file": str(candidates),
         "choose": choose,
         "seed": seed,
         "pairs": pairs,

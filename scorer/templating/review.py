@@ -14,10 +14,10 @@ from ..metric.inputs import ColumnNames, find_columns
 from ..metric.templates import Templates
 from ..scoring.output_files import OneSignature
 from ..scoring.signature import Signature
+from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
 from .check import Coverage, read_rows
 from .evidence import Evidence, has_evidence
 
-SCHEMA = 1
 SAMPLE = 2000
 """Rows that are scored by default when a bundle is given."""
 
@@ -90,7 +90,7 @@ def review(
 
 
 class _Sample:
-    """So many rows of a stream of tables, each with the same chance, in their order."""
+    """A random sample of the rows of a stream of tables, each with the same probability, in their order."""
 
     def __init__(self, size: int, seed: int) -> None:
         self.table: pa.Table | None = None
@@ -99,7 +99,7 @@ class _Sample:
         self._lots: npt.NDArray[np.float64] = np.empty(0)
 
     def add(self, table: pa.Table) -> None:
-        """Draw a lot for every row; the lowest ones stay."""
+        """Draw a random number for every row; the rows with the lowest numbers are kept."""
         table = table.replace_schema_metadata(None)
         lots = np.concatenate([self._lots, self._rng.random(len(table))])
         if self.table is not None:
@@ -111,12 +111,12 @@ class _Sample:
 def _unfit(table: pa.Table, prefix: str, signature: Signature, templates: Templates) -> str | None:
     """Why a table is no evidence about these templates, or ``None``."""
     if not has_evidence(table.schema.names, prefix):
-        return "no evidence of failing templates: the data is not a run's output; give a --bundle to score a sample"
+        return "no evidence of failing templates: the data is not a run's output; pass --bundle to score a sample"
     scored_with = signature.parts.get("templates", "") if signature.line else ""
     if not templates.is_identified_by(scored_with):
         return (
             f"no evidence of failing templates: the data was scored with other templates "
-            f"({scored_with[:12] or 'unknown'}, these are {templates.sha256[:12]}); give a --bundle to score a sample"
+            f"({scored_with[:12] or 'unknown'}, these are {templates.sha256[:12]}); pass --bundle to score a sample"
         )
     return None
 

@@ -195,7 +195,7 @@ def test_paired_rows_across_signatures(tmp_path: Path) -> None:
 def test_groups_that_come_and_go(tmp_path: Path) -> None:
     document = compared(tmp_path, texts(9, 1, system="old"), texts(9, 1, 50, system="new"))
     assert [(c["kind"], c["message"]) for c in document["callouts"]] == [
-        ("rows", "system=old has no rows tonight, 9 in the baseline"),
+        ("rows", "system=old has no rows in this run, 9 in the baseline"),
         ("rows", "system=new is new: 9 rows"),
     ]
     assert document["groups"][-1]["group"] == {"system": "old"}

@@ -12,6 +12,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit, document
 from scorer.audit.document import Document
+from scorer.system.formats import AUDIT_SCHEMA
 from tests.audit.nights import SIGNATURE, night, row
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
@@ -81,7 +82,7 @@ def test_it_is_what_its_types_say(documents: list[Document]) -> None:
 def test_json_holds_it(documents: list[Document]) -> None:
     for one in documents:
         assert json.loads(json.dumps(one, allow_nan=False)) == one
-        assert one["schema"] == document.SCHEMA == 1
+        assert one["schema"] == AUDIT_SCHEMA == 1
 
 
 def test_the_page_names_every_key() -> None:

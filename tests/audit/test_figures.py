@@ -220,7 +220,7 @@ def test_omissions_that_nobody_looked_for_have_no_rate(tmp_path: Path) -> None:
     assert figures["rates"]["omission_rate"] == {"count": 0, "n": 0, "value": None, "low": None, "high": None}
     assert figures["rates"]["not_ok_rate"]["count"] == 2
     assert {one["omission"]["value"] for one in figures["by_length"]} == {None}
-    assert "omissions were not looked for (--checks hallucination): their rates are null" in document["notes"]
+    assert "omissions were not checked (--checks hallucination): their rates are null" in document["notes"]
 
 
 def test_shards_that_spell_their_facts_differently_and_lack_columns(tmp_path: Path) -> None:

@@ -129,8 +129,8 @@ def test_the_gravest_gate_decides_and_callouts_name_it(nights: tuple[Path, Path]
         ('[[gates]]\nmetric = "ser"\nwarn = 1', r"unknown metric 'ser'; the metrics are .*psi_confidence"),
         ('[[gates]]\nmetric = ["x"]\nwarn = 1', r"unknown metric \['x'\]"),
         ('[[gates]]\nmetric = "not_ok_rate"', "neither warn nor fail"),
-        ('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.2\nfail = 0.1', "would ring after"),
-        ('[[gates]]\nmetric = "mean_confidence"\nwarn = 0.1\nfail = 0.2', "would ring after"),
+        ('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.2\nfail = 0.1', "is only reached after"),
+        ('[[gates]]\nmetric = "mean_confidence"\nwarn = 0.1\nfail = 0.2', "is only reached after"),
         ('[[gates]]\nmetric = "not_ok_rate"\nwarn = "5 %"', "warn = '5 %' is not a number"),
         ('[[gates]]\nmetric = "not_ok_rate"\nwarn = true', "is not a number"),
         ('[[gates]]\nmetric = "not_ok_rate"\nwarn = nan', "is not a number"),
@@ -149,8 +149,8 @@ def test_the_gravest_gate_decides_and_callouts_name_it(nights: tuple[Path, Path]
             '[[gates]]\nmetric = "not_ok_rate"\nwarn = 1\ngroup = { system = "x" }',
             r"no rows where system=x; there is system=a; ",
         ),
-        ('[[gates]]\nmetric = "not_ok_rate"\nwarn = 1\nagainst = "baseline"', "give --baseline"),
-        ('[[gates]]\nmetric = "label_flips"\nwarn = 1', "give --baseline"),
+        ('[[gates]]\nmetric = "not_ok_rate"\nwarn = 1\nagainst = "baseline"', "pass it with --baseline"),
+        ('[[gates]]\nmetric = "label_flips"\nwarn = 1', "pass it with --baseline"),
     ],
 )
 def test_what_cannot_be_meant_is_said(nights: tuple[Path, Path], tmp_path: Path, text: str, message: str) -> None:

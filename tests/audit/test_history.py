@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from scorer.audit import audit
 from scorer.audit.grouping import GroupCodes
-from scorer.audit.history import nights_of, remember
-from scorer.audit.scan import read_night
+from scorer.audit.history import append, rows_of
+from scorer.audit.scan import scan_output
 from scorer.scoring.outputs import open_output
 from tests.audit.nights import night, row
 
@@ -22,10 +22,10 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     groups = audit(night(tmp_path / "out", [row(system=s) for s in "ab"]))["groups"]
-    lines = [nights_of(f"2026-01-{day:02}T03:00:00+00:00", "s", "pass", groups) for day in range(1, 13)]
+    lines = [rows_of(f"2026-01-{day:02}T03:00:00+00:00", "s", "pass", groups) for day in range(1, 13)]
     file = tmp_path / "history.parquet"
     with ThreadPoolExecutor(6) as pool:
-        seen = list(pool.map(lambda one: len(remember(file, one)), lines))
+        seen = list(pool.map(lambda one: len(append(file, one)), lines))
     assert sorted(seen) == [3 * n for n in range(1, 13)]
     found = pq.read_table(file)["night"].to_pylist()
     assert found == sorted(found)
@@ -37,7 +37,7 @@ def test_bytes_a_row(tmp_path: Path) -> None:
     out = night(
         tmp_path / "out", [row(f"a long text {i}" * 20, [("food", 0.9)] * 9, system=str(i % 3)) for i in range(n)]
     )
-    kept = read_night(open_output(out), {g: GroupCodes(g) for g in ((), ("system",))}, None)
+    kept = scan_output(open_output(out), {g: GroupCodes(g) for g in ((), ("system",))}, None)
     arrays = [value for field in fields(kept) if isinstance(value := getattr(kept, field.name), np.ndarray)]
     arrays += kept.groups.values()
     assert sum(array.nbytes for array in arrays) == n * (34 + 8 + 8)

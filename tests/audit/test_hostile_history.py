@@ -62,7 +62,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_values_that_no_audit_writes(out: Path, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     file = tmp_path / "history.parquet"
-    pq.write_table(pa.Table.from_pylist([GOOD, {**GOOD, **changes}], history.SCHEMA), file)
+    pq.write_table(pa.Table.from_pylist([GOOD, {**GOOD, **changes}], history.COLUMNS), file)
     before = file.read_bytes()
     said = refused(out, file)
     assert "is not a history of `scorer audit`" in said
@@ -98,7 +98,7 @@ def test_what_is_no_regular_file_of_bounded_size(out: Path, tmp_path: Path, monk
     assert "/dev/zero is a device or a pipe, and this file is read as well" in refused(out, Path("/dev/zero"))
     assert "is a folder" in refused(out, tmp_path)
     file = tmp_path / "history.parquet"
-    pq.write_table(pa.Table.from_pylist([GOOD] * 3, history.SCHEMA), file)
+    pq.write_table(pa.Table.from_pylist([GOOD] * 3, history.COLUMNS), file)
     monkeypatch.setattr(history, "MOST_ROWS", 2)
     assert "it has 3 rows, more than 2" in refused(out, file)
     monkeypatch.setattr(history, "LARGEST", 10)
@@ -107,7 +107,7 @@ def test_what_is_no_regular_file_of_bounded_size(out: Path, tmp_path: Path, monk
 
 def test_a_history_that_an_audit_wrote_is_read(out: Path, tmp_path: Path) -> None:
     file = tmp_path / "history.parquet"
-    pq.write_table(pa.Table.from_pylist([GOOD], history.SCHEMA), file)
+    pq.write_table(pa.Table.from_pylist([GOOD], history.COLUMNS), file)
     for _ in range(2):
         assert CliRunner().invoke(app, ["audit", str(out), "--history", str(file)]).exit_code == 0
     assert pq.read_table(file)["night"].to_pylist() == [GOOD["night"], "2026-01-01T03:00:00+00:00"]

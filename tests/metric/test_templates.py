@@ -169,7 +169,7 @@ def test_what_a_file_may_not_hold(data: dict[str, object], says: str) -> None:
 def test_a_key_that_stands_twice_is_refused(text: str, key: str, tmp_path: Path) -> None:
     file = tmp_path / "t.json"
     file.write_text(text)
-    with pytest.raises(TemplateError, match=re.escape(f"the key {key!r} stands there twice")):
+    with pytest.raises(TemplateError, match=re.escape(f"the key {key!r} occurs twice")):
         Templates.load(file)
 
 

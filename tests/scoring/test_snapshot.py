@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.scan import read_night
+from scorer.audit.scan import scan_output
 from scorer.errors import InputError, OutputError
 from scorer.scoring.outputs import LABELS
 from scorer.storage import Receipts
@@ -80,12 +80,12 @@ def interfere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path, Calla
             mine = output.path == out
             if mine and before:
                 change(out)
-            found = read_night(output, *arguments)
+            found = scan_output(output, *arguments)
             if mine and not before:
                 change(out)
             return found
 
-        monkeypatch.setattr(importlib.import_module("scorer.audit.audit"), "read_night", read)
+        monkeypatch.setattr(importlib.import_module("scorer.audit.audit"), "scan_output", read)
 
     return interfere
 

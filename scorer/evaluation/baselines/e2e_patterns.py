@@ -4,7 +4,7 @@ Written for this project, from the slot definitions of the E2E data, its public 
 as saying a value follows the gold of the data, which is strict: *mid-priced* is not *moderate*, *low-cost* not
 *cheap*, *£20-£25* not *£20-25*, *for all the family* not *family friendly*.
 
-Patterns see normalised text: lower case, no accents, single blanks, ``£`` beside its number, ``3 out of 5`` and its
+Patterns see normalised text: lower case, no accents, single blanks, ``£`` next to its number, ``3 out of 5`` and its
 spellings as ``3stars``.
 """
 

@@ -150,7 +150,7 @@ class KeywordsJudge:
 
 class OverlapJudge:
     """Scores against references, no labels. An input that has a run's output columns keeps them, so that the scores
-    can stand beside the run's own."""
+    can be kept next to the run's own."""
 
     name = "overlap"
 

@@ -1,0 +1,24 @@
+"""The keys and schema numbers of everything that this program writes and reads again, in one place.
+
+A number rises when a key is removed or changes its meaning; keys may be added under the same number.
+"""
+
+from __future__ import annotations
+
+SIGNATURE_KEY = "d2t_scorer.signature"
+"""In a Parquet footer: the line of the signature."""
+SIGNATURE_PARTS_KEY = "d2t_scorer.signature_parts"
+"""In a Parquet footer: the parts of the signature with whole digests, as canonical JSON."""
+
+PLAN_SCHEMA = 1
+"""Of ``_plan.json`` and ``_run.json``."""
+RECEIPT_SCHEMA = 2
+"""Of ``_receipts/*.json``. Receipts of schema 1, whose fingerprint was a joined string, are read as well."""
+BUNDLE_SCHEMA = 1
+"""Of ``bundle.json``."""
+AUDIT_SCHEMA = 1
+"""Of the document of ``scorer audit --json``."""
+EVALUATION_SCHEMA = 1
+"""Of ``scorer evaluate --json``, with ``--spans`` too."""
+TEMPLATES_SCHEMA = 1
+"""Of ``scorer templates extract --json`` and ``scorer templates check --json``."""

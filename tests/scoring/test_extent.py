@@ -1,0 +1,60 @@
+"""How much of its inputs an output holds, from its plan and its receipts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scorer.errors import UsageError
+from scorer.scoring.extent import Extent, extent, refuse_unequal
+
+PLANNED = {f"{name}.parquet": {} for name in "abcde"}
+WHOLE = Extent(None, (), 5, True)
+
+
+@pytest.mark.parametrize(
+    ("plan", "rows", "done", "finished", "reason"),
+    [
+        ({"inputs": PLANNED}, 10, PLANNED, True, None),
+        ({"inputs": PLANNED, "limit": None}, 10, PLANNED, True, None),
+        ({"inputs": PLANNED, "limit": 10}, 10, PLANNED, True, "only the first 10 rows were scored (--limit)"),
+        ({"inputs": PLANNED, "limit": 11}, 10, PLANNED, True, None),  # there are no more than ten
+        ({"inputs": PLANNED, "limit": True}, 10, PLANNED, True, None),
+        ({"inputs": PLANNED}, 10, PLANNED, False, "the run did not finish"),
+        ({"inputs": None}, 10, PLANNED, True, None),
+        (
+            {"inputs": PLANNED},
+            10,
+            ["a.parquet", "d.parquet"],
+            False,
+            "3 of 5 shards were not scored: b.parquet, c.parquet, e.parquet",
+        ),
+        (
+            {"inputs": PLANNED, "limit": 4},
+            4,
+            ["a.parquet"],
+            True,
+            "only the first 4 rows were scored (--limit); 4 of 5 shards were not scored: b.parquet, c.parquet, "
+            "d.parquet and 1 more",
+        ),
+    ],
+)
+def test_what_is_missing(plan: dict[str, Any], rows: int, done: Any, finished: bool, reason: str | None) -> None:
+    assert extent(plan, rows, done, finished).reason == reason
+
+
+def test_a_complete_output_compares_with_a_complete_one_alone() -> None:
+    limited = Extent(4, (), 5, True)
+    lacking = Extent(None, ("a.parquet",), 5, False)
+    refuse_unequal(WHOLE, WHOLE, allowed=False)
+    refuse_unequal(limited, Extent(4, (), 9, True), allowed=False)
+    for out, baseline, said in (
+        (WHOLE, limited, "the baseline is partial .* and the output is complete"),
+        (lacking, WHOLE, "the output is partial .* and the baseline is complete"),
+        (lacking, limited, "the output is partial .* and so is the baseline"),
+        (lacking, lacking, "and so is the baseline"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            refuse_unequal(out, baseline, allowed=False)
+        refuse_unequal(out, baseline, allowed=True)
