@@ -2,8 +2,9 @@
 
     python -m benchmarks.audit [--rows 1000000] [--shards 20] [--changed 0.05] [--keep FOLDER]
 
-Two nights are made up (no model: see :mod:`tests.scored_outputs`), the second with a share of its texts changed.
-Measured, each in a process of its own: the audit of the second night alone, by system; the same against the first.
+Two outputs are generated without a model (see :mod:`tests.scored_outputs`); in the second, a share of the texts is
+changed. Measured, each in a separate process: the audit of the second output alone, by system; the same against the
+first.
 """
 
 from __future__ import annotations
@@ -70,17 +71,17 @@ def shards(rows: int, count: int, changed: float) -> Iterator[tuple[str, pa.Tabl
 
 
 def make(folder: Path, rows: int, count: int, changed: float) -> tuple[Path, Path]:
-    """Two nights, made once."""
-    nights = folder / "first", folder / "second"
+    """Two outputs; those that exist are kept."""
+    outputs = folder / "first", folder / "second"
     counted = {slot: {"template": 1, "backoff": 0} for slot in SLOTS}
-    for night, share in zip(nights, (0.0, changed), strict=True):
-        if not (night / "_SUCCESS").exists():
-            finish(night, dict(shards(rows, count, share)), by_predicate=counted)
-    return nights
+    for output, share in zip(outputs, (0.0, changed), strict=True):
+        if not (output / "_SUCCESS").exists():
+            finish(output, dict(shards(rows, count, share)), by_predicate=counted)
+    return outputs
 
 
 def measure(*arguments: Path) -> dict[str, float]:
-    """Seconds and peak memory of one audit, in a process of its own."""
+    """Seconds and peak memory of one audit, in a separate process."""
     command = [sys.executable, "-c", _MEASURE, *map(str, arguments)]
     found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return found
@@ -91,7 +92,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--shards", type=int, default=20)
     parser.add_argument("--changed", type=float, default=0.05)
-    parser.add_argument("--keep", type=Path, help="make the nights here, or take those that are here")
+    parser.add_argument("--keep", type=Path, help="folder for the outputs; those in it are used")
     args = parser.parse_args()
     print(machine.in_words(machine.describe()))
     with tempfile.TemporaryDirectory() as scratch:

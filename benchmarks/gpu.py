@@ -102,9 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--name", help="name of the result files; by default gpu, on a CPU gpu-trial-on-cpu")
     parser.add_argument("--preset", default="roberta-large")
-    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="what to measure, in this order")
+    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="groups to measure, in this order")
     parser.add_argument(
-        "--pairs", type=int, default=16384, help="of each sample, at least; the night has 8 times as many"
+        "--pairs", type=int, default=16384, help="minimum number in each sample; the group night has 8 times as many"
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=int, help="tokens a batch; by default the program's own choice there")
@@ -152,20 +152,20 @@ class Bench:
             sys.path.insert(0, str(self.args.kit.resolve()))
 
     def e2e(self) -> None:
-        """Everybody on E2E-like pairs."""
+        """All settings on E2E-like pairs."""
         peers = gpu_settings.peers(self.half, self.args.batches, self.args.pairs // 32)
         ours = gpu_settings.ours(self.precision, self.args.budget)
         self._measure("e2e", "E2E-like", [*ours, *peers], self.args.pairs)
 
     def night(self) -> None:
-        """The program on many rows, as at night, and what the device does meanwhile."""
+        """The program on many rows, and what the device does meanwhile."""
         ours = gpu_settings.ours(self.precision, self.args.budget)
         spec = self._measure("night", "E2E-like, many", ours, 8 * self.args.pairs, reference=ours[0].name)
         options = {**ours[1].options, "warm": False, "of": "ours:score_run"}
         self.seen = watch({**spec, "runner": "watched:watched", "options": options}, self.ours, self.logs / "watch.log")
 
     def choices(self) -> None:
-        """Our settings against others that could be taken."""
+        """Our settings against the alternatives."""
         asked = gpu_settings.choices(self.precision, self.args.budget, self.args.budgets, self.args.pairs // 4)
         self._measure("choices", "what could be chosen", asked, self.args.pairs, reference=gpu_settings.AS_IT_IS)
 
@@ -190,7 +190,7 @@ class Bench:
         self, name: str, words: str, asked: Sequence[Setting], pairs: int, *, reference: str = REFERENCE,
         mixed: bool = False, bundle: Path | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Run a group's rounds on a sample of its own. Returns what every setting was told."""
+        """Run a group's rounds on its own sample, and return the options that every setting got."""
         from scorer.inference.bundle import EMBEDDED, Bundle
 
         from .sample import write_sample

@@ -1,15 +1,16 @@
-"""The host's road alone: how many checks a second go from Parquet to Parquet when the model costs nothing.
+"""The host overhead alone: checks per second from Parquet to Parquet when the model costs nothing.
 
     python -m benchmarks.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard] [--profile]
     python -m benchmarks.host_overhead --rows 10000 100000 1000000 --model int8     # does the rate hold as data grows?
 
 The model is replaced by one that answers at once; all else is the program as it is: reading in the child process,
-parsing, templates, tokenising (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches,
-verdicts, row keys, writing with checksums, receipts. Each size runs in a process of its own, so that its peak memory
-is its own. The model has to stay the bottleneck: roberta-large on a large GPU does some thousands of pairs a second.
+parsing, templates, tokenisation (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches,
+verdicts, row keys, writing with checksums, receipts. Each size runs in a separate process, so that peak memory is
+measured for it alone. The model should remain the bottleneck: roberta-large on a large GPU computes some thousands of
+pairs per second.
 
 With ``--model`` the embedded model computes as it would in a run, and the rate is the run's own (`speed` of
-``_run.json``), which begins with the first window: opening the model is no part of it.
+``_run.json``), which starts with the first window, after the model is loaded.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class FreeModel:
 
 
 class Silent:
-    """A reporter that says nothing."""
+    """A reporter that prints nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: None

@@ -65,7 +65,10 @@ def _summarise_one(group: Group, one: Measured, reference: Measured | None) -> d
 
 
 def agreement(found: Any, expected: Any) -> dict[str, Any]:
-    """Share of equal labels; for probabilities (pairs, 3) also the largest difference; nothing for unlike things."""
+    """Share of equal labels; for probabilities, of shape (pairs, 3), also the largest difference.
+
+    Empty if the two differ in kind or length.
+    """
     if not found or not expected or len(found) != len(expected):
         return {}
     if isinstance(found[0], str) or isinstance(expected[0], str):
@@ -108,7 +111,7 @@ def table(group: dict[str, Any]) -> str:
 
 
 def rounds_done(groups: Sequence[dict[str, Any]]) -> str:
-    """How many rounds the settings that were measured really had, in words: what was asked for says nothing."""
+    """How many rounds the settings that were measured really had, in words; a deadline may have ended them early."""
     counts = [len(s["rounds"]) for group in groups for s in group["settings"] if s["rounds"]]
     if not counts:
         return "no round"

@@ -3,7 +3,7 @@
     python -m benchmarks.resume [--shards 10000] [--folder DIR] [--profile FILE]
 
 One shard of a few rows is scored by the embedded model. The others are copies of it: the same input, the same output, a
-receipt of its own each. Then the same command runs again, as a process of its own; it looks at every input, every
+receipt each. Then the same command runs again, in a separate process; it looks at every input, every
 receipt and every output's bytes, and finds nothing to do. The first of these runs writes the plan, the second is the
 one that counts. What starting costs is that of a run over one finished shard.
 Goal: 100,000 shards in 60 s, and no cost that grows faster than their number.
@@ -68,7 +68,7 @@ def make(base: Path, shards: int) -> tuple[Path, Path]:
 
 
 def measure(base: Path, shards: int, profile: Path | None) -> dict[str, Any]:
-    """Seconds to resume so many finished shards."""
+    """Seconds to resume a run whose shards are all finished."""
     data, out = make(base, shards)
     first, _ = resume(data, out)
     seconds, summary = resume(data, out, profile)

@@ -1,17 +1,17 @@
-"""A night over yesterday's output: what it costs beside a full run, with the embedded engine as it is.
+"""The cost of a run that reuses an earlier output, compared with a full run, with the embedded model.
 
     python -m benchmarks.reuse [--rows 50000] [--changed 0 1 10] [--shards 5] [--host-rows 1000000] [--folder DIR]
 
-Rows are made, scored in full once (yesterday), and then, for each share in percent, that share of the inputs gets
-other texts, spread evenly, and a night runs with ``--reuse``. (An input is answered by 20 systems. Were single rows
-changed, they would share fewer pairs than the rows of a full run do, and cost more than their share of it.)
-Each run is a process of its own, started by the command line.
-A night is meant to cost at most its changed share of a full run and 60 s of host road per million rows. What a night
-costs beyond its share and beyond starting (a run over one row) is that host road, the sample that is scored again
-included; it is scaled up from these rows to a million.
+Rows are generated and scored once in full. Then, for each percentage, that share of the inputs gets other texts, spread
+evenly, and is scored with ``--reuse``. (Each input has the texts of 20 systems. If single rows changed instead, they
+would share fewer pairs than the rows of a full run do, and cost more than their share.) Each run is a separate process.
 
-Then the host's road by itself, not scaled: a night over so many rows of which none changed, both runs with the model
-of ``benchmarks.host_overhead``, which answers at once.
+The goal is at most the changed share of a full run, plus 60 s of host overhead per million rows. The host overhead is
+the time beyond that share and beyond the start-up (a run over one row), including the sample of reused rows that is
+scored again. It is scaled from these rows to a million.
+
+Finally, the host overhead alone, not scaled: a run over ``--host-rows`` rows without a change, with the model of
+``benchmarks.host_overhead``, which answers at once.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from . import machine
 
 SYSTEMS = 20
 MADE = 100_000
-"""Rows made for the host's road; the others are copies of them with another number behind the text."""
+"""Distinct rows for the host overhead; the others are copies with a number appended to the text."""
 GOAL = 60.0
-"""Seconds of host road per million rows."""
+"""Seconds of host overhead per million rows."""
 
 
 def change(data: Path, out: Path, percent: float) -> int:
-    """Copy a data set with so many of its texts changed; how many that are."""
+    """Copy a data set, change that percentage of its inputs, and return the number of changed rows."""
     out.mkdir(exist_ok=True)
     changed = 0
     for path in sorted(data.glob("*.parquet")):
@@ -60,8 +60,8 @@ def change(data: Path, out: Path, percent: float) -> int:
     return changed
 
 
-def night(data: Path, out: Path, *more: str) -> dict[str, Any]:
-    """One run by the command line: wall-clock and processor seconds with all that it starts, and what it says."""
+def timed_run(data: Path, out: Path, *more: str) -> dict[str, Any]:
+    """Run the command line once: wall-clock and processor seconds, child processes included, and its counts."""
     command = [sys.executable, "-m", "scorer", "run", str(data), "--out", str(out), "--bundle", "embedded", *more]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
@@ -106,7 +106,7 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
 
 
 def host_overhead(base: Path, rows: int) -> dict[str, Any]:
-    """A night over rows of which none changed, both nights without a model; the figures of the second."""
+    """Score rows twice without a model, the second time with ``--reuse`` and no change; the figures of the second."""
     making = ["--rows", str(min(rows, MADE)), "--shards", "5", str(base / "made")]
     subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
     (base / "host").mkdir(exist_ok=True)
@@ -135,8 +135,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--shards", type=int, default=5)
     parser.add_argument("--changed", type=float, nargs="+", default=[0, 1, 10], metavar="PERCENT")
-    parser.add_argument("--host-rows", type=int, default=1_000_000, help="0 leaves that part out")
-    parser.add_argument("--folder", type=Path, help="work here and keep it; a full run that is there is not repeated")
+    parser.add_argument("--host-rows", type=int, default=1_000_000, help="rows for the host overhead alone; 0 skips it")
+    parser.add_argument("--folder", type=Path, help="work folder to keep; its full run is not repeated")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--inner", type=Path, nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -153,24 +153,24 @@ def main() -> None:
         else:
             making = ["--rows", str(args.rows), "--shards", str(args.shards), str(base / "in")]
             subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
-            full = night(base / "in", base / "yesterday")
+            full = timed_run(base / "in", base / "earlier")
             kept.write_text(json.dumps(full))
         print(f"full run of {args.rows:,} rows: {full['wall']:,.1f} s ({full['cpu']:,.1f} s of processor)", flush=True)
         one = base / "one"
         one.mkdir(exist_ok=True)
         pq.write_table(pq.read_table(next((base / "in").glob("*.parquet"))).slice(0, 1), one / "one.parquet")
-        start = night(one, base / "out-one")
+        start = timed_run(one, base / "out-one")
         print(f"starting, and one row: {start['wall']:,.1f} s ({start['cpu']:,.1f} s of processor)", flush=True)
-        nights = []
+        runs = []
         for percent in args.changed:
             data, out = base / f"in-{percent:g}", base / f"out-{percent:g}"
             share = change(base / "in", data, percent) / args.rows
-            found = night(data, out, "--reuse", str(base / "yesterday"))
+            found = timed_run(data, out, "--reuse", str(base / "earlier"))
             found["changed"] = share
             found["of_full"] = found["wall"] / full["wall"]
             found["host_per_million"] = (found["wall"] - start["wall"] - share * full["wall"]) / args.rows * 1e6
             found["host_cpu_per_million"] = (found["cpu"] - start["cpu"] - share * full["cpu"]) / args.rows * 1e6
-            nights.append(found)
+            runs.append(found)
             print(
                 f"{share:5.1%} changed: {found['wall']:7.1f} s ({found['cpu']:.1f} s of processor), "
                 f"{found['of_full']:.1%} of a full run, {found['checks'] / full['checks']:.1%} of its pairs; "
@@ -188,7 +188,7 @@ def main() -> None:
             "load": os.getloadavg()[0],
             "full": full,
             "start": start,
-            "nights": nights,
+            "nights": runs,
             "host": host,
         }
         args.out.write_text(json.dumps(figures, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Interleaved rounds: every setting once a round, each in a process of its own.
+"""Interleaved rounds: every setting once per round, each in a separate process.
 
 So what else the machine does falls on all alike. A ratio is taken within a round, and the median of the ratios shown.
 """
@@ -159,7 +159,7 @@ def run_rounds(
     that stand close together at the top have most rounds when the clock ends them.
 
     A process stays open between rounds as long as ``memory_floor_mb`` are still available then, else it is opened
-    anew. ``failed``: parts that could not be prepared, with the reason. ``deadline``: after it the first round is
+    again. ``failed``: parts that could not be prepared, with the reason. ``deadline``: after it the first round is
     finished and nothing more begun.
     """
     measured = [Measured(setting) for setting in settings]
@@ -204,7 +204,7 @@ def _pass(
     try:
         if name not in open_workers:
             spec = dict(spec_of(one.setting))
-            if one.opened:  # what was found best once stays, so that all rounds measure the same thing
+            if one.opened:  # the choice of the first round is kept, so that all rounds measure the same
                 spec["options"] = {**spec["options"], **_settled(one.opened["chosen"])}
             worker = Worker(spec, environment_of(one.setting), logs / f"{name}.log", python_of(one.setting), limit)
             open_workers[name] = worker

@@ -1,4 +1,4 @@
-"""One setting in a process of its own: opened once, then timed as often as it is asked.
+"""One setting in a separate process: opened once, then timed on each request.
 
 Spoken over stdin and stdout, a line of JSON each way: the first line in is the specification, the first out ``ready``
 or ``error``; then ``pass`` is answered with seconds, ``answers`` with what the last pass found. A runner is a function

@@ -57,8 +57,8 @@ def export_bundle(
     ``checkpoint``: a hub id or a local folder; with ``random_init``, the name of an architecture, whose random
     weights come from ``seed``. ``out``: must not exist, or be empty. ``labels``: the order of the logits' columns
     where the checkpoint does not say. ``templates``: a template file to ship. ``probes``: pairs (Parquet or TSV:
-    premise, hypothesis) to verify with beside the built-in ones. ``force``: ship a variant that keeps under 99 % of
-    the probes' labels.
+    premise, hypothesis) to verify with in addition to the built-in ones. ``force``: include a variant that keeps
+    fewer than 99% of the probes' labels.
 
     Raises:
         UsageError: an option that cannot be honoured.
@@ -87,7 +87,7 @@ def export_bundle(
         opened.tokenizer.prove((probe.premise, probe.hypothesis) for probe in chosen)
         with _staging(out) as folder:
             _fill(folder, opened, chosen, wanted, templates, name, force, log)
-            Bundle.load(folder)  # what is shipped is what the scorer accepts
+            Bundle.load(folder)  # the scorer must accept the bundle
             _rename(folder, out)
     log(f"bundle written to {out}")
     return out
@@ -128,9 +128,9 @@ def _fill(
         log(_say(precision, parity))
         refusal = accept(precision, parity)
         if refusal is not None and not force:
-            raise BundleError(f"{refusal}; leave it out with --precision, or ship it all the same with --force")
+            raise BundleError(f"{refusal}; exclude it with --precision, or keep it with --force")
         if refusal is not None:
-            log(f"warning: {refusal}; shipped all the same (--force)")
+            log(f"warning: {refusal}; kept because of --force")
         variants[precision] = _variant(path, precision, counts[precision], parity)
     fused.unlink()
     if "fp32" not in precisions:
@@ -217,7 +217,7 @@ def _check_options(
     if unknown or not precisions:
         raise UsageError(f"--precision is {','.join(precisions)!r}; choose from {','.join(PRECISIONS)}")
     if random_init and (revision is not None or labels is not None):
-        raise UsageError("--random-init has no revision and labels of its own; leave out --revision and --labels")
+        raise UsageError("--random-init takes neither --revision nor --labels; remove them")
     if name is not None and (not name or re.search(_NOT_IN_NAMES, name)):
         raise UsageError(f"--name is {name!r}; it stands in signatures, so it may not hold blanks or | @ / \\")
     if templates is not None:
@@ -234,7 +234,7 @@ def _check_out(out: Path) -> None:
 
 @contextlib.contextmanager
 def _staging(out: Path) -> Iterator[Path]:
-    """A temporary folder beside ``out``; whatever is still in it at the end is removed."""
+    """A temporary folder next to ``out``; it is removed at the end with what it still holds."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
@@ -242,7 +242,7 @@ def _staging(out: Path) -> Iterator[Path]:
         raise OutputError(f"{out.parent} cannot be written ({e.strerror}); choose another folder") from e
     try:
         yield folder
-    except OSError as e:  # a full disk, most likely: what is read was checked before
+    except OSError as e:  # most likely a full disk; the files that are read were checked before
         raise OutputError(
             f"writing the bundle for {out} failed ({e.strerror or e}); free space or choose another folder"
         ) from e

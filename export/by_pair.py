@@ -2,8 +2,8 @@
 
 Dynamic quantisation takes one scale for all activations of a product. Were several pairs in it, a pair's numbers would
 depend on its company. So attention and feed-forward blocks become bodies of Scan, which the runtime calls pair after
-pair: every product sees one pair without its padding, as if the call had been for that pair alone. Beside calls of one
-pair each that saves calls, and weights that one pair brought into the processor's caches serve the next.
+pair: every product sees one pair without its padding, as if the call had been for that pair alone. Compared with
+one call per pair, this saves calls, and the weights that one pair brought into the processor's caches serve the next.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A checkpoint, checked: what it is, its labels, its tokenizer, and its model in PyTorch."""
+"""A verified checkpoint: its architecture, its labels, its tokenizer, and its model in PyTorch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A PyTorch classifier → ONNX → the fused graph, checked operator by operator against the config.
 
-Fusion that finds only part of the pattern gives a graph that is right and slow, and says nothing. So every fused
+Fusion that finds only part of the pattern gives a graph that is correct but slow, without a warning. So every fused
 operator is counted, and its wiring looked at, before the graph is written.
 """
 

@@ -1,4 +1,4 @@
-"""Probe pairs: what a variant is compared on, here and later on the device that runs it.
+"""Probe pairs, on which a variant is compared with the checkpoint, at export and later on the device that runs it.
 
 They span the lengths from the shortest pair to the longest, most of them short, because a large model on a CPU reads
 about a hundred tokens a second: 512 pairs, some 10,000 tokens.
@@ -21,7 +21,7 @@ from .tokenization import PairTokenizer
 
 COUNT = 512
 _LONG = 8
-"""Probes longer than 40 tokens, beside the longest."""
+"""Probes longer than 40 tokens, in addition to the longest."""
 
 
 class Probe(NamedTuple):
@@ -55,7 +55,7 @@ def read_probes(path: Path, tokenizer: PairTokenizer, max_length: int, log: Call
     Pairs longer than ``max_length`` tokens are left out, which is logged.
 
     Raises:
-        UsageError: the file cannot be read, lacks the columns, holds something else than text, spells a special
+        UsageError: the file cannot be read, lacks the columns, holds something other than text, contains a special
             token, no pair fits, or more do than a bundle may hold.
     """
     try:
@@ -67,9 +67,12 @@ def read_probes(path: Path, tokenizer: PairTokenizer, max_length: int, log: Call
         raise UsageError(f"--probes {path} cannot be read ({reason}); give Parquet or TSV: premise, hypothesis") from e
     for premise, hypothesis in pairs:
         # The scorer compares with the plain tokenizer, for which this would not be text.
-        spelt = [token for token in tokenizer.special if token in premise or token in hypothesis]
-        if spelt:
-            raise UsageError(f"--probes {path}: the pair ({premise!r}, {hypothesis!r}) spells {spelt[0]}; leave it out")
+        special = [token for token in tokenizer.special if token in premise or token in hypothesis]
+        if special:
+            raise UsageError(
+                f"--probes {path}: the pair ({premise!r}, {hypothesis!r}) contains the special token {special[0]}; "
+                "remove it"
+            )
     measured = [Probe(p, h, tokenizer.length(p, h)) for p, h in pairs]
     fitting = [probe for probe in measured if probe.tokens <= max_length]
     if not fitting:
@@ -130,7 +133,7 @@ def _by_length(tokenizer: PairTokenizer, pairs: Iterable[Pair], max_length: int)
 
 
 def _exactly(tokenizer: PairTokenizer, rng: random.Random, tokens: int) -> Probe:
-    """A pair of exactly so many tokens: sentences while they fit, then words of one token each."""
+    """A pair of exactly that many tokens: sentences while they fit, then words of one token each."""
     premises = [premise for premise, *_ in frame_pairs()]
     rng.shuffle(premises)
     hypothesis, text = "It is.", ""

@@ -106,7 +106,7 @@ def split_residuals(model: Any) -> None:
         (epsilon,) = (a.f for a in node.attribute if a.name == "epsilon")
         output = node.output[0]
         if len(node.input) > 4 and node.input[4]:
-            # Beside the product that makes the branch, so that the int8 kernel takes the bias along.
+            # Next to the product of the branch, so that the int8 kernel takes the bias along.
             biased = f"{output}_biased"
             nodes.append(helper.make_node("Add", [branch, node.input[4]], [biased], name=f"{node.name}_bias"))
             branch = biased

@@ -61,7 +61,7 @@ def find_source(checkpoint: str, revision: str | None, log: Callable[[str], None
     folder = user_path(checkpoint)
     if checkpoint and folder.is_dir():
         if revision is not None:
-            raise CheckpointError(f"{folder} is a folder, so --revision {revision} says nothing; leave it out")
+            raise CheckpointError(f"{folder} is a local folder and has no revisions; remove --revision {revision}")
         name, commit = _cached_name(folder)
         return _check(folder, name, commit)
     if not checkpoint or folder.exists() or not _HUB_ID.fullmatch(checkpoint):
@@ -97,7 +97,7 @@ def _check(folder: Path, name: str, revision: str | None) -> Source:
     for path in (folder / "config.json", *tokenizer):
         if path.name.endswith("config.json") and {"auto_map", "custom_pipelines"} & set(read_json(path)):
             raise CheckpointError(
-                f"{path} asks to run code of its own (auto_map); export never runs code from a checkpoint: choose one "
+                f"{path} needs its own code (auto_map); export never runs code from a checkpoint: choose one "
                 "whose architecture is part of transformers"
             )
     return Source(folder, name, revision, config, _weights(folder), tokenizer)
@@ -149,7 +149,7 @@ def _inside(folder: Path, name: str, missing: str) -> Path:
 
 
 def _roots(folder: Path) -> list[Path]:
-    """Where files may lie. The hub's cache keeps ``snapshots/<commit>/`` as links into ``blobs/`` beside it."""
+    """Folders that may hold the files. In the hub's cache, ``snapshots/<commit>/`` links into ``blobs/`` next to it."""
     real = folder.resolve()
     blobs = real.parent.parent / "blobs"
     return [real, blobs] if real.parent.name == "snapshots" and blobs.is_dir() else [real]
@@ -187,7 +187,7 @@ def _download(hub_id: str, revision: str | None, log: Callable[[str], None]) -> 
             f"{hub_id} needs its terms accepted on the hub and a login there; {_by_folder(hub_id)}"
         ) from e
     except RevisionNotFoundError as e:
-        raise CheckpointError(f"{hub_id} has no revision {revision!r} on the hub; give a commit, tag or branch") from e
+        raise CheckpointError(f"{hub_id} has no revision {revision!r} on the hub; pass a commit, tag or branch") from e
     except RepositoryNotFoundError as e:
         raise CheckpointError(f"{hub_id} is neither a folder here nor a public model on the hub; check the name") from e
     except Exception as e:  # every kind of network failure, from several libraries

@@ -48,7 +48,7 @@ class PairTokenizer:
         except UnfitTokenizerError as e:
             raise CheckpointError(f"{where} {e}; a bundle with it could not be used") from e
         self.special = tuple(str(token["content"]) for token in content.get("added_tokens", []))
-        """Special tokens as they are spelt."""
+        """Special tokens as they are written."""
         # Text is data: a literal </s> in it is characters, as at score time.
         self._tokenizer.encode_special_tokens = True
         pad_id = self._tokenizer.token_to_id(pad_token)
@@ -139,7 +139,7 @@ def read_tokenizer(source: Source) -> tuple[PairTokenizer, object]:
     where = str(source.folder / ("tokenizer.json" if "tokenizer.json" in names else "vocab.json"))
     if "tokenizer.json" not in names and not {"vocab.json", "merges.txt"} <= names:
         raise CheckpointError(
-            f"{source.folder} has no tokenizer.json (nor vocab.json with merges.txt); save the tokenizer beside the "
+            f"{source.folder} has no tokenizer.json (nor vocab.json with merges.txt); save the tokenizer next to the "
             "weights: AutoTokenizer.from_pretrained(...).save_pretrained(FOLDER)"
         )
     reference = _by_transformers(source, where)

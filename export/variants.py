@@ -15,7 +15,7 @@ from .rewrite import head_of, keep_first_token, split_gelu, split_residuals
 
 
 def cpu_counts(layers: int) -> dict[str, int]:
-    """Operators of the form that suits the CPU, as fp32 and int8 have it: residuals beside their normalisation."""
+    """Operators of the form that suits the CPU, as fp32 and int8 have it: residuals apart from their normalisation."""
     return {
         "Attention": layers - 1,
         "MultiHeadAttention": 1,

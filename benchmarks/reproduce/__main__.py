@@ -36,7 +36,7 @@ def reproduce_command(
 ) -> None:
     """Score E2E and WebNLG17 under both protocols, with templates and by backoff, and print one table.
 
-    Eight runs; a rerun takes up where the last one ended. The figures also go to OUT/figures.json.
+    Eight runs; a rerun resumes. The figures are also written to OUT/figures.json.
     """
     from scorer.commands.show.evaluation import wide_console
     from scorer.errors import ScorerError
@@ -52,7 +52,7 @@ def reproduce_command(
         call += ["--templates", str(templates), "--protocol", protocol, "--max-error-rate", "1", "--json"]
         ended = subprocess.run(call, stdout=subprocess.DEVNULL, check=False)
         if ended.returncode:
-            raise ScorerError(f"scorer run into {folder} ended with {ended.returncode}; its messages stand above")
+            raise ScorerError(f"scorer run into {folder} ended with {ended.returncode}; see its messages above")
 
     if not available():
         say("note: ρ is null: install the extra stats (pip install 'd2t-scorer[stats]')")

@@ -1,4 +1,4 @@
-"""The tables of Dušek & Kasner (INLG 2020) once more: both data sets, both protocols, with templates and by backoff.
+"""Reproduce the tables of Dušek & Kasner (INLG 2020): both data sets, both protocols, with templates and by backoff.
 
 The published figures most likely come from the authors' code, which differs from the paper in more than the checks
 (see ``docs/reproduce.md``). So the protocol ``nlgi_eval`` gets the data as that code read it: E2E slots under its own
@@ -66,7 +66,7 @@ Score = Callable[[Path, Path, Path, str], None]
 
 
 def conditions() -> Iterator[Condition]:
-    """All eight, in the order of the table."""
+    """All eight conditions, in the order of the table."""
     for data in FILES:
         for templates in ("Default", "Backoff"):
             for protocol in PROTOCOLS:

@@ -1,4 +1,4 @@
-"""A bare session with one thing changed, for the figure that speaks for a choice or against it."""
+"""A bare session with one option changed, to measure what that option is worth."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Results = Callable[[], Sequence[npt.NDArray[np.float32]]]
 def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[Probabilities, float]]:
     """As the bare session of :mod:`.ours`, changed by the setting's options.
 
-    ``cuda``: options of the CUDA provider beside or instead of ours. ``callers``: threads that call the session, one's
-    call waiting as the other's ends. ``bound``: inputs lie on the device before the clock starts and
-    results stay there until it stops, which no program can do and no double buffering can beat. ``graph``: the same,
-    and each shape's kernels are recorded as a CUDA graph and replayed.
+    ``cuda``: options of the CUDA provider, in addition to ours or instead of them. ``callers``: threads
+    that call the session, so that one call waits while another ends. ``bound``: inputs lie on the device before the
+    clock starts and results stay there until it stops, which no program can do and no double buffering can beat.
+    ``graph``: the same, and each shape's kernels are recorded as a CUDA graph and replayed.
     """
     options = spec["options"]
     engine = open_engine(spec)

@@ -60,5 +60,5 @@ def infer(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probabil
     queue(way[0])
     chosen.update(way=way[0], batch=way[1])
     everything = list(range(len(pairs)))
-    run(way, everything[:: max(1, len(everything) // 16)])  # it was compiled anew
+    run(way, everything[:: max(1, len(everything) // 16)])  # the model was compiled again
     return lambda: run(way, everything)

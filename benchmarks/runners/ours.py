@@ -21,7 +21,7 @@ from .common import Probabilities, load_cuda, load_pairs, softmax
 
 
 class _Silent:
-    """A reporter that says nothing."""
+    """A reporter that prints nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: None

@@ -1,4 +1,4 @@
-"""Another runner's pass under PyTorch's profiler, for what the device did meanwhile."""
+"""Another runner's pass under PyTorch's profiler, to see what the device does."""
 
 from __future__ import annotations
 

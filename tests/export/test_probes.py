@@ -72,7 +72,7 @@ def test_own_pairs_from_parquet_and_tsv(tokenizer: PairTokenizer, tmp_path: Path
         ("a.tsv", "text\tother\n1\t2\n", r"has the columns \['text', 'other'\]"),
         ("a.tsv", "premise\thypothesis\nonly one\n", "row 0 is"),
         ("a.tsv", "premise\thypothesis\n", "none of at most 100 tokens"),
-        ("a.tsv", "premise\thypothesis\na </s> b\tc\n", r"spells </s>; leave it out"),
+        ("a.tsv", "premise\thypothesis\na </s> b\tc\n", r"contains the special token </s>; remove it"),
         ("a.parquet", "PAR1", "cannot be read"),
         ("a.tsv", None, "cannot be read"),
     ],

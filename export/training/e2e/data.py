@@ -71,7 +71,7 @@ def slot_states(item: Item, facts: dict[str, str]) -> tuple[int, ...]:
 
 
 def text_label(states: tuple[int, ...]) -> int:
-    """Whether the facts bear out all the text says."""
+    """Whether the facts support everything that the text says."""
     if DIFFER in states:
         return CONTRADICTION
     return NEUTRAL if TEXT_ONLY in states else ENTAILMENT

@@ -47,7 +47,7 @@ def build_tokenizer(source: Source, vocabulary: int, seed: int) -> Tokenizer:
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """tokenizer.json with the two small files that transformers reads beside it."""
+    """Write tokenizer.json and the two small files that transformers also reads."""
     tokenizer.save(str(folder / "tokenizer.json"))
     named = {
         "bos_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "cls_token": "<s>",

@@ -94,7 +94,7 @@ class Encoder:
         rows = sorted(self.rows(found), key=lambda row: (len(row[0]), rng.random()))
         batches, start = [], 0
         while start < len(rows):
-            # Few shapes: a kernel is prepared anew for every shape it meets.
+            # Few shapes: a kernel is prepared for every new shape.
             length = -(-len(rows[min(start + 48, len(rows) - 1)][0]) // 8) * 8
             count = BATCH_TOKENS // length
             batches.append(_batch(rows[start : start + count]))
@@ -156,7 +156,7 @@ class Run:
         self.network.load_state_dict(torch.load(state, weights_only=True)["raw"])
 
     def save(self, folder: Path) -> None:
-        """The running mean as a checkpoint, and the raw weights beside it for a later start."""
+        """The running mean as a checkpoint, and the raw weights next to it, to continue from."""
         assert self.optimiser is not None
         save_checkpoint(self.optimiser.mean, self.size, folder)
         save_tokenizer(self.tokenizer, folder)

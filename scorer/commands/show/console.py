@@ -1,4 +1,4 @@
-"""The one kind of console that results are printed on: data is never markup, and never obeyed by the terminal."""
+"""The console for results. Text from data is never read as markup, nor as a control sequence of the terminal."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class SafeConsole(Console):
     """A console that shows hidden characters of whatever it renders as code points.
 
     Callers make data visible before they lay it out (:func:`scorer.system.display.all_visible`), so that newlines in
-    values are seen too and columns stay straight; this catches what was forgotten. What rich itself sends to move the
-    cursor is marked as such, and passes.
+    values are seen too and columns stay straight; this class covers strings that were missed. The control codes of rich
+    itself are marked as such and pass through.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -27,7 +27,7 @@ class SafeConsole(Console):
 
 
 def make_console(*, stderr: bool = False, least_width: int = 0) -> SafeConsole:
-    """A console on stdout, or on stderr, at least so many columns wide; neither markup nor emoji codes are read."""
+    """A console on stdout or stderr, at least ``least_width`` columns wide; markup and emoji codes stay text."""
     console = SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
     if console.width < least_width:
         console.width = least_width

@@ -18,7 +18,7 @@ _PLAIN_EVERY = 30.0
 
 
 class PlainReporter:
-    """Lines for a log file: what starts, what fails, how far it is now and then."""
+    """Lines for a log file: the start, failed shards, and the progress every 30 seconds."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -69,7 +69,7 @@ class BarReporter(PlainReporter):
 
 @contextmanager
 def make_reporter() -> Iterator[PlainReporter]:
-    """The reporter that suits stderr."""
+    """A reporter for stderr: a bar on a terminal, plain lines otherwise."""
     if not sys.stderr.isatty():
         yield PlainReporter()
         return

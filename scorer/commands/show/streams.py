@@ -1,7 +1,7 @@
-"""stdout and stderr that never fail: a reader that goes away ends the report, and not the work.
+"""stdout and stderr that never fail: if a reader goes away, printing ends and the work continues.
 
-The exit code of a command says what became of the work. A full disk behind ``2>log``, a closed terminal or ``| head``
-must change neither the code nor the output folder, so what cannot be written is dropped, here and nowhere else.
+The exit code of a command is about the work. A full disk behind ``2>log``, a closed terminal or ``| head``
+must change neither the code nor the output folder, so text that cannot be written is dropped, here and nowhere else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LossyFile(io.RawIOBase):
         while self.failure is None and written < len(view):
             try:
                 written += os.write(self._descriptor, view[written:])
-            except BlockingIOError:  # whoever started us made the pipe so; being slow is no failure
+            except BlockingIOError:  # the parent process made the pipe non-blocking; a slow reader is not a failure
                 select.select([], [self._descriptor], [])
             except OSError as error:
                 self.failure = error
@@ -45,7 +45,7 @@ class LossyFile(io.RawIOBase):
 
 
 def install() -> tuple[LossyFile, LossyFile]:
-    """Put such streams in the place of ``sys.stdout`` and ``sys.stderr``; the files beneath them are returned.
+    """Replace ``sys.stdout`` and ``sys.stderr`` by such streams, and return the files beneath them.
 
     Descriptors that were closed at the start are opened on the null device first: else the next file that is opened,
     an output say, would get the number 2, and with it every complaint that a library writes to stderr.
@@ -63,7 +63,7 @@ def install() -> tuple[LossyFile, LossyFile]:
 
 
 def was_lost(file: LossyFile) -> str | None:
-    """Why output is missing, where somebody still wants it: not where the reader has left, or there never was one."""
+    """Why output is missing; ``None`` if none is, if the reader has left, or if there never was one."""
     failure = file.failure
     return None if failure is None or failure.errno in (errno.EPIPE, errno.EBADF) else failure.strerror
 
