@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scorer.inference.batches import assemble
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine, Feed, Work
+from scorer.inference.exact_engine import ExactEngine
 
 from .common import Probabilities, load_cuda, load_pairs, softmax
 
@@ -145,7 +146,8 @@ def engine_pairs(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], P
     engine.logits([premises[i] for i in few], [hypotheses[i] for i in few])
     chosen.update(shapes_of(engine, prepare(spec, engine)))
     if "exact" in spec["options"]:
-        return lambda: engine.run(prepare(spec, engine)).probabilities
+        model = ExactEngine(engine) if engine.exact else engine
+        return lambda: model.run(prepare(spec, engine)).probabilities
     return lambda: softmax(engine.logits(premises, hypotheses))
 
 

@@ -149,8 +149,8 @@ def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_pat
     (same_size / "part-1.parquet").write_bytes(content[:-9] + bytes(9))
     (tmp_path / "file").write_text("")
     for out, message in (
-        (tmp_path / "nowhere", "is no folder"),
-        (tmp_path / "file", "is no folder"),
+        (tmp_path / "nowhere", "is not a folder"),
+        (tmp_path / "file", "is not a folder"),
         (tmp_path, "has no readable _plan.json"),
         (unfinished, "it has no _SUCCESS"),
         (without_run, "it has no _run.json"),

@@ -140,7 +140,7 @@ def test_the_command_says_so_everywhere(outs: dict[str, Path], tmp_path: Path) -
         document = json.loads(command(outs["good"], *options, "--json", code=0).stdout)
         assert document["checked"]["nothing_checked"] is True
         refused = command(outs["good"], *options, "--require-gates", "--junit", xml, code=1)
-        assert "scorer: nothing was checked, and --require-gates was given" in refused.stderr
+        assert "scorer: nothing was checked, and --require-gates is set" in refused.stderr
         suite = ElementTree.parse(xml).getroot()[0]
         assert (suite.get("failures"), suite[-1][0].tag) == ("1", "failure")
     file = gates(tmp_path, 'metric = "error_rate"\nfail = 0')

@@ -86,13 +86,13 @@ def test_the_same_limit_compares_and_another_does_not(tmp_path: Path) -> None:
     one, same = limited(tmp_path / "one", 10), limited(tmp_path / "same", 10)
     other = limited(tmp_path / "other", 8, rows=8)
     assert audit(one, AuditOptions(baseline=same))["partial"] == LIMITED
-    with pytest.raises(UsageError, match="and so is the baseline, otherwise"):
+    with pytest.raises(UsageError, match="and so is the baseline, in another way"):
         audit(one, AuditOptions(baseline=other))
 
 
 def test_missing_shards(lacking: Path, tmp_path: Path) -> None:
     refused = command(lacking, code=2).stderr
-    assert "it has no _SUCCESS; the same `scorer run` resumes it, or --allow-partial audits what there is" in refused
+    assert "it has no _SUCCESS; the same `scorer run` resumes it, or pass --allow-partial to audit what there is" in refused
     shown = command(lacking, "--allow-partial").stdout
     assert shown.startswith("PARTIAL  1 of 3 shards were not scored: part-1.parquet\n")
     assert "rows: 6 in" in shown

@@ -102,6 +102,7 @@ def test_what_was_seen_names_idle_time_and_attention() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_group_that_the_clock_leaves_no_time_for_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results_folder = tmp_path / "results"
     gpu.main(
