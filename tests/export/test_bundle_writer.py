@@ -194,12 +194,12 @@ def test_templates_and_own_probes_are_taken_along(checkpoint: Path, tmp_path: Pa
         ({"precisions": []}, UsageError, "--precision"),
         ({"name": "a|b"}, UsageError, "--name"),
         ({"name": " "}, UsageError, "--name"),
-        ({"random_init": True, "revision": "main"}, UsageError, "--random-init has no revision"),
+        ({"random_init": True, "revision": "main"}, UsageError, "--random-init takes neither --revision nor --labels"),
         ({"random_init": True}, UsageError, "is not known; choose one of"),
         ({"templates": Path("no-such.json")}, TemplateError, "no-such.json"),
         ({"probes": Path("no-such.tsv")}, UsageError, "no-such.tsv cannot be read"),
         ({"labels": ["a", "b", "c"]}, UsageError, "--labels"),
-        ({"revision": "main"}, CheckpointError, "says nothing"),
+        ({"revision": "main"}, CheckpointError, "is a local folder and has no revisions"),
     ],
 )
 def test_options_that_cannot_be_honoured(

@@ -54,7 +54,7 @@ def test_pickled_weights_beside_safetensors_do_not_matter(copy: Path) -> None:
 @pytest.mark.parametrize("key", ["auto_map", "custom_pipelines"])
 def test_code_of_its_own_is_refused(copy: Path, name: str, key: str) -> None:
     edit_json(copy / name, **{key: {"AutoModel": "modeling.Model"}})
-    with pytest.raises(CheckpointError, match=f"{name} asks to run code"):
+    with pytest.raises(CheckpointError, match=f"{name} needs its own code"):
         find(copy)
 
 
@@ -124,7 +124,7 @@ def test_a_damaged_config_is_refused(copy: Path, content: str) -> None:
 
 
 def test_a_revision_means_nothing_for_a_folder(copy: Path) -> None:
-    with pytest.raises(CheckpointError, match="--revision main says nothing"):
+    with pytest.raises(CheckpointError, match="is a local folder and has no revisions; remove --revision main"):
         find(copy, "main")
 
 

@@ -161,7 +161,7 @@ def test_template_files_that_share_twelve_digits_are_told_apart(data: Path, tmp_
     reused = run(data, tmp_path / "other", bundle, "--templates", one, "--reuse", out)
     assert reused["rows"]["reused"] == 0
     result = scorer("audit", tmp_path / "other", "--baseline", out, code=2)
-    assert "was not scored as" in result.stderr and "templates: " in result.stderr
+    assert "was scored differently from" in result.stderr and "templates: " in result.stderr
 
 
 def test_an_output_of_schema_1_is_scored_again_with_the_reason(tmp_path: Path) -> None:
