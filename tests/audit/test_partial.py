@@ -92,7 +92,10 @@ def test_the_same_limit_compares_and_another_does_not(tmp_path: Path) -> None:
 
 def test_missing_shards(lacking: Path, tmp_path: Path) -> None:
     refused = command(lacking, code=2).stderr
-    assert "it has no _SUCCESS; the same `scorer run` resumes it, or pass --allow-partial to audit what there is" in refused
+    assert (
+        "it has no _SUCCESS; the same `scorer run` resumes it, or pass --allow-partial to audit what there is"
+        in refused
+    )
     shown = command(lacking, "--allow-partial").stdout
     assert shown.startswith("PARTIAL  1 of 3 shards were not scored: part-1.parquet\n")
     assert "rows: 6 in" in shown
