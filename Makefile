@@ -16,7 +16,7 @@ help:
 	@echo "make bench      this program beside its peers on this machine's CPU; SMOKE=1 for a short one: docs/bench.md"
 	@echo "make bench-gpu  the same on a CUDA machine, KIT=SITE_DIR: docs/bench.md"
 	@echo "make reproduce  the tables of the paper, with your bundle, templates and data: docs/reproduce.md"
-	@echo "make lock       requirements.lock anew: run-time dependencies pinned by hash, from constraints.txt"
+	@echo "make lock       write requirements.lock again: run-time dependencies pinned by hash, from constraints.txt"
 	@echo "make audit-deps look the locked versions up among known vulnerabilities; needs the network"
 	@echo "make clean      remove environments and caches"
 
@@ -79,7 +79,7 @@ lock: .venv-audit/installed
 # Strict: a dependency that could not be looked up is a failure, not a pass.
 audit-deps: .venv-audit/installed
 	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock || { \
-	  echo "audit-deps: failed: a vulnerability is known, or the advisories on pypi.org could not be reached" >&2; \
+	  echo "audit-deps: failed: a vulnerability is known, or the advisories of the package index could not be reached" >&2; \
 	  exit 1; }
 
 # The peers, each as its own documentation installs it.
