@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,6 +42,7 @@ from .common import (
 )
 
 if TYPE_CHECKING:
+    from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
 
 
@@ -135,9 +136,9 @@ def run_command(
     )
     shape = dataclasses.asdict(columns)
 
-    def make(budgets: dict[str, Any]) -> Scorer:
+    def make(budgets: Budgets) -> Scorer:
         return open_scorer(
-            settings, columns=columns, threads=budgets.get("threads"), token_budget=budgets.get("batch_tokens")
+            settings, columns=columns, threads=budgets.threads, token_budget=budgets.batch_tokens
         )
 
     options = RunOptions(
@@ -154,7 +155,7 @@ def run_command(
     with make_reporter() as reporter:
         outcome = run(options, make, reporter)
     if as_json:
-        print_json(outcome.summary)
+        print_json(outcome.summary.to_json())
     print_summary(outcome.summary, out, to_stderr=as_json)
     if outcome.exit_code:
         say(f"scorer: {outcome.reason}")

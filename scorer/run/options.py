@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..metric.inputs import ColumnNames
 from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
+from ..scoring.summary import RunSummary
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. ``summary``: the content of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
+    """How a run ended. ``summary``: of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
 
-    summary: dict[str, Any]
+    summary: RunSummary
     exit_code: int
     reason: str = ""

@@ -31,7 +31,7 @@ from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
 from ..system.arguments import checked, described
 from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
-from .reuse import Origin
+from .origin import Device, Origin
 from .signature import Signature, signature
 from .splitting import open_splitter
 
@@ -189,7 +189,7 @@ class Scorer:
     @property
     def origin(self) -> Origin:
         """Where this scorer computes, and how far its numbers stray there."""
-        device = {"kind": self.engine.device.kind, "name": self.engine.device.name, "threads": self.engine.threads}
+        device = Device(self.engine.device.kind, self.engine.device.name, self.engine.threads)
         exact = self.exact_bound
         bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
         margin = None if exact is None else exact.margin

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from io import BufferedWriter
 from pathlib import Path
 
@@ -15,17 +14,9 @@ import pyarrow.parquet as pq
 from ..errors import OutputError
 from .durable import Holder, crash_point, discard, open_temporary, output_errors, publish
 from .receipts import file_sha256
+from .records import WrittenFile
 
 COMPRESSION_LEVEL = 1
-
-
-@dataclass(frozen=True)
-class WrittenFile:
-    """A committed file: SHA-256 as hex, size in bytes, rows."""
-
-    sha256: str
-    bytes: int
-    rows: int
 
 
 class ShardWriter:

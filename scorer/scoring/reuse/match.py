@@ -18,6 +18,7 @@ from ...metric.subset import take
 from ...metric.templates import Templates
 from ...metric.verdict import FINE, ROUGH
 from ..counts import ReusedCounts
+from ..summary import ReusedOutput
 from .earlier_rows import EarlierRows
 from .key_index import KeyIndex, KeyIndexBuilder, key_words
 from .sources import KEY, LABELLED, Sources
@@ -95,7 +96,12 @@ class Reuse:
         self._ends = np.cumsum(counts)
         self._salt = np.uint64(int(sources.digest[:16] or "0", 16))
         self._index: KeyIndex | None = None
+        self._keys: list[int] | None = None
         self._first_of_shard = True
+
+    def summary(self) -> tuple[ReusedOutput, ...]:
+        """What ``_run.json`` says of the earlier outputs."""
+        return self.sources.summary(self._keys)
 
     def load(self) -> None:
         """Read all keys. Until then no row is found."""
@@ -105,7 +111,7 @@ class Reuse:
         self._index = builder.finish()
         ends = self._ends.tolist()
         spans = zip([0, *ends[:-1]], ends, strict=True)
-        self.sources.keys = [self._index.count_between(first, end) for first, end in spans]
+        self._keys = [self._index.count_between(first, end) for first, end in spans]
 
     def close(self) -> None:
         """Close the earlier outputs."""

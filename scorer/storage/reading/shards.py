@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
 from ...errors import ShardError
+from ...system.json_fields import Fields
+from ..records import Identity
 from .child import Child, EndedError, StalledError
 
 MEMORY_BYTES = 8 << 30
@@ -22,16 +24,12 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class ShardInfo:
-    """What a shard is: Arrow schema, rows and row groups as its footer says, and by what it is recognised.
-
-    ``identity``: ``size`` in bytes, ``mtime_ns`` (``None`` where a store has none), ``footer_sha256``. It survives
-    JSON unchanged.
-    """
+    """What a shard is: Arrow schema, rows and row groups as its footer says, and by what it is recognised."""
 
     schema: pa.Schema
     rows: int
     row_groups: int
-    identity: dict[str, Any] = field(default_factory=dict)
+    identity: Identity
 
 
 class ShardReader:
@@ -53,7 +51,7 @@ class ShardReader:
         self._ahead: dict[str, Any] | None = None  # what it was asked besides, whose answer is still to come
         self._closed = False
         self._guard = threading.Lock()  # so that no child is started once this is closed
-        self._identities: dict[str, dict[str, Any]] = {}
+        self._identities: dict[str, Identity] = {}
 
     def __enter__(self) -> ShardReader:
         return self
@@ -83,7 +81,10 @@ class ShardReader:
         self._talk = None
         with _arrow_errors(uri):
             schema = pa.ipc.read_schema(payload)
-        info = ShardInfo(schema, header["rows"], header["row_groups"], header["identity"])
+        found = Identity.from_json(Fields.of(header["identity"], uri))
+        if found is None:
+            raise ShardError(f"{uri}: the reader found no identity")
+        info = ShardInfo(schema, header["rows"], header["row_groups"], found)
         self._identities[uri] = info.identity
         return info
 
@@ -95,7 +96,7 @@ class ShardReader:
         max_bytes: int,
         limit: int | None = None,
         columns: Sequence[str] | None = None,
-        identity: Mapping[str, Any] | None = None,
+        identity: Identity | None = None,
     ) -> Iterator[pa.Table]:
         """The rows of a shard in order, cut into windows; see :func:`scorer.storage.reading.windows.cut`.
 
@@ -114,6 +115,7 @@ class ShardReader:
             raise ValueError(f"a window needs room for a row: max_rows={max_rows}, max_bytes={max_bytes}")
         if columns is not None and not columns:
             raise ValueError("no column was asked for; rows without columns cannot be carried")
+        expected = identity or self._identities.get(uri)
         request = {
             "op": "windows",
             "uri": uri,
@@ -121,7 +123,7 @@ class ShardReader:
             "max_bytes": max_bytes,
             "limit": limit,
             "columns": list(columns) if columns is not None else None,
-            "identity": dict(identity) if identity is not None else self._identities.get(uri),
+            "identity": expected.to_json() if expected is not None else None,
             "skip": 0,
         }
         talk = _Conversation(request)
