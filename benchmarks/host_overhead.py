@@ -34,6 +34,7 @@ from scorer.inference.batches import assemble
 from scorer.inference.engine import TOKEN_BUDGETS, Answers, Engine, Work
 from scorer.run.options import RunOptions
 from scorer.run.runner import run, versions
+from scorer.scoring.plan import Budgets
 
 
 class FreeModel:
@@ -67,7 +68,7 @@ class Silent:
 def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
     """Run once over made rows; the figures of that run. ``precision``: of the embedded model, ``None`` for none."""
 
-    def make(budgets: dict[str, Any]) -> Scorer:
+    def make(budgets: Budgets) -> Scorer:
         if precision is not None:
             return Scorer.embedded(device="cpu", precision=precision)
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
@@ -79,23 +80,23 @@ def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
     outcome = run(RunOptions((str(data),), out), make, Silent())
     seconds = time.perf_counter() - began
     summary = outcome.summary
-    rows = summary["rows"]["in"]
+    rows, checks = summary.counts.rows.all, summary.counts.checks
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     if precision is not None:
-        seconds = summary["speed"]["seconds"]
+        seconds = summary.speed.seconds
     return {
         "rows": rows,
         "model": precision or "free",
-        "shards": summary["shards"]["done"],
-        "checks": summary["checks"]["all"],
-        "unique_pairs": summary["checks"]["unique"],
+        "shards": summary.shards.done,
+        "checks": checks.all,
+        "unique_pairs": checks.unique,
         "seconds": round(seconds, 2),
         "rows_per_second": round(rows / seconds),
-        "checks_per_second": round(summary["checks"]["all"] / seconds),
+        "checks_per_second": round(checks.all / seconds),
         "peak_mb": round(own / 1024),
         "peak_mb_reader": round(child / 1024),
-        "stages": summary["seconds"],
+        "stages": dict(summary.seconds),
     }
 
 

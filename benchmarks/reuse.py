@@ -84,10 +84,11 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     from scorer.inference.engine import TOKEN_BUDGETS
     from scorer.run.options import RunOptions
     from scorer.run.runner import run
+    from scorer.scoring.plan import Budgets
 
     from .host_overhead import FreeModel, Silent
 
-    def make(budgets: dict[str, Any]) -> Scorer:
+    def make(budgets: Budgets) -> Scorer:
         scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
         return scorer.with_model(FreeModel(scorer.engine))
 
@@ -96,12 +97,12 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     wall = time.perf_counter() - began
     own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {
-        "rows": summary["rows"],
+        "rows": summary.counts.rows.to_json(),
         "wall": round(wall, 2),
         "cpu": round(sum(used.ru_utime + used.ru_stime for used in (own, child)), 2),
         "peak_mb": round(own.ru_maxrss / 1024),
-        "recheck": summary["recheck"],
-        "stages": summary["seconds"],
+        "recheck": summary.recheck.to_json(),
+        "stages": dict(summary.seconds),
     }
 
 

@@ -120,7 +120,7 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)
-            chosen["unique"] = outcome.summary["checks"]["unique"]
+            chosen["unique"] = outcome.summary.counts.checks.unique
             return pq.read_table(folder / "out" / rows.name)["fine"].to_pylist(), seconds
         finally:
             shutil.rmtree(folder, ignore_errors=True)

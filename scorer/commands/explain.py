@@ -43,7 +43,7 @@ def explain_command(
     from ..scoring.output_files import columns_of, settings_of
     from .show.verdict import print_explanation
 
-    settings = settings_of(out)
+    settings = dict(settings_of(out))
     columns = columns_of(settings)
     settings.pop("columns", None)
     file, number = find_row(out, row, key)

@@ -137,9 +137,7 @@ def run_command(
     shape = dataclasses.asdict(columns)
 
     def make(budgets: Budgets) -> Scorer:
-        return open_scorer(
-            settings, columns=columns, threads=budgets.threads, token_budget=budgets.batch_tokens
-        )
+        return open_scorer(settings, columns=columns, threads=budgets.threads, token_budget=budgets.batch_tokens)
 
     options = RunOptions(
         inputs=tuple(inputs),

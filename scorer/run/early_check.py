@@ -51,7 +51,9 @@ class EarlyCheck:
             return
         predicates = facts.by_predicate
         missing = sum(1 for entry in predicates.values() if entry.backoff)
-        message = f"warning: {facts.backoff / facts.all:.1%} of the facts in the first window have no template (backoff)"
+        message = (
+            f"warning: {facts.backoff / facts.all:.1%} of the facts in the first window have no template (backoff)"
+        )
         if self.made_for and missing > len(predicates) / 2:
             message += (
                 f"; {missing} of {len(predicates)} predicates are outside what the bundle {self.made_for} was made "

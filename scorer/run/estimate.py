@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ def forecast(
         again = scored_again(out, reasons) if out is not None else {}
         reused: Reuse | None = None
         if earlier:
-            reused = stack.enter_context(closing(Reuse(sources)))
+            reused = stack.enter_context(Reuse(sources))
             reused.load()
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
         losses = _losses(out, found, todo, reader)

@@ -88,10 +88,9 @@ def run(
                     scorer = scorer.with_model(ExactEngine(scorer.engine, bound))
                 reuse = None
                 if earlier_outputs:
-                    reuse = Reuse(
-                        open_sources(earlier_outputs, scorer.full_signature, scorer.pipeline.names, scorer.origin)
-                    )
-                    inner.callback(reuse.close)
+                    names = scorer.pipeline.names
+                    sources = open_sources(earlier_outputs, scorer.full_signature, names, scorer.origin)
+                    reuse = inner.enter_context(Reuse(sources))
                 shared = options.part is not None
                 opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
                 folder = inner.enter_context(opened)

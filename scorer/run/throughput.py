@@ -27,7 +27,9 @@ def speed(counts: Counts, seconds: float, engine: Engine) -> Speed:
     checks, tokens = counts.checks, counts.tokens
     flops = pair_flops(engine.bundle.architecture, tokens.real, tokens.squared)
     rate = matrix_rate(engine.device, engine.precision, engine.threads) if seconds >= WORTH_MEASURING_S else None
-    shapes = None if engine.per_pair else tuple((*shape, calls) for shape, calls in engine.shapes.most_common(_MOST_SHAPES))
+    shapes = (
+        None if engine.per_pair else tuple((*shape, calls) for shape, calls in engine.shapes.most_common(_MOST_SHAPES))
+    )
     return Speed(
         seconds=round(seconds, 3),
         rows_per_s=_rate(counts.rows.all, seconds),

@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -30,8 +29,9 @@ from ..metric.templates import Templates, parse_optional
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
 from ..system.arguments import checked, described
-from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
+from ..system.closing import Closing
 from .origin import Device, Origin
+from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
 from .signature import Signature, signature
 from .splitting import open_splitter
 
@@ -76,7 +76,7 @@ class Verdict:
     sentences: list[dict[str, Any]] | None = None
 
 
-class Scorer:
+class Scorer(Closing):
     """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
 
     Args:
@@ -148,14 +148,6 @@ class Scorer:
         model = ExactEngine(self.engine) if self.engine.exact else self.engine
         names = replace(columns or ColumnNames(), sentences=sentences)
         self.pipeline = Pipeline(model, self.templates, self.options, names, sentence_side)
-
-    def __enter__(self) -> Scorer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop the threads that compute; what is being computed is given up."""

@@ -7,9 +7,30 @@ numbers of what they name; a count that an earlier version did not write is 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Self
 
 from ..system.json_fields import Fields
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Counts of which every field is an integer."""
+
+    @classmethod
+    def total(cls, many: Iterable[Self]) -> Self:
+        """Their sum."""
+        parts = list(many)
+        return cls(*(sum(getattr(one, name) for one in parts) for name in _names(cls)))
+
+    def to_json(self) -> dict[str, int]:
+        """As a JSON object."""
+        return {name: getattr(self, name) for name in _names(type(self))}
+
+    @classmethod
+    def from_json(cls, found: Fields) -> Self:
+        """From a JSON object; see :class:`Fields` for errors."""
+        return cls(*map(found.count, _names(cls)))
 
 
 @dataclass(frozen=True)
@@ -57,7 +78,7 @@ class RowCounts:
 
 
 @dataclass(frozen=True)
-class PredicateCounts:
+class PredicateCounts(_Sums):
     """Facts of one predicate: with a template, and by backoff."""
 
     template: int = 0
@@ -67,15 +88,6 @@ class PredicateCounts:
     def all(self) -> int:
         """Facts of both kinds."""
         return self.template + self.backoff
-
-    def to_json(self) -> dict[str, int]:
-        """As a JSON object."""
-        return {"template": self.template, "backoff": self.backoff}
-
-    @classmethod
-    def from_json(cls, found: Fields) -> PredicateCounts:
-        """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.count("template"), found.count("backoff"))
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,7 @@ class FactCounts:
 
 
 @dataclass(frozen=True)
-class CheckCounts:
+class CheckCounts(_Sums):
     """Checks that were asked (``all``), distinct pairs among them (``unique``), pairs that the model computed, and
     those that it computed again in fp32 (``recomputed``)."""
 
@@ -125,74 +137,22 @@ class CheckCounts:
     computed: int = 0
     recomputed: int = 0
 
-    @classmethod
-    def total(cls, many: Iterable[CheckCounts]) -> CheckCounts:
-        """Their sum."""
-        parts = list(many)
-        return cls(
-            sum(one.all for one in parts),
-            sum(one.unique for one in parts),
-            sum(one.computed for one in parts),
-            sum(one.recomputed for one in parts),
-        )
-
-    def to_json(self) -> dict[str, object]:
-        """As a JSON object."""
-        return {"all": self.all, "unique": self.unique, "computed": self.computed, "recomputed": self.recomputed}
-
-    @classmethod
-    def from_json(cls, found: Fields) -> CheckCounts:
-        """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.count("all"), found.count("unique"), found.count("computed"), found.count("recomputed"))
-
 
 @dataclass(frozen=True)
-class TokenCounts:
+class TokenCounts(_Sums):
     """Tokens of the pairs (``real``), with padding (``padded``), and the sum of the squares of their lengths."""
 
     real: int = 0
     padded: int = 0
     squared: int = 0
 
-    @classmethod
-    def total(cls, many: Iterable[TokenCounts]) -> TokenCounts:
-        """Their sum."""
-        parts = list(many)
-        return cls(
-            sum(one.real for one in parts), sum(one.padded for one in parts), sum(one.squared for one in parts)
-        )
-
-    def to_json(self) -> dict[str, object]:
-        """As a JSON object."""
-        return {"real": self.real, "padded": self.padded, "squared": self.squared}
-
-    @classmethod
-    def from_json(cls, found: Fields) -> TokenCounts:
-        """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.count("real"), found.count("padded"), found.count("squared"))
-
 
 @dataclass(frozen=True)
-class RecheckCounts:
+class RecheckCounts(_Sums):
     """Reused rows that were scored again, and how many of them disagreed."""
 
     rows: int = 0
     disagreed: int = 0
-
-    @classmethod
-    def total(cls, many: Iterable[RecheckCounts]) -> RecheckCounts:
-        """Their sum."""
-        parts = list(many)
-        return cls(sum(one.rows for one in parts), sum(one.disagreed for one in parts))
-
-    def to_json(self) -> dict[str, object]:
-        """As a JSON object."""
-        return {"rows": self.rows, "disagreed": self.disagreed}
-
-    @classmethod
-    def from_json(cls, found: Fields) -> RecheckCounts:
-        """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.count("rows"), found.count("disagreed"))
 
 
 @dataclass(frozen=True)
@@ -261,3 +221,7 @@ def added(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for key, count in one.items():
             result[key] = result.get(key, 0) + count
     return result
+
+
+def _names(kind: type[_Sums]) -> list[str]:
+    return [one.name for one in fields(kind)]

@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from ..errors import OutputError
+from ..system.closing import Closing
 from ..system.formats import PLAN_SCHEMA
 from ..system.json_fields import Fields
 from . import lease
@@ -111,7 +111,7 @@ def _lies_below(out: Path, relative: str) -> bool:
     return (out / relative).parent.resolve().is_relative_to(out.resolve())
 
 
-class OutputFolder:
+class OutputFolder(Closing):
     """An output folder, held by this process until the context ends; made by :meth:`open`.
 
     ``token``: this holder's, in the lines of its locks and the names of its temporary files. ``holder``: what writers
@@ -158,14 +158,6 @@ class OutputFolder:
             held.release()
             raise
         return cls(out, held, shared)
-
-    def __enter__(self) -> OutputFolder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the folder."""

@@ -246,11 +246,7 @@ def file_sha256(path: Path) -> str:
 def _is_intact(path: Path, output: WrittenFile) -> bool:
     try:
         found = path.lstat()
-        return (
-            stat.S_ISREG(found.st_mode)
-            and found.st_size == output.bytes
-            and file_sha256(path) == output.sha256
-        )
+        return stat.S_ISREG(found.st_mode) and found.st_size == output.bytes and file_sha256(path) == output.sha256
     except OSError:
         return False
 

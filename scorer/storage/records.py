@@ -15,8 +15,8 @@ _NAMES = {_WHOLE: "signature"}
 
 @dataclass(frozen=True)
 class Identity:
-    """By what an input is recognised: ``size`` in bytes, ``mtime_ns`` (``None`` where a store has none), and the SHA-256
-    of its Parquet footer as hex."""
+    """What identifies an input: ``size`` in bytes, ``mtime_ns`` (``None`` where a store has none), and the SHA-256 of
+    its Parquet footer as hex."""
 
     size: int
     mtime_ns: int | None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
 
@@ -76,15 +76,8 @@ class ShardWriter:
             raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
         if not table.num_rows:
             return
-        try:
-            with output_errors("write", self._path):
-                self._parquet.write_table(table, row_group_size=table.num_rows)
-        except pa.ArrowException as error:
-            self.abandon()
-            raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
-        except OutputError:
-            self.abandon()
-            raise
+        with self._or_abandoned():
+            self._parquet.write_table(table, row_group_size=table.num_rows)
         self._rows += table.num_rows
 
     def commit(self) -> WrittenFile:
@@ -95,23 +88,29 @@ class ShardWriter:
         """
         if self._parquet is None or self._file is None:
             raise OutputError(f"{self._path}: the file was committed or abandoned and cannot be committed")
+        with self._or_abandoned():
+            crash_point("output.written")
+            self._parquet.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            written = self._check()
+            publish(self._temporary, self._path, "output", self._holder)
+        self._parquet = self._file = None
+        return written
+
+    @contextmanager
+    def _or_abandoned(self) -> Iterator[None]:
+        """Throw the file away when anything inside fails."""
         try:
             with output_errors("write", self._path):
-                crash_point("output.written")
-                self._parquet.close()
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._file.close()
-                written = self._check()
-                publish(self._temporary, self._path, "output", self._holder)
+                yield
         except pa.ArrowException as error:
             self.abandon()
             raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
         except OutputError:
             self.abandon()
             raise
-        self._parquet = self._file = None
-        return written
 
     def abandon(self) -> None:
         """Throw away what was written. Does nothing after a commit."""

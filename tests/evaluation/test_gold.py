@@ -50,7 +50,7 @@ def test_folder_in_order_with_what_lies_beside(tmp_path: Path) -> None:
     assert found.table["fine"].to_pylist() == ["omission", "OK"]
     assert found.signature == SIGNATURE
     assert not found.finished, "a run's folder without _SUCCESS"
-    assert found.summary["facts"]["template"] == 3
+    assert found.summary is not None and found.summary.counts.facts.template == 3
     (tmp_path / "_SUCCESS").touch()
     assert load(tmp_path, ["fine", "absent"]).finished
 

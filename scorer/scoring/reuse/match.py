@@ -17,6 +17,7 @@ from ...metric.rows import Rows
 from ...metric.subset import take
 from ...metric.templates import Templates
 from ...metric.verdict import FINE, ROUGH
+from ...system.closing import Closing
 from ..counts import ReusedCounts
 from ..summary import ReusedOutput
 from .earlier_rows import EarlierRows
@@ -80,7 +81,7 @@ class ReuseMatch:
         return ReusedCounts(self.rows, self.backoff, self.to_score, fine, counted)
 
 
-class Reuse:
+class Reuse(Closing):
     """Finds rows in earlier outputs. One thread matches; :meth:`begin_shard` is called by the same.
 
     Raises (all methods that read):

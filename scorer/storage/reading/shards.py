@@ -6,12 +6,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
 from ...errors import ShardError
+from ...system.closing import Closing
 from ...system.json_fields import Fields
 from ..records import Identity
 from .child import Child, EndedError, StalledError
@@ -32,7 +32,7 @@ class ShardInfo:
     identity: Identity
 
 
-class ShardReader:
+class ShardReader(Closing):
     """Reads shards in a child process of bounded memory, which is replaced when it crashes or stalls.
 
     A shard is tried twice: a process can also be killed for what another did. Used by one thread at a time;
@@ -52,14 +52,6 @@ class ShardReader:
         self._closed = False
         self._guard = threading.Lock()  # so that no child is started once this is closed
         self._identities: dict[str, Identity] = {}
-
-    def __enter__(self) -> ShardReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the child process. Iterations still under way raise :class:`ShardError`."""
