@@ -46,9 +46,9 @@ def check_command(
     if (triples is None) != (text is None):
         raise UsageError("pass both --triples and --text, or neither to open the console")
     row = _parse(triples) if triples is not None else None
-    if settings.bundle == "embedded":
-        say(f"note: {EMBEDDED_NOTE}")
     with open_scorer(settings) as scorer:
+        if settings.bundle == "embedded":
+            say(f"note: {EMBEDDED_NOTE}")
         if row is None:
             _console(scorer)
             return
