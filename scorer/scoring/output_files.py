@@ -18,11 +18,13 @@ import pyarrow.parquet as pq
 from ..errors import InputError, OutputError, ScorerError, UsageError
 from ..metric.inputs import ColumnNames
 from ..storage.listing import is_hidden
+from ..storage.plan import PLAN
 from .plan import Plan
+from .settings import Settings
 from .signature import Signature, what_differs
 
 
-def settings_of(out: Path) -> Mapping[str, object]:
+def settings_of(out: Path) -> Settings:
     """How the run that wrote ``out`` was set up.
 
     Raises:
@@ -31,7 +33,7 @@ def settings_of(out: Path) -> Mapping[str, object]:
     plan = Plan.load(out)
     if plan is None or not plan.settings:
         raise OutputError(f"{out} is no output folder of `scorer run`: it has no readable _plan.json")
-    return plan.settings
+    return Settings.from_plan(plan.settings, str(out / PLAN))
 
 
 def columns_of(settings: Mapping[str, object]) -> ColumnNames:
