@@ -188,7 +188,9 @@ class Engine:
         """
         self._rerun_not_finite(work, logits)
         inverse = work.pairs.inverse
-        return Answers(self.bundle.scheme.probabilities(logits)[inverse], work.status[inverse], work.truncated[inverse])
+        scheme = self.bundle.scheme
+        probabilities = scheme.probabilities(logits)[inverse]
+        return Answers(probabilities, work.status[inverse], work.truncated[inverse], scheme.threshold)
 
     def select(self, work: Work, chosen: npt.NDArray[np.int64]) -> Work:
         """The same window with batches of some of its pairs alone. int64, *Shape:* (chosen,), positions of pairs."""

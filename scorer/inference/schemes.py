@@ -90,7 +90,7 @@ class Scheme:
     def decisions(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
         """What the model says of each pair: the column of its label, or whether it passes (0, 1); -1 where a logit is
         not finite. float32, *Shape:* (pairs, width) → int64, *Shape:* (pairs,)."""
-        finite = np.isfinite(logits).all(axis=1)
+        finite = np.asarray(np.isfinite(logits).all(axis=1))
         safe = np.where(finite[:, None], logits, np.float32(0))
         if self.kind == NLI:
             said = safe.argmax(axis=1).astype(np.int64)
