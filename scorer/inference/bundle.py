@@ -19,14 +19,14 @@ import numpy.typing as npt
 from ..errors import BundleError
 from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA as SCHEMA
+from .choices import PRECISIONS as PRECISIONS
 from .graph_check import check_graph
 from .manifest import DATA, LARGEST_FILES, check_file, is_utf8, line, read_manifest, short_list, whole
 from .schemes import LABELS, Scheme, read_scheme
 
-__all__ = ["LABELS", "LARGEST_FILES", "SCHEMA", "Bundle", "PairLayout", "Probes", "Scheme", "Variant"]
+__all__ = ["LABELS", "LARGEST_FILES", "PRECISIONS", "SCHEMA", "Bundle", "PairLayout", "Probes", "Scheme", "Variant"]
 
 MOST_PROBES = 1 << 16
-PRECISIONS = ("fp32", "fp16", "int8")
 LAYOUTS = ("padded", "packed")
 ORDERS = ("premise_first", "hypothesis_first")
 EMBEDDED = Path(__file__).resolve().parents[1] / "embedded" / "bundle"

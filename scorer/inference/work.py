@@ -52,8 +52,8 @@ class Answers:
     """What the model said of every asked pair.
 
     ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer, and
-    where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``: bool,
-    *Shape:* (asked,). ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
+    where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``:
+    bool, *Shape:* (asked,). ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
     """
 
     probabilities: npt.NDArray[np.float32]
