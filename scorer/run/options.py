@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..metric.inputs import ColumnNames
 from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
@@ -31,7 +32,7 @@ class RunOptions:
     max_error_rate: float = 0.001
     window_rows: int = WINDOW_ROWS
     window_bytes: int = WINDOW_BYTES
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     reuse: tuple[Path, ...] = ()
     prune: bool = False
 
