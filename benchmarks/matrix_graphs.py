@@ -1,6 +1,6 @@
-"""Writes the graphs that measure a device's matrix rate: ``python -m benchmarks.matrix_graphs [FOLDER]``.
+"""Write the graphs that measure a device's matrix rate: ``python -m benchmarks.matrix_graphs [FOLDER]``.
 
-They ship with the scorer, which has no library to make graphs with.
+They ship with the scorer, which has no library for writing graphs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "scorer" / "inference" / "matrix"
 
 
 def graphs() -> dict[str, Any]:
-    """A product of two square matrices in each precision, by the name of its file."""
+    """By file name, the graph of a product of two square matrices in each precision."""
     from onnx import TensorProto, helper
 
     forms = {

@@ -123,7 +123,8 @@ def compare_correlations(
         rows = rng.integers(0, n, n)
         differences[b] = statistic(first[rows], human[rows]) - statistic(second[rows], human[rows])
     observed = statistic(first, human) - statistic(second, human)
-    # A sample that repeats one row has no correlation. If more than 5 % of the samples are like that, there is no result.
+    # A sample that repeats one row has no correlation. If more than 5 % of the samples are like that, there is no
+    # result.
     differences = np.sort(differences[~np.isnan(differences)])
     if np.isnan(observed) or len(differences) < 0.95 * WILCOX_RESAMPLES:
         return None

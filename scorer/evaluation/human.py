@@ -50,7 +50,8 @@ def rating_columns(names: list[str], given: tuple[str, ...]) -> list[str]:
 
 
 def base_column(metric: str) -> str:
-    """The column that a metric is computed from: ``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` → ``ter``."""
+    """The column that a metric is computed from: ``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` →
+    ``ter``."""
     how, colon, column = metric.partition(":")
     return column if colon and how in _REDUCTIONS else metric
 

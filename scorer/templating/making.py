@@ -56,8 +56,8 @@ def make_templates(
     """Extract, choose and write; the JSON of ``scorer templates extract``.
 
     Args:
-        choose: ``first``, ``random``, ``frequent`` or ``nli``; the last needs ``model``. By default ``nli`` with a model,
-            the only way that was measured to be better than ``random``, and ``first`` without one.
+        choose: ``first``, ``random``, ``frequent`` or ``nli``; the last needs ``model``. By default ``nli`` with a
+            model, the only way that was measured to be better than ``random``, and ``first`` without one.
         references: largest number of references that ``nli`` compares a candidate with.
 
     Raises:
@@ -73,8 +73,8 @@ def make_templates(
     if not found.candidates:
         reasons = ", ".join(f"{n} {reason}" for reason, n in found.report["references"]["rejected"].items())
         raise InputError(
-            f"no template could be made from {found.report['references']['all']} references ({reasons or 'none read'}); "
-            "each reference must contain the subject and the object of its one triple"
+            f"no template could be made from {found.report['references']['all']} references "
+            f"({reasons or 'none read'}); each reference must contain the subject and the object of its one triple"
         )
     pairs = score_candidates(found, model, references=references, seed=seed) if choose == "nli" and model else 0
     content = template_file(found.candidates, chooser)

@@ -230,7 +230,7 @@ def test_gold_that_cannot_be_used(files: tuple[Path, Path], tmp_path: Path) -> N
     with pytest.raises(InputError, match="reaches from 5 to 2"):
         evaluate_spans(files[0], SpanOptions(gold))
     pq.write_table(gold_table([("t1", 5, 7, "word")]).append_column("span", [["XY"]]), gold)
-    with pytest.raises(InputError, match="1 of 1 errors are not where it says"):
+    with pytest.raises(InputError, match="1 of 1 errors are not at their offsets"):
         evaluate_spans(files[0], SpanOptions(gold))
     for name in ("none.parquet", "none.csv"):
         with pytest.raises(InputError, match="cannot be read"):

@@ -80,7 +80,7 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
             folder.write_success,
         ]
         for attempt in attempts:
-            with pytest.raises(OutputError, match="took this output folder over"):
+            with pytest.raises(OutputError, match="took over this output folder"):
                 attempt()
     assert [name for name in tree(tmp_path) if name != "_failed"] == [n for n in before if not is_temporary(n)]
     found = Receipts(tmp_path).read("b.parquet")

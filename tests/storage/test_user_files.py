@@ -72,7 +72,7 @@ def test_a_link_stays_and_its_file_is_replaced_in_its_own_folder(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("target", "says"), [("nowhere", "which is not there; remove the link"), ("circle", "circle of links")]
+    ("target", "says"), [("nowhere", "which does not exist; remove the link"), ("circle", "cycle of links")]
 )
 def test_links_that_lead_nowhere_are_refused(tmp_path: Path, target: str, says: str) -> None:
     (tmp_path / "circle").symlink_to("report.html")
@@ -230,7 +230,7 @@ def test_what_a_run_owns_is_refused(out: Path, tmp_path: Path, name: str, way: o
     (tmp_path / "link").symlink_to(out / name)
     assert callable(way)
     for path in (out / name, tmp_path / "linked" / name, out / "deep/.." / name, tmp_path / "link"):
-        with pytest.raises(OutputError, match=r"lies in the output folder .*/out of .*the run's own; .*/_report.html"):
+        with pytest.raises(OutputError, match=r"is in the output folder .*/out of .*the run's own; .*/_report.html"):
             way(path)
     assert before == {path: path.is_file() and path.read_bytes() for path in out.rglob("*")}
 
@@ -247,7 +247,7 @@ def test_other_hidden_names_are_free(out: Path, name: str) -> None:
 
 def test_receipts_alone_make_a_folder_that_of_a_run(out: Path) -> None:
     (out / "_plan.json").unlink()
-    with pytest.raises(OutputError, match="lies in the output folder"):
+    with pytest.raises(OutputError, match="is in the output folder"):
         put(out / "a.parquet")
 
 
