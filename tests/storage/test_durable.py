@@ -117,7 +117,7 @@ def test_links_below_an_output_folder_are_not_written_through(tmp_path: Path, li
     with OutputFolder.open(out, create=True) as folder:
         (out / link).parent.mkdir(parents=True, exist_ok=True)
         (out / link).symlink_to(elsewhere / target)
-        says = rf"out/{link} is a symbolic link, and nothing in an output folder is written through one"
+        says = rf"out/{link} is a symbolic link, and a run writes nothing through links"
         with pytest.raises(OutputError, match=says):
             folder.refuse_links(["other.parquet", "deep/a.parquet"])
         with pytest.raises(OutputError, match=says):

@@ -147,7 +147,7 @@ def test_a_name_too_long_for_its_receipt(tree: Path) -> None:
         path = tree / ("x" * length)
         path.write_bytes(b"")
         if is_refused:
-            with pytest.raises(UsageError, match="a name may have 250 bytes"):
+            with pytest.raises(UsageError, match="a name may have at most 250 bytes"):
                 found(tree, path.name)
         else:
             assert list(found(tree, path.name)) == [path.name]

@@ -158,7 +158,7 @@ def test_a_pipe_that_nobody_reads_is_waited_for_and_then_an_error(
     clock = Clock()
     monkeypatch.setattr(user_files, "time", clock)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OutputError, match="a named pipe that nobody has read from for 10 s; start its reader"):
+    with pytest.raises(OutputError, match="a named pipe that had no reader for 10 s; start its reader"):
         put(tmp_path / "pipe")
     assert user_files.FIFO_LIMIT_S < clock.monotonic() < user_files.FIFO_LIMIT_S + 1
 
@@ -199,7 +199,7 @@ def test_uris_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_file_that_is_read_as_well_is_a_regular_one(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     check_user_file(tmp_path / "pipe", "--report")
-    with pytest.raises(OutputError, match=r"--history: .*pipe is a device or a pipe, and this file is read as well"):
+    with pytest.raises(OutputError, match=r"--history: .*pipe is a device or a pipe, but this file is also read"):
         check_user_file(tmp_path / "pipe", "--history", is_read=True)
     assert tree(tmp_path) == ["pipe"]
 
