@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError
-from scorer.inference.sessions import unwanted_fusions
+from scorer.inference.devices import unwanted_fusions
 
 from .probes import Probe
 from .tokenization import PairTokenizer
