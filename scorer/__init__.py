@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import ScorerError as ScorerError
-    from .metric.inputs import ColumnNames as ColumnNames
+    from .metric.column_names import ColumnNames as ColumnNames
     from .metric.triples import Triple as Triple
     from .scoring.scorer import CheckResult as CheckResult
     from .scoring.scorer import Scorer as Scorer
@@ -29,7 +29,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _HOME = {
     "CheckResult": ".scoring.scorer",
-    "ColumnNames": ".metric.inputs",
+    "ColumnNames": ".metric.column_names",
     "Scorer": ".scoring.scorer",
     "ScorerError": ".errors",
     "Triple": ".metric.triples",

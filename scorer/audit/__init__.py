@@ -7,7 +7,7 @@
 
 ``document`` is plain data (see :mod:`.document`). In a notebook, ``scorer.audit.report.Audit(document)`` shows it.
 
-    audit.py        all of it together                scan.py        one scan: some bytes of each row, facts counted
+    build.py        builds the document               scan.py        one scan: some bytes of each row, facts counted
     grouping.py     groups of rows                    values.py      values of any Arrow type as text
     facts.py        predicates of a window            figures.py     the figures of each group
     matching.py     rows that are in both runs        changes.py     a group against the baseline
@@ -20,7 +20,7 @@
 
 from __future__ import annotations
 
-from .audit import AuditOptions, audit
+from .build import AuditOptions, audit
 from .document import Document
 
 __all__ = ["AuditOptions", "Document", "audit"]

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import MrColumnOption, TextColumnOption, TriplesColumnOption, guarded, local, say
+from .common import guarded, local, say
+from .settings import MrColumnOption, TextColumnOption, TriplesColumnOption
 
 
 class Rival(StrEnum):

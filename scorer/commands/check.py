@@ -8,26 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from .common import (
-    EMBEDDED_NOTE,
-    DeviceOption,
-    OptionalOption,
-    Overlong,
-    OverlongOption,
-    Precision,
-    PrecisionOption,
-    Protocol,
-    ProtocolOption,
-    SentencesOption,
-    Sides,
-    SidesOption,
-    TemplatesOption,
-    guarded,
-    open_scorer,
-    print_json,
-    say,
-    scorer_settings,
-)
+from ..scoring.settings import Settings
+from .common import EMBEDDED_NOTE, guarded, open_scorer, print_json, say
+from .settings import takes_settings
 
 if TYPE_CHECKING:
     from ..metric.triples import Triple
@@ -38,6 +21,7 @@ EXAMPLE_TEXT = "Blue Spice is a pub by the river."
 
 
 @guarded
+@takes_settings(bundle="embedded", columns=False)
 def check_command(
     triples: Annotated[
         str | None,
@@ -48,17 +32,8 @@ def check_command(
         ),
     ] = None,
     text: Annotated[str | None, typer.Option("--text", metavar="T", help="Text of the row.")] = None,
-    bundle: Annotated[
-        str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`; exits 2 if it is invalid.")
-    ] = "embedded",
-    templates: TemplatesOption = None,
-    protocol: ProtocolOption = Protocol.paper,
-    checks: SidesOption = Sides.both,
-    optional: OptionalOption = None,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = Precision.auto,
-    overlong: OverlongOption = Overlong.error,
-    sentences: SentencesOption = False,
+    *,
+    settings: Settings,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
     """Score one row and explain the result.
@@ -71,21 +46,17 @@ def check_command(
     if (triples is None) != (text is None):
         raise UsageError("pass both --triples and --text, or neither to open the console")
     row = _parse(triples) if triples is not None else None
-    settings = scorer_settings(
-        bundle, templates, protocol, checks, optional, device, precision, overlong, sentences=sentences
-    )
-    scorer = open_scorer(settings)
-    if bundle == "embedded":
-        say(f"note: {EMBEDDED_NOTE}")
-    if row is None:
-        _console(scorer)
-        return
-    verdict = scorer.score(row, text)
+    with open_scorer(settings) as scorer:
+        if settings.bundle == "embedded":
+            say(f"note: {EMBEDDED_NOTE}")
+        if row is None:
+            _console(scorer)
+            return
+        verdict = scorer.score(row, text)
     if as_json:
         print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
     else:
         print_verdict(verdict)
-    scorer.close()
 
 
 def _parse(triples: str) -> list[Triple]:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .common import Precision, guarded, local, open_scorer, print_json, say
+from ..inference.choices import Precision
+from .common import guarded, local, open_scorer, print_json, say
 
 
 @guarded
@@ -40,17 +41,15 @@ def explain_command(
     label alongside the recomputed one.
     """
     from ..run.explain import explain, find_row, with_bound_of_run
-    from ..scoring.output_files import columns_of, settings_of
+    from ..scoring.output_files import settings_of
     from .show.verdict import print_explanation
 
     settings = settings_of(out)
-    columns = columns_of(settings)
-    settings.pop("columns", None)
     file, number = find_row(out, row, key)
     if precision is not None:
-        settings["precision"] = precision.value
+        settings = dataclasses.replace(settings, precision=precision)
     with open_scorer(settings) as scorer:
-        found = explain(out, with_bound_of_run(scorer, out), file, number, columns)
+        found = explain(out, with_bound_of_run(scorer, out), file, number)
     if as_json:
         print_json(dataclasses.asdict(found))
         return

@@ -7,43 +7,16 @@ from typing import Annotated
 
 import typer
 
-from .common import (
-    DeviceOption,
-    ExactOption,
-    KeepOption,
-    MrColumnOption,
-    OptionalOption,
-    Overlong,
-    OverlongOption,
-    Precision,
-    PrecisionOption,
-    Protocol,
-    ProtocolOption,
-    ReuseOption,
-    SentencesOption,
-    Sides,
-    SidesOption,
-    TemplatesOption,
-    TextColumnOption,
-    TriplesColumnOption,
-    column_names,
-    guarded,
-    local,
-    open_scorer,
-    print_json,
-    scorer_settings,
-)
+from ..scoring.settings import Settings
+from .common import InputsArgument, LimitOption, ReuseOption, guarded, local, open_scorer, print_json
+from .settings import takes_settings
 
 
 @guarded
+@takes_settings()
 def plan_command(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
-    ],
-    bundle: Annotated[
-        str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`; exits 2 if it is invalid.")
-    ],
+    inputs: InputsArgument,
+    settings: Settings,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -53,19 +26,7 @@ def plan_command(
             help="Also report what a run into this folder would skip, score again or refuse to replace.",
         ),
     ] = None,
-    templates: TemplatesOption = None,
-    protocol: ProtocolOption = Protocol.paper,
-    checks: SidesOption = Sides.both,
-    optional: OptionalOption = None,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = Precision.auto,
-    overlong: OverlongOption = Overlong.error,
-    sentences: SentencesOption = False,
-    exact: ExactOption = False,
-    text_column: TextColumnOption = "text",
-    triples_column: TriplesColumnOption = "triples",
-    mr_column: MrColumnOption = None,
-    keep: KeepOption = None,
+    limit: LimitOption = None,
     reuse: ReuseOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
@@ -77,13 +38,8 @@ def plan_command(
     from ..run.estimate import forecast
     from .show.plan import print_plan
 
-    settings = scorer_settings(
-        bundle, templates, protocol, checks, optional, device, precision, overlong, sentences=sentences, exact=exact
-    )
-    names = column_names(text_column, triples_column, mr_column, keep, sentences=sentences)
-    scorer = open_scorer(settings, columns=names)
-    found = forecast(inputs, scorer, names, out, reuse or ())
-    scorer.close()
+    with open_scorer(settings) as scorer:
+        found = forecast(inputs, scorer, out, reuse or (), limit)
     if as_json:
         print_json(found)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,47 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
+from ..scoring.settings import Settings
 from .common import (
     EMBEDDED_NOTE,
-    DeviceOption,
-    ExactOption,
-    KeepOption,
-    Missing,
-    MissingOption,
-    MrColumnOption,
-    OptionalOption,
-    Overlong,
-    OverlongOption,
-    Precision,
-    PrecisionOption,
-    Protocol,
-    ProtocolOption,
+    InputsArgument,
+    LimitOption,
     ReuseOption,
-    SentencesOption,
-    Sides,
-    SidesOption,
-    TemplatesOption,
-    TextColumnOption,
-    TriplesColumnOption,
-    column_names,
     guarded,
     local,
     open_scorer,
     print_json,
     say,
-    scorer_settings,
 )
+from .settings import takes_settings
 
 if TYPE_CHECKING:
     from ..scoring.scorer import Scorer
 
 
 @guarded
+@takes_settings()
 def run_command(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
-    ],
+    inputs: InputsArgument,
     out: Annotated[
         Path,
         typer.Option(
@@ -60,38 +40,8 @@ def run_command(
             help="Folder for the scored shards; a rerun resumes. Exits 2 if it holds other files.",
         ),
     ],
-    bundle: Annotated[
-        str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`; exits 2 if it is invalid.")
-    ],
-    templates: TemplatesOption = None,
-    protocol: ProtocolOption = Protocol.paper,
-    checks: SidesOption = Sides.both,
-    optional: OptionalOption = None,
-    missing_template: MissingOption = Missing.backoff,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = Precision.auto,
-    overlong: OverlongOption = Overlong.error,
-    sentences: SentencesOption = False,
-    exact: ExactOption = False,
-    text_column: TextColumnOption = "text",
-    triples_column: TriplesColumnOption = "triples",
-    mr_column: MrColumnOption = None,
-    keep: KeepOption = None,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            "--prefix",
-            metavar="P",
-            help="Prefix for the names of output columns; needed where an input column has the same name.",
-        ),
-    ] = "",
-    details: Annotated[
-        bool,
-        typer.Option("--details", help="Add the contradiction, neutral and entailment probabilities of every check."),
-    ] = False,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Score only the first N rows.")
-    ] = None,
+    settings: Settings,
+    limit: LimitOption = None,
     reuse: ReuseOption = None,
     prune: Annotated[
         bool,
@@ -127,27 +77,20 @@ def run_command(
     from .show.progress import make_reporter
     from .show.summary import print_summary
 
-    if bundle == "embedded":
+    if settings.bundle == "embedded":
         say(f"note: {EMBEDDED_NOTE}")
-    columns = column_names(text_column, triples_column, mr_column, keep, prefix, details, sentences)
-    settings = scorer_settings(
-        bundle, templates, protocol, checks, optional, device, precision, overlong, missing_template, sentences, exact
-    )
-    shape = dataclasses.asdict(columns)
 
     def make(budgets: dict[str, Any]) -> Scorer:
-        return open_scorer(
-            settings, columns=columns, threads=budgets.get("threads"), token_budget=budgets.get("batch_tokens")
-        )
+        return open_scorer(settings, threads=budgets.get("threads"), token_budget=budgets.get("batch_tokens"))
 
     options = RunOptions(
         inputs=tuple(inputs),
         out=out,
-        columns=columns,
+        columns=settings.columns,
         limit=limit,
         part=_part(part),
         max_error_rate=max_error_rate,
-        settings={**settings, "columns": shape},
+        settings=settings.to_plan(),
         reuse=tuple(reuse or ()),
         prune=prune,
     )

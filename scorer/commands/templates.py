@@ -9,18 +9,8 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import (
-    DeviceOption,
-    MrColumnOption,
-    Precision,
-    PrecisionOption,
-    TriplesColumnOption,
-    guarded,
-    local,
-    print_json,
-    say,
-    say_once,
-)
+from .common import InputsArgument, guarded, local, print_json, say, say_once
+from .settings import DeviceOption, MrColumnOption, PrecisionOption, TriplesColumnOption
 
 app = typer.Typer(
     name="templates",
@@ -48,10 +38,7 @@ class Choose(StrEnum):
 @app.command("extract")
 @guarded
 def extract_command(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
-    ],
+    inputs: InputsArgument,
     out: Annotated[
         Path,
         typer.Option(
@@ -86,7 +73,7 @@ def extract_command(
         ),
     ] = 16,
     device: DeviceOption = "auto",
-    precision: PrecisionOption = Precision.auto,
+    precision: PrecisionOption = "auto",
     text_column: Annotated[
         str, typer.Option("--text-column", metavar="NAME", help="Column of references: strings, or lists of strings.")
     ] = "text",
@@ -120,7 +107,7 @@ def extract_command(
         from ..storage.local_paths import local_path
 
         opened = Bundle.load(str(local_path(bundle, "--bundle")))
-        engine = Engine(opened, device=device, precision=precision.value, warn=say)
+        engine = Engine(opened, device=device, precision=precision, warn=say)
         verify(engine, say)
     report = make_templates(
         inputs,
@@ -162,7 +149,7 @@ def check_command(
     ] = 2000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the sample.")] = 0,
     device: DeviceOption = "auto",
-    precision: PrecisionOption = Precision.auto,
+    precision: PrecisionOption = "auto",
     text_column: Annotated[
         str | None,
         typer.Option("--text-column", metavar="NAME", help="Column of texts. Default: the run's, otherwise text."),
@@ -204,7 +191,7 @@ def check_command(
             str(local_path(bundle, "--bundle")),
             templates=file,
             device=device,
-            precision=precision.value,
+            precision=precision,
             columns=kept,
             log=say_once,
         )

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ..errors import BundleError
 from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA as SCHEMA
+from .choices import PRECISIONS as PRECISIONS
 from .graph_check import LARGEST, check_graph
 
 LARGEST_FILES = {
@@ -33,7 +34,6 @@ LARGEST_FILES = {
 """Bytes of each file that is read whole; real ones have a tenth of it at most."""
 MOST_PROBES = 1 << 16
 LABELS = ("contradiction", "neutral", "entailment")
-PRECISIONS = ("fp32", "fp16", "int8")
 EMBEDDED = Path(__file__).resolve().parents[1] / "embedded" / "bundle"
 
 

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import TemplateError
+from .choices import MissingTemplate, Protocol, Sides
 from .rows import Rows
 from .templates import Fact, Templates
 from .triples import Triple
-
-Protocol = Literal["paper", "nlgi_eval"]
-Sides = Literal["both", "hallucination"]
 
 OMISSION, HALLUCINATION, ALL_FACTS, SENTENCE = 0, 1, 2, 3
 KIND_NAMES = ("omission", "hallucination", "all_facts", "sentence")
@@ -38,7 +35,7 @@ class Options:
     protocol: Protocol = "paper"
     sides: Sides = "both"
     optional: frozenset[tuple[str, str]] = frozenset()
-    missing_template: Literal["backoff", "error"] = "backoff"
+    missing_template: MissingTemplate = "backoff"
     sentences: str | None = None
 
 

@@ -7,27 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..errors import ColumnError
-from ..system.arguments import check_fields
+from .column_names import ColumnNames as ColumnNames
 from .columns import DETAILS, OUTPUT, SENTENCES
 from .rows import Rows, from_arrow
 from .triples import RowTriples, from_lists, from_mr
-
-
-@dataclass(frozen=True)
-class ColumnNames:
-    """The names the user gave. ``mr`` set forces E2E meaning representations; ``keep``: input columns to pass through
-    (all by default); ``prefix`` goes before every output column; ``sentences``, ``details``: whether there are such."""
-
-    text: str = "text"
-    triples: str = "triples"
-    mr: str | None = None
-    keep: tuple[str, ...] | None = None
-    prefix: str = ""
-    details: bool = False
-    sentences: bool = False
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True)

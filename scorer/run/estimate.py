@@ -47,11 +47,12 @@ class _Sample:
 
 
 def forecast(
-    inputs: list[str], scorer: Scorer, names: ColumnNames, out: Path | None = None, reuse: Sequence[Path] = ()
+    inputs: list[str], scorer: Scorer, out: Path | None = None, reuse: Sequence[Path] = (), limit: int | None = None
 ) -> dict[str, Any]:
     """Count what a run over ``inputs`` would do, and time the model on a sample of it.
 
-    ``reuse``: earlier outputs, whose rows the run would take over.
+    ``out``: where the run would write. ``reuse``: earlier outputs, whose rows the run would take over. ``limit``: score
+    only the first rows.
 
     Returns a dictionary, the JSON of ``scorer plan``. ``estimated`` says whether the counts come from a sample; they
     are then scaled up by rows. ``seconds`` is the model's time alone, from a probe on this device.
@@ -59,10 +60,10 @@ def forecast(
     Raises:
         InputError, ColumnError: as a run would.
     """
-    earlier = check_earlier(reuse, out)
+    earlier, names = check_earlier(reuse, out), scorer.settings.columns
     with ShardReader() as reader, ExitStack() as stack:
-        found = survey(resolve_inputs(inputs), reader, names)
-        sources = open_sources(earlier, scorer.full_signature, scorer.pipeline.names, scorer.origin)
+        found = survey(resolve_inputs(inputs), reader, names, limit)
+        sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)
         reasons = _why_not_done(found.usable, scorer, names, out, sources.digest)
         again = scored_again(out, reasons) if out is not None else {}
         reused: Reuse | None = None

@@ -81,13 +81,14 @@ def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:
     raise InputError(f"no row with key {key} in {out}; keys are the row_key column in hexadecimal, 32 digits")
 
 
-def explain(out: Path, scorer: Scorer, file: str, number: int, names: ColumnNames) -> Explanation:
+def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
     """Score a stored row again and compare.
 
     Raises:
         InputError: no such file or row.
     """
     table, signature = read_row(out / file, number)
+    names = scorer.settings.columns
     prefix = names.prefix
     stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
     columns = find_columns(table.select(_input_names(table, names)).schema, names)

@@ -21,6 +21,7 @@ from ..storage import OutputFolder
 from ..storage.durable import read_json
 from ..storage.listing import is_hidden
 from ..storage.plan import PLAN
+from .settings import Settings
 from .signature import Signature, what_differs
 
 
@@ -34,7 +35,7 @@ def recorded(folder: Path, name: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def settings_of(out: Path) -> dict[str, Any]:
+def settings_of(out: Path) -> Settings:
     """How the run that wrote ``out`` was set up.
 
     Raises:
@@ -43,7 +44,7 @@ def settings_of(out: Path) -> dict[str, Any]:
     plan = OutputFolder.peek_plan(out)
     if plan is None or not isinstance(plan.get("settings"), dict):
         raise OutputError(f"{out} is no output folder of `scorer run`: it has no readable _plan.json")
-    return dict(plan["settings"])
+    return Settings.from_plan(plan["settings"], str(out / PLAN))
 
 
 def columns_of(settings: Any) -> ColumnNames:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
+from ..inference.choices import Overlong, Precision
 from ..inference.engine import Engine
 from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
@@ -21,6 +22,7 @@ from ..inference.sessions import runtime
 from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import DeviceFacts, verify
 from ..metric.checks import KIND_NAMES, Options
+from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..metric.python_rows import TripleLike
 from ..metric.rows import Rows, from_pairs
@@ -32,6 +34,7 @@ from ..status import SCORED, TOO_LONG
 from ..system.arguments import checked, described
 from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
 from .reuse import Origin
+from .settings import Settings
 from .signature import Signature, signature
 from .splitting import open_splitter
 
@@ -90,6 +93,8 @@ class Scorer:
         exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
         device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
 
+    ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`.
+
     Raises:
         ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.
         TypeError: an argument of another type than these.
@@ -101,31 +106,46 @@ class Scorer:
         bundle: str | Path,
         *,
         device: str = "auto",
-        precision: str = "auto",
+        precision: Precision = "auto",
         templates: str | Path | Mapping[str, Any] | None = None,
-        protocol: str = "paper",
-        checks: str = "both",
+        protocol: Protocol = "paper",
+        checks: Sides = "both",
         optional: Sequence[str] = (),
-        missing_template: str = "backoff",
+        missing_template: MissingTemplate = "backoff",
         sentences: bool = False,
         exact: bool = False,
-        overlong: str = "error",
+        overlong: Overlong = "error",
         threads: int | None = None,
         token_budget: int | None = None,
         columns: ColumnNames | None = None,
         log: Callable[[str], None] = lambda message: None,
     ) -> None:
+        self.settings = Settings(
+            bundle=bundle,
+            templates=templates,
+            protocol=protocol,
+            checks=checks,
+            optional=optional,
+            missing_template=missing_template,
+            device=device,
+            precision=precision,
+            overlong=overlong,
+            sentences=sentences,
+            exact=exact,
+            columns=columns or ColumnNames(),
+        )
+        """How this scorer is set up."""
         splitter = open_splitter() if sentences else None
         opened = Bundle.load(bundle)
         self.templates = _templates(templates, opened, log)
         self.options = Options(
-            _one_of("protocol", protocol, ("paper", "nlgi_eval")),
-            _one_of("checks", checks, ("both", "hallucination")),
+            protocol,
+            checks,
             parse_optional(optional) | self.templates.optional,
-            _one_of("missing_template", missing_template, ("backoff", "error")),
+            missing_template,
             splitter.name if splitter else None,
         )
-        truncate = _one_of("overlong", overlong, ("error", "truncate")) == "truncate"
+        truncate = overlong == "truncate"
         self.engine = Engine(
             opened,
             device=device,
@@ -146,8 +166,7 @@ class Scorer:
             room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
             sentence_side = SentenceSide(splitter.split, room)
         model = ExactEngine(self.engine) if self.engine.exact else self.engine
-        names = replace(columns or ColumnNames(), sentences=sentences)
-        self.pipeline = Pipeline(model, self.templates, self.options, names, sentence_side)
+        self.pipeline = Pipeline(model, self.templates, self.options, self.settings.columns, sentence_side)
 
     def __enter__(self) -> Scorer:
         return self
@@ -291,12 +310,6 @@ def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log
     if message := slot_warning(found, "templates"):
         log(message)
     return found
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> Any:
-    if value not in choices:
-        raise UsageError(f"{name} is {value!r}; write one of {', '.join(choices)}")
-    return value
 
 
 def _explain(judged: Judged, max_length: int) -> list[CheckResult]:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
+from ..errors import UsageError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -28,6 +30,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     The decorated function raises:
         TypeError: names the argument, what was given and what is wanted.
+        UsageError: a string that is none of the choices of a ``Literal``.
     """
     signature = inspect.signature(function)
 
@@ -47,6 +50,7 @@ def check_fields(instance: Any) -> None:
 
     Raises:
         TypeError: names the field, what was given and what is wanted.
+        UsageError: a string that is none of the choices of a ``Literal``.
     """
     kind: Any = type(instance)
     for name, hint in _hints(kind).items():
@@ -87,6 +91,9 @@ def _check(name: str, value: Any, hint: Any) -> None:
             wanted = [inner for inner in _item_hints(hint) if inner is not ...]
             if wanted and not any(_matches(item, inner) for inner in wanted):
                 raise TypeError(f"{name}[{position}] is {described(item)}; give {_in_words(wanted[0])}")
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    if isinstance(value, str) and choices and all(isinstance(choice, str) for choice in choices):
+        raise UsageError(f"{name} is {value!r}; write one of {', '.join(choices)}")
     raise TypeError(f"{name} is {described(value)}; give {_in_words(hint)}")
 
 

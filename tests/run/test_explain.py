@@ -9,7 +9,6 @@ import pytest
 
 from scorer import Scorer
 from scorer.errors import InputError, OutputError, UsageError
-from scorer.metric.inputs import ColumnNames
 from scorer.run.explain import explain, find_row
 from scorer.scoring.output_files import settings_of
 from tests.bundles import make_bundle
@@ -33,7 +32,7 @@ def out(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> Path:
 
 
 def test_the_same_variant_gives_the_same_numbers(out: Path, bundle: Path) -> None:
-    found = explain(out, Scorer(bundle), "deep/a.parquet", 0, ColumnNames())
+    found = explain(out, Scorer(bundle), "deep/a.parquet", 0)
     assert found.signature == found.stored_signature
     assert (found.difference, found.allowed, found.within_bound, found.same_labels) == (0.0, 0.0, True, True)
     assert [check.tokens for check in found.recomputed.checks] == [
@@ -42,7 +41,7 @@ def test_the_same_variant_gives_the_same_numbers(out: Path, bundle: Path) -> Non
 
 
 def test_another_variant_is_held_against_both_bounds(out: Path, bundle: Path) -> None:
-    found = explain(out, Scorer(bundle, precision="fp32"), "deep/a.parquet", 0, ColumnNames())
+    found = explain(out, Scorer(bundle, precision="fp32"), "deep/a.parquet", 0)
     assert found.signature != found.stored_signature
     assert found.within_bound
     assert found.allowed == pytest.approx(
@@ -60,13 +59,13 @@ def test_a_changed_number_is_beyond_the_bound(out: Path, bundle: Path, tmp_path:
     pq.write_table(
         table.set_column(position, "text_entailment", pa.array([0.123, None], pa.float32())), forged / "b.parquet"
     )
-    found = explain(forged, Scorer(bundle), "b.parquet", 0, ColumnNames())
+    found = explain(forged, Scorer(bundle), "b.parquet", 0)
     assert found.within_bound is False
 
 
 @pytest.mark.parametrize(("row", "note", "error"), [(1, "empty_text", None), (2, None, "null_text")])
 def test_rows_without_probabilities(out: Path, bundle: Path, row: int, note: str | None, error: str | None) -> None:
-    found = explain(out, Scorer(bundle), "deep/a.parquet", row, ColumnNames())
+    found = explain(out, Scorer(bundle), "deep/a.parquet", row)
     assert (found.recomputed.note, found.recomputed.error) == (note, error)
     assert (found.difference, found.within_bound, found.same_labels) == (None, None, True)
 

@@ -58,8 +58,8 @@ def test_the_names_that_a_run_was_given(tmp_path: Path) -> None:
     plan = {"schema": 1, "settings": {"bundle": "B", "columns": columns}}
     (tmp_path / "_plan.json").write_text(json.dumps(plan))
     expected = ColumnNames(text="t", triples="f", keep=("t", "f"), prefix="m_", details=True)
-    assert run_columns(tmp_path) == columns_of(settings_of(tmp_path)) == expected
-    assert settings_of(tmp_path)["bundle"] == "B"
+    assert run_columns(tmp_path) == settings_of(tmp_path).columns == expected
+    assert settings_of(tmp_path).bundle == "B"
 
 
 @pytest.mark.parametrize(

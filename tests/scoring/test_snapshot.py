@@ -85,7 +85,7 @@ def interfere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path, Calla
                 change(out)
             return found
 
-        monkeypatch.setattr(importlib.import_module("scorer.audit.audit"), "scan_output", read)
+        monkeypatch.setattr(importlib.import_module("scorer.audit.build"), "scan_output", read)
 
     return interfere
 

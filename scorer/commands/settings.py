@@ -1,0 +1,181 @@
+"""The options that say how a scorer is set up, declared once for all commands that open one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+from ..inference.choices import Overlong, Precision
+from ..metric.choices import MissingTemplate, Protocol, Sides
+from ..metric.column_names import ColumnNames
+from ..scoring.settings import Settings
+
+BundleOption = Annotated[
+    str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`; exits 2 if it is invalid.")
+]
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="auto|cpu|cuda|cuda:N",
+        help="Device to use; exits 2 if a named device cannot start. auto: CUDA if it starts, otherwise the CPU.",
+    ),
+]
+PrecisionOption = Annotated[
+    Precision,
+    typer.Option(
+        "--precision", help="Variant of the model; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU."
+    ),
+]
+TextColumnOption = Annotated[
+    str, typer.Option("--text-column", metavar="NAME", help="Column of texts; a file without it fails.")
+]
+TriplesColumnOption = Annotated[
+    str, typer.Option("--triples-column", metavar="NAME", help="Column of triples; a file without it fails.")
+]
+MrColumnOption = Annotated[
+    str | None, typer.Option("--mr-column", metavar="NAME", help="Column of E2E slots, used instead of triples.")
+]
+
+OPTIONS: dict[str, Any] = {
+    "templates": Annotated[
+        str | None,
+        typer.Option(
+            "--templates",
+            metavar="FILE",
+            help="Template file (JSON); exits 2 if it is invalid. Default: the bundle's templates, otherwise backoff.",
+        ),
+    ],
+    "protocol": Annotated[
+        Protocol, typer.Option("--protocol", help="Metric as in the paper, or as its released code computes it.")
+    ],
+    "checks": Annotated[Sides, typer.Option("--checks", help="Check both sides, or hallucinations only.")],
+    "optional": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--optional", metavar="P=O", help="Fact that a text may omit, for example eatType=restaurant. Repeatable."
+        ),
+    ],
+    "missing_template": Annotated[
+        MissingTemplate,
+        typer.Option("--missing-template", help="Use the backoff template for a triple without a template, or exit 2."),
+    ],
+    "device": DeviceOption,
+    "precision": PrecisionOption,
+    "overlong": Annotated[
+        Overlong,
+        typer.Option(
+            "--overlong",
+            help="Report a row whose text pair exceeds the model's maximum length as an error, "
+            "or truncate and add a note.",
+        ),
+    ],
+    "sentences": Annotated[
+        bool,
+        typer.Option("--sentences", help="Also check every sentence of a text; exits 2 without the extra `sentences`."),
+    ],
+    "exact": Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="Recompute undecided pairs in fp32, so that labels are those of fp32; exits 2 if the bundle lacks "
+            "fp32.",
+        ),
+    ],
+}
+"""The option of each setting, by the name of the setting; ``bundle`` and the columns apart."""
+
+COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
+    "text": ("text_column", TextColumnOption),
+    "triples": ("triples_column", TriplesColumnOption),
+    "mr": ("mr_column", MrColumnOption),
+    "keep": (
+        "keep",
+        Annotated[
+            str | None,
+            typer.Option("--keep", metavar="COLUMNS", help="Comma-separated input columns to keep. Default: all."),
+        ],
+    ),
+    "prefix": (
+        "prefix",
+        Annotated[
+            str,
+            typer.Option(
+                "--prefix",
+                metavar="P",
+                help="Prefix for the names of output columns; needed where an input column has the same name.",
+            ),
+        ],
+    ),
+    "details": (
+        "details",
+        Annotated[
+            bool,
+            typer.Option(
+                "--details", help="Add the contradiction, neutral and entailment probabilities of every check."
+            ),
+        ],
+    ),
+}
+"""By field of :class:`.ColumnNames`: the parameter of a command, and its option."""
+
+
+def takes_settings(*, bundle: str | None = None, columns: bool = True) -> Callable[[Callable[..., None]], Any]:
+    """Decorate a command that has a parameter ``settings``: it takes the options of all settings in its place.
+
+    So no two commands differ in the options that a scorer is set up with. The command is called with the
+    :class:`.Settings` that they make.
+
+    Args:
+        bundle: the default of ``--bundle``; without one the option is required.
+        columns: whether the command takes the options that name columns.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(_parameters(bundle, columns))
+        names = [parameter.name for parameter in own]
+
+        def wrapper(**given: Any) -> None:
+            settings = _settings({name: given.pop(name) for name in names})
+            command(settings=settings, **given)
+
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += own if parameter.name == "settings" else [parameter.replace(kind=_KEYWORD)]
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        wrapper.__name__, wrapper.__doc__ = command.__name__, command.__doc__
+        return wrapper
+
+    return decorate
+
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+def _parameters(bundle: str | None, columns: bool) -> Iterator[inspect.Parameter]:
+    default: Any = inspect.Parameter.empty if bundle is None else bundle
+    yield inspect.Parameter("bundle", _KEYWORD, default=default, annotation=BundleOption)
+    for name, option in OPTIONS.items():
+        default = None if name == "optional" else getattr(Settings, name)
+        yield inspect.Parameter(name, _KEYWORD, default=default, annotation=option)
+    for field, (name, option) in COLUMN_OPTIONS.items() if columns else ():
+        yield inspect.Parameter(name, _KEYWORD, default=getattr(ColumnNames, field), annotation=option)
+
+
+def _settings(given: dict[str, Any]) -> Settings:
+    """Settings from the values of options: absolute paths, since a plan is read from elsewhere."""
+    from ..storage.local_paths import local_path
+
+    named = {field: given.pop(name) for field, (name, _) in COLUMN_OPTIONS.items() if name in given}
+    if (keep := named.get("keep")) is not None:
+        named["keep"] = tuple(name.strip() for name in keep.split(",") if name.strip())
+    if given["bundle"] != "embedded":
+        given["bundle"] = str(local_path(given["bundle"], "--bundle").resolve())
+    templates = given["templates"]
+    given["templates"] = str(local_path(templates, "--templates").resolve()) if templates else None
+    given["optional"] = given["optional"] or ()
+    return Settings(**given, columns=ColumnNames(**named))

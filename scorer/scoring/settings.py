@@ -1,0 +1,105 @@
+"""How a scorer is set up, declared once: for the command line, Python, the plan file and ``scorer plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import OutputError, UsageError
+from ..inference.choices import Overlong, Precision
+from ..metric.choices import MissingTemplate, Protocol, Sides
+from ..metric.column_names import ColumnNames
+from ..system.arguments import check_fields, described
+
+_ONLY_WHERE_SET = ("sentences", "exact")
+"""Recorded only where set, so that plans of earlier versions still compare equal."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that the labels and the output columns of a scorer depend on, and where it computes.
+
+    ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or ``None`` for
+    the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
+    :mod:`scorer.metric.choices`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
+    of the template file. ``device``, ``precision``, ``overlong``: see :class:`scorer.inference.engine.Engine`.
+    ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.
+    ``columns``: names of input and output columns; their ``sentences`` follow from the setting.
+
+    Raises:
+        TypeError: a setting of another type.
+        UsageError: a setting that is none of its choices.
+    """
+
+    bundle: str | Path
+    templates: str | Path | Mapping[str, Any] | None = None
+    protocol: Protocol = "paper"
+    checks: Sides = "both"
+    optional: Sequence[str] = ()
+    missing_template: MissingTemplate = "backoff"
+    device: str = "auto"
+    precision: Precision = "auto"
+    overlong: Overlong = "error"
+    sentences: bool = False
+    exact: bool = False
+    columns: ColumnNames = field(default_factory=ColumnNames)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        object.__setattr__(self, "optional", tuple(self.optional))
+        object.__setattr__(self, "columns", replace(self.columns, sentences=self.sentences))
+
+    def arguments(self) -> dict[str, Any]:
+        """The settings as keyword arguments of :class:`scorer.Scorer`."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def to_plan(self) -> dict[str, Any]:
+        """The settings as a plan records them, in the types of JSON."""
+        found = self.arguments() | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
+        for name in ("bundle", "templates"):
+            if isinstance(found[name], Path):
+                found[name] = str(found[name])
+        return {name: value for name, value in found.items() if value or name not in _ONLY_WHERE_SET}
+
+    @classmethod
+    def from_plan(cls, content: Any, where: str) -> Settings:
+        """The settings that a plan records; a setting of later versions than the plan's has its default.
+
+        Args:
+            where: the plan, for messages.
+
+        Raises:
+            OutputError: a setting is not known, is missing without having a default, or has an impossible value.
+        """
+        if not isinstance(content, dict):
+            raise OutputError(f"{where}: settings is {described(content)}, not an object; run again")
+        given = dict(content)
+        known = {one.name for one in fields(cls)}
+        if unknown := sorted(given.keys() - known):
+            raise OutputError(
+                f"{where} has the setting {unknown[0]!r}, unknown to this version; use the version that wrote it"
+            )
+        if "bundle" not in given:
+            raise OutputError(f"{where} does not say which bundle was used; run again into the folder")
+        try:
+            return cls(**(given | {"columns": _columns(given.get("columns"))}))
+        except (TypeError, UsageError) as error:
+            raise OutputError(f"{where}: {error}; run again into the folder") from error
+
+
+def _columns(given: Any) -> ColumnNames:
+    """The column names among recorded settings.
+
+    Raises:
+        TypeError: no object, or a name that is not known or of another type.
+    """
+    if given is None:
+        return ColumnNames()
+    if not isinstance(given, dict):
+        raise TypeError(f"columns is {type(given).__name__}; give an object")
+    if unknown := sorted(given.keys() - {one.name for one in fields(ColumnNames)}):
+        raise TypeError(f"columns has {unknown[0]!r}, which this version does not know")
+    keep = given.get("keep")
+    return ColumnNames(**(given | {"keep": tuple(keep) if isinstance(keep, list) else keep}))

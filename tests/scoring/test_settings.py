@@ -1,0 +1,143 @@
+"""One object says how a scorer is set up; a plan records all of it, and all of it can be read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from scorer import ColumnNames, Scorer
+from scorer.errors import OutputError, UsageError
+from scorer.metric.inputs import find_columns
+from scorer.run.survey import Shard
+from scorer.scoring.settings import Settings
+from scorer.storage import InputFile, ShardInfo
+from tests.bundles import make_bundle
+
+OTHER: dict[str, Any] = {
+    "bundle": "other",
+    "templates": "templates.json",
+    "protocol": "nlgi_eval",
+    "checks": "hallucination",
+    "optional": ("food=Thai",),
+    "missing_template": "error",
+    "device": "cpu",
+    "precision": "fp32",
+    "overlong": "truncate",
+    "sentences": True,
+    "exact": True,
+}
+"""A value of each setting that is not its default."""
+OTHER_COLUMNS: dict[str, Any] = {
+    "text": "other_text",
+    "triples": "other_triples",
+    "mr": "mr",
+    "keep": ("text",),
+    "prefix": "m_",
+    "details": True,
+}
+NOT_IN_THE_OUTPUT = {
+    "missing_template": "an error ends the run, so that no output has been made under it",
+    "device": "the kind of device that it leads to is in the signature, and here there is one kind",
+}
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("text", "other_text", "mr")),
+        *((name, pa.list_(pa.string())) for name in ("triples", "other_triples")),
+    ]
+)
+
+
+def changed() -> list[tuple[str, Settings]]:
+    """Settings of which one differs from the default ones, for each of them."""
+    plain = Settings("bundle")
+    found = [(name, replace(plain, **{name: value})) for name, value in OTHER.items()]
+    columns = [(name, replace(plain, columns=ColumnNames(**{name: value}))) for name, value in OTHER_COLUMNS.items()]
+    return [*found, *columns]
+
+
+def test_every_setting_is_looked_at_here() -> None:
+    assert OTHER.keys() | {"columns"} == {one.name for one in fields(Settings)}
+    assert OTHER_COLUMNS.keys() | {"sentences"} == {one.name for one in fields(ColumnNames)}
+
+
+@pytest.mark.parametrize(("name", "settings"), changed(), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_plan_records_every_setting(name: str, settings: Settings) -> None:
+    recorded = json.loads(json.dumps(settings.to_plan()))
+    assert recorded != json.loads(json.dumps(Settings("bundle").to_plan()))
+    assert Settings.from_plan(recorded, "_plan.json") == settings
+
+
+def test_plans_of_earlier_versions_are_read_and_written_as_they_were() -> None:
+    """The settings of version 1.0, which knew neither ``sentences`` nor ``exact``, and recorded the others so."""
+    columns = {"text": "text", "triples": "triples", "mr": None, "keep": ["text"], "prefix": "", "details": False}
+    earlier = {
+        "bundle": "/b",
+        "templates": None,
+        "protocol": "paper",
+        "checks": "both",
+        "optional": ["a=b", "c=d"],
+        "missing_template": "backoff",
+        "device": "auto",
+        "precision": "auto",
+        "overlong": "error",
+        "columns": columns,
+    }
+    settings = Settings.from_plan(earlier, "_plan.json")
+    assert settings.columns == ColumnNames(keep=("text",))
+    written = json.loads(json.dumps(settings.to_plan()))
+    assert written == {**earlier, "columns": {**columns, "sentences": False}}
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (None, "settings is None"),
+        ({}, "does not say which bundle"),
+        ({"bundle": "b", "colour": "red"}, "'colour'"),
+        ({"bundle": "b", "protocol": "mine"}, "protocol is 'mine'; write one of paper, nlgi_eval"),
+        ({"bundle": "b", "exact": "yes"}, "exact is 'yes'"),
+        ({"bundle": "b", "columns": []}, "columns is list"),
+        ({"bundle": "b", "columns": {"colour": 1}}, "columns has 'colour'"),
+        ({"bundle": "b", "columns": {"text": 1}}, "text is 1"),
+    ],
+)
+def test_settings_that_cannot_be_are_named_with_their_plan(content: Any, named: str) -> None:
+    with pytest.raises(OutputError) as caught:
+        Settings.from_plan(content, "out/_plan.json")
+    assert named in str(caught.value) and "out/_plan.json" in str(caught.value)
+
+
+def test_choices_are_those_of_the_declaration() -> None:
+    for name in ("protocol", "checks", "missing_template", "precision", "overlong"):
+        with pytest.raises(UsageError, match=f"{name} is 'other'; write one of"):
+            Settings("b", **{name: "other"})  # type: ignore[arg-type]
+
+
+def test_what_a_shard_depends_on_has_every_setting(tmp_path: Path) -> None:
+    """Two outputs that differ in a setting never have one fingerprint; the exceptions have their reason."""
+    bundle, other = (
+        make_bundle(tmp_path / name, precisions=("int8", "fp32"), labels=labels)
+        for name, labels in (
+            ("bundle", ("contradiction", "neutral", "entailment")),
+            ("other", ("entailment", "neutral", "contradiction")),
+        )
+    )
+    (tmp_path / "templates.json").write_text('{"eatType": "<subject> is a <object>."}')
+    places = {"bundle": str(bundle), "other": str(other), "templates.json": str(tmp_path / "templates.json")}
+
+    def fingerprint(settings: Settings) -> dict[str, Any]:
+        templates = settings.templates and places[str(settings.templates)]
+        settings = replace(settings, bundle=places[str(settings.bundle)], templates=templates)
+        with Scorer(**settings.arguments(), threads=1) as scorer:
+            columns = find_columns(SCHEMA, settings.columns)
+            shard = Shard(InputFile("in/a.parquet", "a.parquet"), ShardInfo(SCHEMA, 1, 1, {}), columns)
+            return shard.fingerprint(scorer.full_signature, settings.columns)
+
+    plain = fingerprint(Settings("bundle"))
+    same = {name for name, settings in changed() if fingerprint(settings) == plain}
+    assert same == NOT_IN_THE_OUTPUT.keys()
