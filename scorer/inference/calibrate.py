@@ -15,7 +15,6 @@ import numpy as np
 from .budget import keep_budget, known_budget, usual_budget
 from .calls import OutOfMemoryError
 from .engine import Engine
-from .texts import PLAIN
 from .work import Work
 
 WORTH = 1.03
@@ -51,7 +50,7 @@ def _middle(engine: Engine) -> Work:
     probes = engine.bundle.probes()
     middle = len(probes.premises) // 2  # they are sorted by length
     sides = np.array([0], np.int32), np.array([1], np.int32)
-    return engine.prepare([probes.premises[middle], probes.hypotheses[middle]], *sides, PLAIN)
+    return engine.prepare([probes.premises[middle], probes.hypotheses[middle]], *sides, engine.probe_form)
 
 
 def _rate(engine: Engine, work: Work, budget: int) -> float:

@@ -36,12 +36,16 @@ class Calls:
 
     Args:
         where: variant and device, for messages.
+        labels: logits a pair.
         one_thread: whether one thread makes all of them.
         way_out: what else to choose where a call fails, for messages.
     """
 
-    def __init__(self, where: str, *, one_thread: bool = False, way_out: str = "--precision or --device") -> None:
+    def __init__(
+        self, where: str, labels: int, *, one_thread: bool = False, way_out: str = "--precision or --device"
+    ) -> None:
         self._where = where
+        self._labels = labels
         self._one_thread = one_thread
         self._way_out = way_out
         self._changed = threading.Condition()
@@ -55,7 +59,7 @@ class Calls:
     def run(
         self, session: Any, feed: Mapping[str, npt.NDArray[Any]], rows: int, *, shrink: str = ""
     ) -> npt.NDArray[np.float32]:
-        """One call: logits, float32, *Shape:* (rows, 3).
+        """One call: logits, float32, *Shape:* (rows, labels).
 
         Args:
             feed: the inputs by name.
@@ -134,10 +138,10 @@ class Calls:
 
     def _checked(self, found: Any, pairs: int) -> npt.NDArray[np.float32]:
         shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)
-        if shape != (pairs, 3) or kind not in (np.float32, np.float16):
+        if shape != (pairs, self._labels) or kind not in (np.float32, np.float16):
             raise BundleError(
                 f"{self._where}: the model gives logits of the shape {shape} and type {kind} for {pairs} pairs, "
-                f"expected ({pairs}, 3) and float32; export it again"
+                f"expected ({pairs}, {self._labels}) and float32; export it again"
             )
         logits: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
         return logits

@@ -35,7 +35,7 @@ from .fitting import Fitting
 from .layouts import PAIRS_A_CALL, ByItself, Feed, Layout, Padded
 from .model_session import ModelSession
 from .sessions import available_threads, resolve_device
-from .texts import PLAIN, PairForm, TextTokenizer
+from .texts import PLAIN, SPACED, PairForm, TextTokenizer
 from .work import Answers, Work
 
 __all__ = ["Answers", "Engine", "Work"]
@@ -88,7 +88,6 @@ class Engine:
         self.per_pair = self.use.per_pair
         grid = self._grid_of(self.precision, step, token_budget or usual_budget(self.device))
         self._truncate = truncate
-        self._form = form
         self._warn = warn
         if not on_trial:
             admit(self.use, model, grid, token_budget, warn)
@@ -99,8 +98,13 @@ class Engine:
         """Largest |Δlogit| from fp32 on the probes: what the bound of ``exact`` is at least."""
         self._tokenizer = TextTokenizer(bundle)
         probes = bundle.probes()
-        self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8])
-        self._calls = Calls(f"bundle {self.use}", one_thread=self.device.row.one_thread)
+        self.probe_form = SPACED if bundle.layout.one_string else PLAIN
+        """The form that the bundle's probes are in."""
+        if form == PLAIN:
+            form = self.probe_form
+        self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8], form)
+        self._form = form
+        self._calls = Calls(f"bundle {self.use}", bundle.scheme.width, one_thread=self.device.row.one_thread)
         self._pool: ThreadPoolExecutor | None = None
         self._assembling = ThreadPoolExecutor(1, "assemble")
         self._fp32: Fitting | None = None
@@ -152,7 +156,8 @@ class Engine:
     def lengths(self, texts: Sequence[str], *, hypothesis: bool) -> npt.NDArray[np.int64]:
         """Tokens that each text takes as the one or the other half of a pair; beyond any room where it is too long to
         be tokenised. Called by the thread that prepares. *Shape:* (texts,), int64."""
-        before, after = (self._form.before_hypothesis, "") if hypothesis else ("", self._form.after_premise)
+        second = hypothesis != self.bundle.layout.hypothesis_first
+        before, after = (self._form.before_second, "") if second else ("", self._form.after_first)
         tokens = self._tokenizer.encode([before + text + after for text in texts])
         return np.where(tokens.oversized, np.int64(1) << 32, tokens.lengths)
 
@@ -165,12 +170,14 @@ class Engine:
     ) -> Work:
         """Tokenise and pack. ``premise``, ``hypothesis``: int32, *Shape:* (asked,), positions in ``texts``."""
         form = form or self._form
+        if self.bundle.layout.hypothesis_first:
+            premise, hypothesis = hypothesis, premise
         if form == PLAIN:
             first = second = self._tokenizer.encode(texts, keep_beginnings=self._truncate)
         else:
             # The two roles are written differently, so a text in both is tokenised twice; tables stay parallel.
-            first = self._tokenizer.encode([t + form.after_premise for t in texts], keep_beginnings=self._truncate)
-            second = self._tokenizer.encode([form.before_hypothesis + t for t in texts], keep_beginnings=self._truncate)
+            first = self._tokenizer.encode([t + form.after_first for t in texts], keep_beginnings=self._truncate)
+            second = self._tokenizer.encode([form.before_second + t for t in texts], keep_beginnings=self._truncate)
         pairs = distinct_pairs(premise, hypothesis, first, second)
         room = self.room
         too_long = pairs.first_length + pairs.second_length > room
@@ -195,13 +202,15 @@ class Engine:
         return self.answers(work, self.run_batches(work, stop))
 
     def answers(self, work: Work, logits: npt.NDArray[np.float32]) -> Answers:
-        """Probabilities of all checks of a window from the logits of its pairs, float32, *Shape:* (pairs, 3).
+        """Probabilities of all checks of a window from the logits of its pairs, float32, *Shape:* (pairs, labels).
 
         Pairs with a logit that is not finite run once more in fp32, where the bundle has it.
         """
         self._rerun_not_finite(work, logits)
         inverse = work.pairs.inverse
-        return Answers(self._softmax(logits)[inverse], work.status[inverse], work.truncated[inverse])
+        scheme = self.bundle.scheme
+        probabilities = scheme.probabilities(logits)[inverse]
+        return Answers(probabilities, work.status[inverse], work.truncated[inverse], scheme.threshold)
 
     def select(self, work: Work, chosen: npt.NDArray[np.int64]) -> Work:
         """The same window with batches of some of its pairs alone. int64, *Shape:* (chosen,), positions of pairs."""
@@ -212,8 +221,9 @@ class Engine:
         return (self._main.feed(batch, work) for batch in work.batches)
 
     def run_batches(self, work: Work, stop: threading.Event | None = None) -> npt.NDArray[np.float32]:
-        """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:* (pairs, 3)."""
-        logits = np.full((len(work.pairs), 3), np.nan, np.float32)
+        """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:*
+        (pairs, labels)."""
+        logits = np.full((len(work.pairs), self.bundle.scheme.width), np.nan, np.float32)
 
         def compute(batch: Batch, feed: Feed | None = None) -> None:
             if stop is not None and stop.is_set():
@@ -238,13 +248,13 @@ class Engine:
         return logits
 
     def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, 3); for verification.
+        """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, labels); to verify.
 
-        In the tokenizer's own pair encoding, which the bundle's probes are in, whatever the form of this engine.
+        In the bundle's own pair layout, which its probes are in, whatever the form of this engine.
         """
         n = len(premises)
         positions = np.arange(2 * n, dtype=np.int32)
-        work = self.prepare([*premises, *hypotheses], positions[:n], positions[n:], PLAIN)
+        work = self.prepare([*premises, *hypotheses], positions[:n], positions[n:], self.probe_form)
         return self.run_batches(work)[work.pairs.inverse]
 
     @property
@@ -317,13 +327,6 @@ class Engine:
             self.run_fp32(work, broken, logits)
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
         work.status[still[work.status[still] == SCORED]] = NOT_FINITE
-
-    def _softmax(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Probabilities in the order C, N, E. *Shape:* (pairs, 3), float32 → (pairs, 3), float32."""
-        ordered = logits[:, self.bundle.label_columns].astype(np.float64)
-        with np.errstate(invalid="ignore"):  # NaN and infinity are counted, not warned about
-            weights = np.exp(ordered - ordered.max(axis=1, keepdims=True))
-            return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
 def _choose_precision(bundle: Bundle, asked: str, device: Device) -> str:

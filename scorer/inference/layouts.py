@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .batches import Batch, Grid, assemble, assemble_few, pack
+from .batches import Batch, Grid, assemble, assemble_few, pack, segment_ids
 from .bundle import PairLayout
 from .work import Work
 
@@ -61,9 +61,7 @@ class Padded:
         return Batch(np.resize(chosen, max(len(chosen), self.grid.token_budget // length)), length)
 
     def assemble(self, batch: Batch, work: Work) -> Feed:
-        put_together = assemble_few if len(batch.pairs) <= PAIRS_A_CALL else assemble
-        ids, mask = put_together(batch, work.pairs, work.first, work.second, self.pair)
-        return {"input_ids": ids, "attention_mask": mask}
+        return _rows(batch, work, self.pair)
 
     def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
         n = len(batch.pairs)
@@ -96,8 +94,7 @@ class ByItself:
         return self._batch(np.resize(chosen, max(len(chosen), self.pairs_a_call)), lengths)
 
     def assemble(self, batch: Batch, work: Work) -> Feed:
-        ids, mask = assemble_few(batch, work.pairs, work.first, work.second, self.pair)
-        return {"input_ids": ids, "attention_mask": mask}
+        return _rows(batch, work, self.pair)
 
     def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
         halves = np.array_split(batch.pairs, 2)
@@ -105,3 +102,11 @@ class ByItself:
 
     def _batch(self, pairs: Ints, lengths: Ints) -> Batch:
         return replace(Batch(pairs, int(lengths[pairs].max())), tokens=int(lengths[pairs].sum()))
+
+
+def _rows(batch: Batch, work: Work, pair: PairLayout) -> Feed:
+    """A row a pair, padded on the right: int64, *Shape:* (batch, sequence_length) each."""
+    put_together = assemble_few if len(batch.pairs) <= PAIRS_A_CALL else assemble
+    ids, mask = put_together(batch, work.pairs, work.first, work.second, pair)
+    feed = {"input_ids": ids, "attention_mask": mask}
+    return feed | {"token_type_ids": segment_ids(batch, work.pairs, pair)} if pair.segments else feed

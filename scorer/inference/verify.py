@@ -17,7 +17,6 @@ import numpy.typing as npt
 from .bundle import Probes
 from .engine import Engine
 from .facts import DeviceFacts, keep_facts, read_facts, refuse_disagreement
-from .texts import PLAIN
 
 __all__ = ["DeviceFacts", "measure", "verify"]
 
@@ -53,9 +52,9 @@ def measure(engine: Engine) -> DeviceFacts:
         chosen = np.unique(np.linspace(0, len(chosen) - 1, _PROBES_OF_LARGE).astype(int))
     found = _logits(engine, probes, chosen)
     expected = probes.logits[chosen]
-    # What is not finite has no label; argmax would give it one.
-    kept = np.isfinite(found).all(axis=1) & (found.argmax(axis=1) == expected.argmax(axis=1))
-    agreement = float(kept.mean())
+    # What is not finite has no label, which agrees with none.
+    scheme = engine.bundle.scheme
+    agreement = float((scheme.decisions(found) == scheme.decisions(expected)).mean())
     company = _company_bound(engine, probes)
     bound = float(np.nan_to_num(np.abs(found - expected), nan=_FAR, posinf=_FAR, neginf=_FAR).max())
     return DeviceFacts(len(chosen), agreement, bound, company, company == 0.0)
@@ -65,7 +64,7 @@ def _company_bound(engine: Engine, probes: Probes) -> float:
     """Largest |Δlogit| between pairs alone and the same pairs in other batches: of other sizes and orders, and full."""
     n = len(probes.premises)
     positions = np.arange(2 * n, dtype=np.int32)
-    whole = engine.prepare([*probes.premises, *probes.hypotheses], positions[:n], positions[n:], PLAIN)
+    whole = engine.prepare([*probes.premises, *probes.hypotheses], positions[:n], positions[n:], engine.probe_form)
     lengths = whole.lengths[whole.pairs.inverse]
     padded = engine.grid.padded(lengths)
     worst = 0.0
