@@ -22,3 +22,5 @@ EVALUATION_SCHEMA = 1
 """Of ``scorer evaluate --json``, with ``--spans`` too."""
 TEMPLATES_SCHEMA = 1
 """Of ``scorer templates extract --json`` and ``scorer templates check --json``."""
+RATES_SCHEMA = 1
+"""Of the file of ``scorer rate --save`` and of ``scorer rate --json``."""
