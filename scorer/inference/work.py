@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ..status import SCORED
 from .batches import Batch, Pairs
+from .schemes import THRESHOLD
 from .texts import Tokens
 
 
@@ -23,10 +24,8 @@ class Work:
     truncated: npt.NDArray[np.bool_]
     batches: list[Batch]
     lengths: npt.NDArray[np.int64]
-    pads: bool = True
-    """Whether the device computes padding."""
     recomputed: int = 0
-    """Pairs that ran in fp32 beside their variant, known once the window has run."""
+    """Pairs that ran in fp32 in addition to their variant, known once the window has run."""
 
     @property
     def real_tokens(self) -> int:
@@ -35,10 +34,8 @@ class Work:
 
     @property
     def padded_tokens(self) -> int:
-        """Tokens the device computes, padding included."""
-        if not self.pads:
-            return self.real_tokens
-        return sum(len(batch.pairs) * batch.sequence_length for batch in self.batches)
+        """Tokens the device computes in the batches of this window, padding included."""
+        return sum(batch.tokens for batch in self.batches)
 
     @property
     def squared_lengths(self) -> int:
@@ -50,10 +47,12 @@ class Work:
 class Answers:
     """What the model said of every asked pair.
 
-    ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer.
-    ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``: bool, *Shape:* (asked,).
+    ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer, and
+    where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``:
+    bool, *Shape:* (asked,). ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
     """
 
     probabilities: npt.NDArray[np.float32]
     status: npt.NDArray[np.int8]
     truncated: npt.NDArray[np.bool_]
+    threshold: float = THRESHOLD
