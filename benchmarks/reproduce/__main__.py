@@ -16,7 +16,7 @@ from scorer.commands.ending import run_app
 
 @guarded
 def reproduce_command(
-    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
+    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`.")],
     templates_e2e: Annotated[
         Path, typer.Option("--templates-e2e", metavar="FILE", parser=local, help="Templates for E2E.")
     ],
@@ -26,7 +26,7 @@ def reproduce_command(
     data: Annotated[
         Path,
         typer.Option(
-            "--data", metavar="DIR", parser=local, help="Folder of e2e_primary.parquet and webnlg17_humeval.parquet."
+            "--data", metavar="DIR", parser=local, help="Folder with e2e_primary.parquet and webnlg17_humeval.parquet."
         ),
     ],
     out: Annotated[
