@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from ..errors import TemplateError
+from ..inference.shipped import folder_of, word_of
 from ..metric.templates import Templates
 from ..metric.triples import Triple
 from ..scoring.outputs import Output
@@ -28,10 +28,8 @@ def templates_of(output: Output) -> tuple[Templates, Path | None] | None:
     given, bundle = output.settings.get("templates"), output.settings.get("bundle")
     if isinstance(given, str):
         path = Path(given)
-    elif bundle == "embedded":
-        path = Path(str(resources.files("scorer"))) / "embedded" / "bundle" / "templates.json"
     elif isinstance(bundle, str):
-        path = Path(bundle) / "templates.json"
+        path = folder_of(word_of(bundle, output.full_signature.model)) / "templates.json"
     else:
         return None
     try:

@@ -11,12 +11,12 @@ import typer
 from ..errors import UsageError
 from ..scoring.settings import Settings
 from .common import (
-    EMBEDDED_NOTE,
     InputsArgument,
     LimitOption,
     ReuseOption,
     guarded,
     local,
+    note_of,
     open_scorer,
     print_json,
     say,
@@ -77,8 +77,8 @@ def run_command(
     from .show.progress import make_reporter
     from .show.summary import print_summary
 
-    if settings.bundle == "embedded":
-        say(f"note: {EMBEDDED_NOTE}")
+    if note := note_of(settings):
+        say(f"note: {note}")
 
     def make(budgets: dict[str, Any]) -> Scorer:
         return open_scorer(settings, threads=budgets.get("threads"), token_budget=budgets.get("batch_tokens"))

@@ -24,6 +24,7 @@ from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA as SCHEMA
 from .choices import PRECISIONS as PRECISIONS
 from .graph_check import LARGEST, check_graph
+from .shipped import folder_of
 
 LARGEST_FILES = {
     "bundle.json": 16 << 20,
@@ -34,7 +35,6 @@ LARGEST_FILES = {
 """Bytes of each file that is read whole; real ones have a tenth of it at most."""
 MOST_PROBES = 1 << 16
 LABELS = ("contradiction", "neutral", "entailment")
-EMBEDDED = Path(__file__).resolve().parents[1] / "embedded" / "bundle"
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class Bundle:
 
     @classmethod
     def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle folder; ``"embedded"`` names the one that ships.
+        """Open a bundle folder, or a model that ships by its word (:data:`.shipped.SHIPPED`).
 
         Raises:
             BundleError: no bundle there, a newer schema, a field missing or odd, a file missing, changed or a link.
         """
-        folder = EMBEDDED if str(path) == "embedded" else Path(path)
+        folder = folder_of(path)
         if not _is_utf8(folder):
             raise BundleError(
                 f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
@@ -312,7 +312,7 @@ def _read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     except OSError as e:
         raise BundleError(
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "
-            "wrote, or the word embedded"
+            "wrote, or one of the words embedded and embedded-e2e"
         ) from e
     try:
         manifest = json.loads(raw)
