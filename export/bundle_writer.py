@@ -15,15 +15,18 @@ from typing import Any
 
 from scorer.errors import BundleError, OutputError, UsageError
 from scorer.inference.bundle import PRECISIONS, SCHEMA, Bundle
+from scorer.inference.schemes import NLI
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
-from .graph import OPSET, export_fused
+from .graph import OPSET, data_file, export_fused, external_files, inputs_of
+from .labels import NO_ANSWERS, Answers
 from .parity import Logits, accept, checkpoint_logits, measure_variant
 from .probes import Probe, built_in_probes, merge, read_probes
 from .random_init import random_checkpoint
+from .shared_weights import SHARED, round_weights, share_weights
 from .source import sha256
-from .variants import export_fp16, export_fp32, export_int8
+from .variants import export_variant
 
 _NOT_IN_NAMES = r"[|@/\\\s]+"
 """What would break the line of a signature."""
@@ -43,7 +46,8 @@ def export_bundle(
     *,
     precisions: Sequence[str] = PRECISIONS,
     revision: str | None = None,
-    labels: Sequence[str] | None = None,
+    answers: Answers = NO_ANSWERS,
+    half_weights: bool = False,
     random_init: bool = False,
     seed: int = 0,
     templates: Path | None = None,
@@ -55,10 +59,11 @@ def export_bundle(
     """Export a checkpoint as a bundle, and return the bundle's folder.
 
     ``checkpoint``: a hub id or a local folder; with ``random_init``, the name of an architecture, whose random
-    weights come from ``seed``. ``out``: must not exist, or be empty. ``labels``: the order of the logits' columns
-    where the checkpoint does not say. ``templates``: a template file to ship. ``probes``: pairs (Parquet or TSV:
-    premise, hypothesis) to verify with in addition to the built-in ones. ``force``: include a variant that keeps
-    fewer than 99% of the probes' labels.
+    weights come from ``seed``. ``out``: must not exist, or be empty. ``answers``: what the checkpoint does not say of
+    its logits. ``half_weights``: round the weights to half precision and store them once, for all variants
+    (:mod:`export.shared_weights`). ``templates``: a template file to ship. ``probes``: pairs (Parquet or TSV: premise,
+    hypothesis) to verify with in addition to the built-in ones. ``force``: include a variant that keeps fewer than 99%
+    of the probes' labels.
 
     Raises:
         UsageError: an option that cannot be honoured.
@@ -67,7 +72,7 @@ def export_bundle(
         OutputError: ``out`` is in use or cannot be written.
         MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
     """
-    wanted = _check_options(precisions, templates, name, revision, random_init, labels, log)
+    wanted = _check_options(precisions, templates, name, revision, random_init, answers, log)
     out = Path(out)
     _check_out(out)
     toolchain.require()
@@ -75,10 +80,11 @@ def export_bundle(
         if random_init:
             opened = random_checkpoint(checkpoint, seed)
         else:
-            opened = open_checkpoint(checkpoint, revision, labels, log)
+            opened = open_checkpoint(checkpoint, revision, answers, log)
         log(
             f"{opened.source['checkpoint']}: {opened.architecture['layers']} layers, "
-            f"{opened.architecture['parameters'] / 1e6:.1f} million parameters, labels {', '.join(opened.labels)}, "
+            f"{opened.architecture['parameters'] / 1e6:.1f} million parameters, scheme {opened.scheme.kind}, labels "
+            f"{', '.join(opened.labels)}, "
             f"pairs of up to {opened.max_length} tokens"
         )
         chosen = built_in_probes(opened.tokenizer, opened.max_length)
@@ -86,7 +92,7 @@ def export_bundle(
             chosen = merge(chosen, read_probes(Path(probes), opened.tokenizer, opened.max_length, log))
         opened.tokenizer.prove((probe.premise, probe.hypothesis) for probe in chosen)
         with _staging(out) as folder:
-            _fill(folder, opened, chosen, wanted, templates, name, force, log)
+            _fill(folder, opened, chosen, wanted, half_weights, templates, name, force, log)
             Bundle.load(folder)  # the scorer must accept the bundle
             _rename(folder, out)
     log(f"bundle written to {out}")
@@ -98,58 +104,59 @@ def _fill(
     opened: Checkpoint,
     probes: list[Probe],
     precisions: list[str],
+    half_weights: bool,
     templates: Path | None,
     name: str | None,
     force: bool,
     log: Callable[[str], None],
 ) -> None:
-    layers = int(opened.architecture["layers"])
     model = opened.load()
     log(f"running {len(probes)} probe pairs, {sum(p.tokens for p in probes)} tokens, in PyTorch")
     expected = checkpoint_logits(model, opened.tokenizer, probes)
     log("exporting to ONNX and fusing")
     fused, fp32 = folder / "fused.onnx", folder / "model.fp32.onnx"
-    export_fused(model, opened.architecture, fused)
+    if half_weights:
+        round_weights(model)
+    export_fused(model, opened.family, opened.architecture, opened.tokenizer.layout.segments, fused)
     del model
     gc.collect()
-    counts = {"fp32": export_fp32(fused, fp32, layers)}
+    paths = {precision: folder / f"model.{precision}.onnx" for precision in precisions}
+    counts = {}
+    for precision in ["fp32", *(precision for precision in precisions if precision != "fp32")]:
+        log(f"making {precision}")
+        counts[precision] = export_variant(opened.family, precision, fused, fp32, layers=opened.architecture["layers"])
+        gc.collect()
+    for path in (fused, *([] if "fp32" in precisions else [fp32])):
+        path.unlink()
+        data_file(path).unlink(missing_ok=True)
+    if half_weights:
+        log("storing the weights once")
+        share_weights(paths.values(), folder / SHARED)
     variants: dict[str, Any] = {}
-    for precision in precisions:
-        path = folder / f"model.{precision}.onnx"
-        if precision != "fp32":
-            log(f"making {precision}")
-            if precision == "fp16":
-                counts[precision] = export_fp16(fused, path, layers)
-            else:
-                counts[precision] = export_int8(fp32, path, layers)
-            gc.collect()
+    for precision, path in paths.items():
         log(f"verifying {precision} against PyTorch")
-        parity = measure_variant(path, precision, opened.tokenizer, probes, expected)
+        alone = precision == "int8" and "Scan" not in counts[precision]
+        parity = measure_variant(path, precision, opened.tokenizer, probes, expected, opened.scheme, alone)
         log(_say(precision, parity))
         refusal = accept(precision, parity)
         if refusal is not None and not force:
             raise BundleError(f"{refusal}; exclude it with --precision, or keep it with --force")
         if refusal is not None:
             log(f"warning: {refusal}; kept because of --force")
-        variants[precision] = _variant(path, precision, counts[precision], parity)
-    fused.unlink()
-    if "fp32" not in precisions:
-        fp32.unlink()
+        variants[precision] = _variant(path, precision, counts[precision], parity, opened)
     _write_small_files(folder, opened, probes, expected, templates)
     small = ["tokenizer.json", "probes.parquet", *(["templates.json"] if templates is not None else [])]
-    layout = opened.tokenizer.layout
+    scheme = opened.scheme
     manifest = {
         "schema": SCHEMA,
         "name": name or re.sub(_NOT_IN_NAMES, "-", opened.name) or "checkpoint",
         "source": dict(opened.source),
         "architecture": dict(opened.architecture),
-        "labels": list(opened.labels),
-        "pair_layout": {
-            "prefix": list(layout.prefix),
-            "separator": list(layout.separator),
-            "suffix": list(layout.suffix),
-            "pad_id": layout.pad_id,
-        },
+        "scheme": scheme.kind,
+        "labels": list(scheme.labels),
+        "supported": scheme.supported,
+        "threshold": None if scheme.kind == NLI else scheme.threshold,
+        "pair_layout": opened.tokenizer.layout.describe(),
         "max_length": opened.max_length,
         "files": {file: sha256(folder / file) for file in small},
         "variants": variants,
@@ -159,14 +166,19 @@ def _fill(
     (folder / "bundle.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _variant(path: Path, precision: str, counts: dict[str, int], parity: dict[str, Any] | None) -> dict[str, Any]:
+def _variant(
+    path: Path, precision: str, counts: dict[str, int], parity: dict[str, Any] | None, opened: Checkpoint
+) -> dict[str, Any]:
+    external = external_files(path)
     return {
         "file": path.name,
         "precision": precision,
+        "layout": "padded",
         "sha256": sha256(path),
         "bytes": path.stat().st_size,
+        "external": {name: sha256(path.parent / name) for name in external},
         "opset": OPSET,
-        "inputs": ["input_ids", "attention_mask"],
+        "inputs": inputs_of(opened.tokenizer.layout.segments),
         "fused": {operator: counts[operator] for operator in _FUSED if operator in counts},
         "parity": parity,
     }
@@ -184,7 +196,7 @@ def _write_small_files(
             "premise": pa.array([probe.premise for probe in probes], pa.string()),
             "hypothesis": pa.array([probe.hypothesis for probe in probes], pa.string()),
             "tokens": pa.array([probe.tokens for probe in probes], pa.int32()),
-            "logits": pa.FixedSizeListArray.from_arrays(pa.array(expected.ravel(), pa.float32()), 3),
+            "logits": pa.FixedSizeListArray.from_arrays(pa.array(expected.ravel(), pa.float32()), expected.shape[1]),
         }
     )
     pq.write_table(table, folder / "probes.parquet", compression="zstd")
@@ -210,14 +222,14 @@ def _check_options(
     name: str | None,
     revision: str | None,
     random_init: bool,
-    labels: Sequence[str] | None,
+    answers: Answers,
     log: Callable[[str], None],
 ) -> list[str]:
     unknown = [precision for precision in precisions if precision not in PRECISIONS]
     if unknown or not precisions:
         raise UsageError(f"--precision is {','.join(precisions)!r}; choose from {','.join(PRECISIONS)}")
-    if random_init and (revision is not None or labels is not None):
-        raise UsageError("--random-init takes neither --revision nor --labels; remove them")
+    if random_init and (revision is not None or answers != NO_ANSWERS):
+        raise UsageError("--random-init takes neither --revision nor --labels nor --scheme; remove them")
     if name is not None and (not name or re.search(_NOT_IN_NAMES, name)):
         raise UsageError(f"--name is {name!r}; it stands in signatures, so it may not hold blanks or | @ / \\")
     if templates is not None:

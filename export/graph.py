@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from scorer.errors import CheckpointError
 
+from .architectures.encoder import fused_counts
+from .architectures.family import ENCODER, Family
+
+LARGEST = 2**31 - 2**24
+"""Bytes of weights in one ONNX file: protobuf ends at 2 GiB, and the graph itself needs some."""
+SMALLEST_OUTSIDE = 1024
+"""Bytes of the smallest tensor that goes to a data file."""
+_ALIGNMENT = 4096
+"""The runtime maps tensors into memory, by pages."""
 OPSET = 17
 """The first with LayerNormalization as one operator, so that it need not be recognised from its parts."""
 _MICROSOFT = "com.microsoft"
@@ -21,22 +30,30 @@ _NEVER = ("Softmax", "Erf", "Gelu", "FastGelu", "MultiHeadAttention", "Simplifie
 """Left-overs of an unfused block, and the approximation of GELU that would change the numbers."""
 
 
-def export_fused(model: Any, architecture: Mapping[str, Any], path: Path) -> dict[str, int]:
-    """Write the fused graph, in fp32, to ``path``, and return its operator counts.
+def export_fused(model: Any, family: Family, architecture: Mapping[str, Any], segments: bool, path: Path) -> None:
+    """Write the fused graph, in fp32, to ``path``.
 
-    ``model``: the classifier in PyTorch, fp32 with eager attention. Inputs of the graph: ``input_ids`` and
-    ``attention_mask``, int64, *Shape:* (batch, sequence), right padded; output: ``logits``, float32, *Shape:*
-    (batch, 3).
+    ``model``: the classifier in PyTorch, fp32 with eager attention. ``architecture``: as in bundle.json. ``segments``:
+    whether it is fed segment ids. Inputs of the graph: :func:`inputs_of`, int64, *Shape:* (batch, sequence), right
+    padded; output: ``logits``, float32, *Shape:* (batch, labels).
 
     Raises:
         CheckpointError: exporter or fusion failed, or the fused graph is not what the config promises.
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".graph-") as scratch:
         raw = Path(scratch) / "raw.onnx"
-        _to_onnx(model, raw)
+        _to_onnx(model, raw, inputs_of(segments))
         graph = _fuse(raw, architecture)
-    check_fused(graph, int(architecture["layers"]))
-    return save(graph, path)
+        if family.form == ENCODER:
+            check_fused(graph, int(architecture["layers"]))
+        else:
+            expect(graph, family.fused(int(architecture["layers"])))
+        save(graph, path)
+
+
+def inputs_of(segments: bool) -> list[str]:
+    """Names of the inputs of a graph."""
+    return ["input_ids", "attention_mask", *(["token_type_ids"] if segments else [])]
 
 
 def operator_counts(model: Any) -> dict[str, int]:
@@ -71,11 +88,6 @@ def check_fused(model: Any, layers: int) -> None:
         )
 
 
-def fused_counts(layers: int) -> dict[str, int]:
-    """Fused operators of an encoder with this many layers."""
-    return {"Attention": layers, "SkipLayerNormalization": 2 * layers, "LayerNormalization": 1, "BiasGelu": layers}
-
-
 def expect(model: Any, counts: Mapping[str, int], never: tuple[str, ...] = ()) -> None:
     """Check operator counts of an ONNX model.
 
@@ -93,16 +105,64 @@ def expect(model: Any, counts: Mapping[str, int], never: tuple[str, ...] = ()) -
 
 
 def save(model: Any, path: Path) -> dict[str, int]:
-    """Write an ONNX model as one file whose bytes depend on nothing but the model; return its operator counts."""
+    """Write an ONNX model whose bytes depend on nothing but the model; return its operator counts.
+
+    Weights of more than protobuf's 2 GiB go to a file of their own, :func:`data_file`.
+    """
     graph = model.graph
     parts = [part for g in _graphs(graph) for part in (g, *g.node, *g.initializer, *g.input, *g.output)]
     for message in (model, *parts):
         message.ClearField("doc_string")
         message.ClearField("metadata_props")
     model.producer_name, model.producer_version, graph.name = "d2t-scorer", "", "classifier"
+    tensors = [tensor for part in _graphs(graph) for tensor in part.initializer]
+    if sum(len(tensor.raw_data) for tensor in tensors) > LARGEST:
+        with data_file(path).open("wb") as data:
+            for tensor in tensors:
+                if len(tensor.raw_data) >= SMALLEST_OUTSIDE:
+                    offset = append(data, tensor.raw_data)
+                    point_to(tensor, data_file(path).name, offset, len(tensor.raw_data))
     with path.open("wb") as handle:
         handle.write(model.SerializeToString(deterministic=True))
     return operator_counts(model)
+
+
+def data_file(path: Path) -> Path:
+    """The file of a graph's weights, where they are not in the graph's own."""
+    return path.with_suffix(".data")
+
+
+def append(data: IO[bytes], content: bytes) -> int:
+    """Write the bytes of a tensor where the runtime may map them into memory, and return their offset."""
+    data.write(b"\0" * (-data.tell() % _ALIGNMENT))
+    offset = data.tell()
+    data.write(content)
+    return offset
+
+
+def point_to(tensor: Any, name: str, offset: int, length: int) -> None:
+    """Have a tensor's values read from a file next to the graph."""
+    from onnx import TensorProto
+
+    tensor.ClearField("raw_data")
+    tensor.ClearField("external_data")
+    for key, value in (("location", name), ("offset", str(offset)), ("length", str(length))):
+        tensor.external_data.add(key=key, value=value)
+    tensor.data_location = TensorProto.EXTERNAL
+
+
+def external_files(path: Path) -> list[str]:
+    """Names of the files that hold weights of an ONNX file."""
+    import onnx
+
+    model = onnx.load(str(path), load_external_data=False)
+    entries = (entry for part in graphs_of(model) for tensor in part.initializer for entry in tensor.external_data)
+    return sorted({entry.value for entry in entries if entry.key == "location"})
+
+
+def graphs_of(model: Any) -> Iterator[Any]:
+    """All graphs of a model: its own, and those in bodies of loops."""
+    return _graphs(model.graph)
 
 
 def _graphs(graph: Any) -> Iterator[Any]:
@@ -114,21 +174,49 @@ def _graphs(graph: Any) -> Iterator[Any]:
                 yield from _graphs(attribute.g)
 
 
-def _to_onnx(model: Any, path: Path) -> None:
-    from optimum.exporters.onnx import export
-    from optimum.exporters.tasks import TasksManager
+def _to_onnx(model: Any, path: Path, inputs: Sequence[str]) -> None:
+    import torch
 
-    constructor = TasksManager.get_exporter_config_constructor(
-        "onnx", model=model, task="text-classification", library_name="transformers"
-    )
+    class Logits(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+        """The classifier with its inputs in a fixed order and its logits alone as output."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.wrapped = model
+
+        def forward(self, *values: Any) -> Any:
+            return self.wrapped(**dict(zip(inputs, values, strict=True))).logits
+
+    config = model.config
+    # Two rows of different lengths: what depends on padding is traced, not folded away. They end as pairs end.
+    end = getattr(config, "eos_token_id", None)
+    ids = torch.full((2, 12), 5, dtype=torch.int64)
+    ids[0, 11] = ids[1, 8] = 5 if end is None else end
+    mask = torch.ones_like(ids)
+    mask[1, 9:] = 0
+    ids[1, 9:] = config.pad_token_id or 0
+    example = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+    axes = {name: {0: "batch", 1: "sequence"} for name in inputs} | {"logits": {0: "batch"}}
     try:
-        # optimum asks torch for the TorchScript exporter; its graph is the one that the fusion below knows.
-        inputs, outputs = export(model, constructor(model.config), path, opset=OPSET)
+        with torch.inference_mode():
+            # The TorchScript exporter: its graph is the one that the fusion below knows.
+            torch.onnx.export(
+                Logits().eval(),
+                tuple(example[name] for name in inputs),
+                str(path),
+                input_names=list(inputs),
+                output_names=["logits"],
+                dynamic_axes=axes,
+                opset_version=OPSET,
+                dynamo=False,
+            )
     except Exception as e:  # whatever tracing raises
         reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
-        raise CheckpointError(f"the ONNX exporter of optimum failed ({type(e).__name__}: {reason})") from e
-    if inputs != ["input_ids", "attention_mask"] or outputs != ["logits"]:
-        raise CheckpointError(f"the exported graph has inputs {inputs} and outputs {outputs}; expected ids and mask")
+        raise CheckpointError(f"the ONNX exporter of PyTorch failed ({type(e).__name__}: {reason})") from e
+
+
+def _unwrapped(name: str) -> str:
+    return name.removeprefix("wrapped.").replace("/wrapped/", "/", 1)
 
 
 def _fuse(raw: Path, architecture: Mapping[str, Any]) -> Any:
@@ -139,6 +227,8 @@ def _fuse(raw: Path, architecture: Mapping[str, Any]) -> Any:
     options = FusionOptions("bert")
     options.use_raw_attention_mask(False)  # the 1-D mask, see check_fused
     options.enable_gelu_approximation = False
+    # Embeddings stay as they are: they are a thousandth of the time, and their fused form wants other types of inputs.
+    options.enable_embed_layer_norm = False
     # Shape inference only guards against fusing an Add that broadcasts, which the counts would show; it costs two
     # more copies of the model in memory (10 GB instead of 3 for 24 layers).
     options.enable_shape_inference = False
@@ -154,9 +244,11 @@ def _fuse(raw: Path, architecture: Mapping[str, Any]) -> Any:
     model = fused.model
     if _MICROSOFT not in {entry.domain for entry in model.opset_import}:
         model.opset_import.append(onnx.helper.make_opsetid(_MICROSOFT, 1))
-    names = {"batch_size": "batch", "sequence_length": "sequence"}
-    for value in (*model.graph.input, *model.graph.output):
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_param:
-                dim.dim_param = names.get(dim.dim_param, dim.dim_param)
+    # Tensors have the names of the checkpoint's, without that of the wrapper.
+    for part in graphs_of(model):
+        for named in (*part.initializer, *part.node):
+            named.name = _unwrapped(named.name)
+        for node in part.node:
+            for names in (node.input, node.output):
+                names[:] = map(_unwrapped, names)
     return model

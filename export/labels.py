@@ -1,14 +1,92 @@
-"""Which column of the logits is which label. Tools differ in the order, so it is read from the checkpoint."""
+"""What the columns of the logits mean: tools differ, so it is read from the checkpoint or told, never guessed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from scorer.errors import CheckpointError, UsageError
-from scorer.inference.bundle import LABELS
+from scorer.inference.schemes import BINARY, LABELS, NLI, SCHEMES, SCORE, THRESHOLD, Scheme
 
 _WORDS = ", ".join(LABELS)
+_SUPPORTED = ("entailment", "entailed", "supported", "consistent")
+"""Words that name the one of two labels which says that the premise supports the hypothesis, if the other label is the
+same word with *not* or *non* before it."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a user says of a checkpoint's logits and of how its pairs are written; ``None``: as the checkpoint says.
+
+    ``labels``: of the columns, in their order. ``scheme``: ``nli``, ``binary`` or ``score``. ``supported``: of two
+    labels the one that means that the premise supports the hypothesis. ``threshold``: the least P(entailment) that
+    passes. ``hypothesis_first``: whether the model was trained with the hypothesis as the first text.
+    """
+
+    labels: Sequence[str] | None = None
+    scheme: str | None = None
+    supported: str | None = None
+    threshold: float | None = None
+    hypothesis_first: bool = False
+
+
+NO_ANSWERS = Answers()
+
+
+def choose_scheme(config: Mapping[str, Any], answers: Answers, where: str, log: Callable[[str], None]) -> Scheme:
+    """How the logits of a checkpoint are read.
+
+    Raises:
+        UsageError: ``answers`` contradict each other or the number of logits.
+        CheckpointError: neither ``answers`` nor ``id2label`` say what the logits mean.
+    """
+    own = _names(config.get("id2label"))
+    columns = len(own) if own is not None else config.get("num_labels", 2)
+    kind = answers.scheme
+    if kind is not None and kind not in SCHEMES:
+        raise UsageError(f"--scheme is {kind!r}; choose from {', '.join(SCHEMES)}")
+    if kind is None:
+        kind = {1: SCORE, 2: BINARY}.get(columns, NLI)
+        if kind == SCORE:
+            raise CheckpointError(
+                f"{where}: the model has one logit, a score of anything; if it scores how far the premise supports the "
+                "hypothesis, say so with --scheme score"
+            )
+    width = {SCORE: 1, BINARY: 2, NLI: 3}[kind]
+    if columns != width:
+        raise UsageError(f"--scheme {kind} needs {width} logits, and {where} has {columns}; remove it or change it")
+    if kind == NLI:
+        if answers.supported is not None or answers.threshold is not None:
+            raise UsageError("--supported and --threshold are for models with one or two logits; remove them")
+        return Scheme(NLI, label_order(config.get("id2label"), answers.labels, where, log))
+    threshold = THRESHOLD if answers.threshold is None else float(answers.threshold)
+    if not 0 < threshold < 1:
+        raise UsageError(f"--threshold is {answers.threshold!r}; give a probability between 0 and 1")
+    labels = tuple(answers.labels) if answers.labels is not None else own or tuple(f"label_{i}" for i in range(width))
+    labels = tuple(label.strip().lower() for label in labels)
+    if len(labels) != width or len(set(labels)) != width:
+        raise UsageError(f"--labels is {','.join(labels)!r}; the model has {width} logits")
+    if kind == SCORE:
+        if answers.supported is not None:
+            raise UsageError("--supported names one of two labels, and this model has one logit; remove it")
+        return Scheme(SCORE, labels, None, threshold)
+    return Scheme(BINARY, labels, _supported(labels, answers.supported, where), threshold)
+
+
+def _supported(labels: tuple[str, ...], given: str | None, where: str) -> str:
+    if given is not None:
+        if given.strip().lower() not in labels:
+            raise UsageError(f"--supported is {given!r}; the labels are {', '.join(labels)}")
+        return given.strip().lower()
+    for one, other in (labels, labels[::-1]):
+        if one in _SUPPORTED and re.fullmatch(rf"(not|non)[ _-]?{one}", other):
+            return one
+    raise CheckpointError(
+        f"{where}: of two labels, {' and '.join(labels)}, nothing says which means that the premise supports the "
+        f"hypothesis; look it up in the model card and give it, for instance --supported {labels[1].upper()}"
+    )
 
 
 def label_order(
@@ -40,6 +118,12 @@ def label_order(
 
 
 def _read(id2label: object) -> tuple[str, ...] | None:
+    names = _names(id2label)
+    return names if names is not None and sorted(names) == sorted(LABELS) else None
+
+
+def _names(id2label: object) -> tuple[str, ...] | None:
+    """The names of the columns in lower case; ``None`` where the columns are not 0, 1, ..."""
     if not isinstance(id2label, Mapping):
         return None
     try:
@@ -47,4 +131,4 @@ def _read(id2label: object) -> tuple[str, ...] | None:
     except (TypeError, ValueError):
         return None
     names = tuple(str(by_column[column]).strip().lower() for column in sorted(by_column))
-    return names if sorted(by_column) == [0, 1, 2] and sorted(names) == sorted(LABELS) else None
+    return names if names and sorted(by_column) == list(range(len(names))) else None

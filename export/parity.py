@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError
+from scorer.inference.schemes import NLI, Scheme
 from scorer.inference.sessions import unwanted_fusions
 
 from .probes import Probe
@@ -28,30 +29,39 @@ Logits = npt.NDArray[np.float32]
 
 
 def checkpoint_logits(model: Any, tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Logits:
-    """Logits of the checkpoint in PyTorch, fp32, eager attention. float32, *Shape:* (probes, 3), the model's columns.
+    """Logits of the checkpoint in PyTorch, fp32, eager attention. float32, *Shape:* (probes, labels), its columns.
 
     Raises:
         CheckpointError: one of them is not finite.
     """
     import torch
 
-    logits = np.zeros((len(probes), 3), np.float32)
     with torch.inference_mode():
-        for rows, ids, mask in batches(tokenizer, probes):
-            out = model(input_ids=torch.from_numpy(ids), attention_mask=torch.from_numpy(mask))
-            logits[rows] = out.logits.numpy()
+        logits = np.concatenate(
+            [
+                model(**{name: torch.from_numpy(value) for name, value in feed.items()}).logits.numpy()
+                for _, feed in batches(tokenizer, probes)
+            ]
+        ).astype(np.float32)
     if not np.isfinite(logits).all():
         raise CheckpointError("the checkpoint gives logits that are NaN or infinite in PyTorch fp32; it is damaged")
     return logits
 
 
 def measure_variant(
-    path: Path, precision: str, tokenizer: PairTokenizer, probes: Sequence[Probe], expected: Logits
+    path: Path,
+    precision: str,
+    tokenizer: PairTokenizer,
+    probes: Sequence[Probe],
+    expected: Logits,
+    scheme: Scheme,
+    alone: bool = False,
 ) -> dict[str, Any] | None:
     """The ``parity`` of a variant for bundle.json, or ``None`` where nothing can be said here.
 
-    Measured in batches, with padding. fp16 is measured on CUDA where that really starts: a CPU has other half-precision
-    kernels, or none and computes in fp32, so its figures would say nothing.
+    Measured in batches, with padding; int8 of a graph without Scan in calls of one pair, as it is run. fp16 is
+    measured on CUDA where that really starts: a CPU has other half-precision kernels, or none and computes in fp32, so
+    its figures would say nothing.
 
     Raises:
         BundleError: the variant does not load or run.
@@ -59,23 +69,24 @@ def measure_variant(
     session = _session(path, CUDA if precision == "fp16" else CPU)
     if session is None:
         return None
-    found = _run(session, path, tokenizer, probes)
-    return {"provider": CUDA if precision == "fp16" else CPU} | compare(expected, found)
+    found = _run(session, path, tokenizer, probes, expected.shape[1], alone)
+    return {"provider": CUDA if precision == "fp16" else CPU} | compare(expected, found, scheme)
 
 
-def compare(expected: Logits, found: Logits) -> dict[str, Any]:
-    """Figures of ``found`` against ``expected``, both float32, *Shape:* (probes, 3).
+def compare(expected: Logits, found: Logits, scheme: Scheme) -> dict[str, Any]:
+    """Figures of ``found`` against ``expected``, both float32, *Shape:* (probes, labels).
 
     ``bound`` is the largest |Δlogit|: two logits can move against each other by twice that, so a label is safe where
     the top two are further apart; ``within_margin`` is the share of probes where they are not. Figures are rounded
     up to three digits. A difference that is not a number counts as 1e30.
     """
     difference = np.nan_to_num(np.abs(found.astype(np.float64) - expected), nan=_INFINITY, posinf=_INFINITY)
-    moved = np.nan_to_num(np.abs(_softmax(found) - _softmax(expected)), nan=1.0)
-    agreement = (found.argmax(axis=1) == expected.argmax(axis=1)) & np.isfinite(found).all(axis=1)
+    present = slice(0, 3) if scheme.kind == NLI else slice(2, 3)
+    probabilities = [scheme.probabilities(logits)[:, present].astype(np.float64) for logits in (found, expected)]
+    moved = np.nan_to_num(np.abs(probabilities[0] - probabilities[1]), nan=1.0)
+    agreement = scheme.decisions(found) == scheme.decisions(expected)
     bound = _up(float(difference.max(initial=0.0)))
-    top = np.sort(expected.astype(np.float64), axis=1)
-    close = top[:, 2] - top[:, 1] <= 2 * bound
+    close = scheme.margins(expected) <= 2 * bound
     return {
         "pairs": len(expected),
         # Down, so that 99 % on paper is 99 % in truth.
@@ -99,28 +110,40 @@ def accept(precision: str, parity: Mapping[str, Any] | None) -> str | None:
 
 
 def batches(
-    tokenizer: PairTokenizer, probes: Sequence[Probe]
-) -> Iterator[tuple[slice, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Rows of ``probes`` (sorted by length) with ids and mask, int64, *Shape:* (batch, sequence), right padded."""
+    tokenizer: PairTokenizer, probes: Sequence[Probe], tokens: int = _TOKENS
+) -> Iterator[tuple[slice, dict[str, npt.NDArray[np.int64]]]]:
+    """Rows of ``probes`` (sorted by length) with what the model is fed, int64, *Shape:* (batch, sequence), right
+    padded.
+
+    ``tokens``: of a batch, padding included; a single pair may have more.
+    """
     start = 0
     while start < len(probes):
         end = start + 1
-        while end < len(probes) and (end + 1 - start) * probes[end].tokens <= _TOKENS:
+        while end < len(probes) and (end + 1 - start) * probes[end].tokens <= tokens:
             end += 1
         lists = [tokenizer.encode(p.premise, p.hypothesis) for p in probes[start:end]]
         ids = np.full((end - start, max(map(len, lists))), tokenizer.layout.pad_id, np.int64)
         mask = np.zeros_like(ids)
         for row, one in enumerate(lists):
             ids[row, : len(one)], mask[row, : len(one)] = one, 1
-        yield slice(start, end), ids, mask
+        feed = {"input_ids": ids, "attention_mask": mask}
+        if tokenizer.layout.segments:
+            segments = feed["token_type_ids"] = np.zeros_like(ids)
+            for row, probe in enumerate(probes[start:end]):
+                own = tokenizer.segment_ids(probe.premise, probe.hypothesis)
+                segments[row, : len(own)] = own
+        yield slice(start, end), feed
         start = end
 
 
-def _run(session: Any, path: Path, tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Logits:
-    logits = np.zeros((len(probes), 3), np.float32)
-    for rows, ids, mask in batches(tokenizer, probes):
+def _run(
+    session: Any, path: Path, tokenizer: PairTokenizer, probes: Sequence[Probe], labels: int, alone: bool
+) -> Logits:
+    logits = np.zeros((len(probes), labels), np.float32)
+    for rows, feed in batches(tokenizer, probes, 1 if alone else _TOKENS):
         try:
-            (out,) = session.run(["logits"], {"input_ids": ids, "attention_mask": mask})
+            (out,) = session.run(["logits"], feed)
         except Exception as e:  # the runtime's exceptions share no base class but Exception
             raise BundleError(f"{path.name} does not run: {_reason(e)}; export with another --precision") from e
         if out.shape != logits[rows].shape or out.dtype != np.float32:
@@ -157,13 +180,6 @@ def _session(path: Path, provider: str) -> Any:
 
 def _reason(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
-
-
-def _softmax(logits: Logits) -> npt.NDArray[np.float64]:
-    wide = logits.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        powers = np.exp(wide - wide.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float64)
 
 
 def _up(value: float) -> float:

@@ -9,12 +9,13 @@ from typing import Any
 
 from scorer.errors import CheckpointError
 
-_HEAD = ("Gemm", "Tanh", "Gemm")
+_HEADS = (("Gemm", "Tanh", "Gemm"), ("Gemm", "Gelu", "Gemm"))
+"""RoBERTa's and BERT's; ELECTRA's."""
 _FIRST_TOKEN = "first_token"
 
 
 def head_of(graph: Any) -> list[Any]:
-    """The nodes of the classification head, which are the last three: dense, tanh, projection to three logits.
+    """The nodes of the classification head, which are the last three: dense, activation, projection to the logits.
 
     Raises:
         CheckpointError: the graph ends in something else.
@@ -22,12 +23,12 @@ def head_of(graph: Any) -> list[Any]:
     made_by = {output: node for node in graph.node for output in node.output}
     nodes: list[Any] = []
     name = "logits"
-    for operator in reversed(_HEAD):
-        node = made_by.get(name)
-        if node is None or node.op_type != operator:
-            raise CheckpointError(f"the head of the graph is not {' → '.join(_HEAD)}; the export does not know it")
-        nodes.insert(0, node)
-        name = node.input[0]
+    while len(nodes) < len(_HEADS[0]) and name in made_by:
+        nodes.insert(0, made_by[name])
+        name = nodes[0].input[0]
+    if tuple(node.op_type for node in nodes) not in _HEADS:
+        expected = " or ".join(" → ".join(head) for head in _HEADS)
+        raise CheckpointError(f"the head of the graph is not {expected}; the export does not know it")
     return nodes
 
 

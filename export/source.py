@@ -21,6 +21,7 @@ _TOKENIZER = (
     "added_tokens.json",
     "vocab.json",
     "merges.txt",
+    "vocab.txt",
 )
 PATTERNS = ("config.json", _WEIGHTS, "model-*.safetensors", _INDEX, *_TOKENIZER)
 """The only files of a hub repository that are downloaded."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import PairLayout
 from scorer.inference.tokenizer_check import UnfitTokenizerError, check_tokenizer
 
+from .architectures.family import BPE, WORDPIECE, Family
 from .source import Source, read_json
 
 _EXAMPLES = (
@@ -20,15 +21,25 @@ _EXAMPLES = (
 
 
 class PairTokenizer:
-    """A byte-level BPE with the layout of its pairs.
+    """A tokenizer with the layout of its pairs.
 
-    ``text``: the content of tokenizer.json, with truncation and padding off.
+    ``text``: the content of tokenizer.json, with truncation and padding off. ``kinds``: of tokenizers that the family
+    has. ``segments``: whether its model is fed segment ids. ``hypothesis_first``: whether pairs begin with the
+    hypothesis.
 
     Raises:
         CheckpointError: not a tokenizer, or its pairs are not prefix + premise + separator + hypothesis + suffix.
     """
 
-    def __init__(self, text: str, pad_token: str, where: str) -> None:
+    def __init__(
+        self,
+        text: str,
+        pad_token: str,
+        where: str,
+        kinds: Sequence[str] = (BPE,),
+        segments: bool = False,
+        hypothesis_first: bool = False,
+    ) -> None:
         from tokenizers import Tokenizer
 
         try:
@@ -39,9 +50,10 @@ class PairTokenizer:
         except Exception as e:  # the library raises plain Exception for every kind of damage
             raise CheckpointError(f"{where} is not a tokenizer ({e}); download the checkpoint again") from e
         self._where = where
-        if content["model"].get("type") != "BPE":
+        if content["model"].get("type") not in kinds:
             raise CheckpointError(
-                f"{where} is a {content['model'].get('type')} tokenizer; export supports byte-level BPE, as RoBERTa has"
+                f"{where} is a {content['model'].get('type')} tokenizer; export supports {' or '.join(kinds)} with "
+                "this architecture"
             )
         try:
             check_tokenizer(self.text)
@@ -54,6 +66,7 @@ class PairTokenizer:
         pad_id = self._tokenizer.token_to_id(pad_token)
         if pad_id is None:
             raise CheckpointError(f"{where} has no padding token {pad_token!r}; add it, and save the tokenizer again")
+        self._segments, self._hypothesis_first = segments, hypothesis_first
         self.layout = self._derive(pad_id)
         self.prove((a, b) for a in _EXAMPLES for b in _EXAMPLES)
 
@@ -64,7 +77,16 @@ class PairTokenizer:
 
     def encode(self, premise: str, hypothesis: str) -> list[int]:
         """Ids of a pair, by the tokenizer's own pair encoding."""
-        return list(self._tokenizer.encode(premise, hypothesis).ids)
+        return list(self._tokenizer.encode(*self._ordered(premise, hypothesis)).ids)
+
+    def segment_ids(self, premise: str, hypothesis: str) -> list[int]:
+        """Segment ids of a pair, by the layout."""
+        first, second = (len(self._ids(text)) for text in self._ordered(premise, hypothesis))
+        layout = self.layout
+        return [0] * (len(layout.prefix) + first + len(layout.separator)) + [1] * (second + len(layout.suffix))
+
+    def _ordered(self, premise: str, hypothesis: str) -> tuple[str, str]:
+        return (hypothesis, premise) if self._hypothesis_first else (premise, hypothesis)
 
     def prove(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Check that joining the two texts' ids in the layout is the tokenizer's own pair encoding.
@@ -74,7 +96,8 @@ class PairTokenizer:
         """
         layout = self.layout
         for premise, hypothesis in pairs:
-            joined = [*layout.prefix, *self._ids(premise), *layout.separator, *self._ids(hypothesis), *layout.suffix]
+            first, second = self._ordered(premise, hypothesis)
+            joined = [*layout.prefix, *self._ids(first), *layout.separator, *self._ids(second), *layout.suffix]
             own = self.encode(premise, hypothesis)
             if joined != own:
                 raise CheckpointError(
@@ -82,7 +105,7 @@ class PairTokenizer:
                     f"{joined}; a tokenizer whose pairs cannot be joined from parts is not supported"
                 )
 
-    def check_ids(self, vocab_size: int, pad_token_id: int) -> None:
+    def check_ids(self, vocab_size: int, pad_token_id: object) -> None:
         """Check that every id has an embedding, and that the model pads with the tokenizer's padding.
 
         Raises:
@@ -94,7 +117,7 @@ class PairTokenizer:
                 f"{self._where} has the id {largest}, but config.json says vocab_size {vocab_size}; "
                 "the tokenizer belongs to another checkpoint"
             )
-        if self.layout.pad_id != pad_token_id:
+        if pad_token_id is not None and self.layout.pad_id != pad_token_id:
             raise CheckpointError(
                 f"{self._where} pads with id {self.layout.pad_id}, but config.json says pad_token_id {pad_token_id}; "
                 "the tokenizer belongs to another checkpoint"
@@ -122,13 +145,23 @@ class PairTokenizer:
                 f"{self._where}: the pair ('first', 'second') is {encoding.tokens}, without special tokens before or "
                 "between the texts, which a classifier of pairs needs; take the tokenizer of this very checkpoint"
             )
-        return PairLayout(prefix, separator, suffix, pad_id)
+        own = encoding.type_ids
+        begin = len(prefix) + encoding.sequence_ids.count(0) + len(separator)
+        if self._segments and own != [0] * begin + [1] * (len(own) - begin):
+            raise CheckpointError(
+                f"{self._where}: the segment ids of the pair ('first', 'second') are {own}, expected 0 to the end of "
+                "the separator and 1 from there; take the tokenizer of this very checkpoint"
+            )
+        return PairLayout(prefix, separator, suffix, pad_id, self._segments, self._hypothesis_first)
 
 
-def read_tokenizer(source: Source) -> tuple[PairTokenizer, object]:
+def read_tokenizer(
+    source: Source, family: Family, known: Mapping[str, Any], hypothesis_first: bool = False
+) -> tuple[PairTokenizer, object]:
     """The tokenizer of a checkpoint, and its ``model_max_length`` as it stands (or ``None``).
 
-    ``tokenizer.json`` is stored as it is; ``vocab.json`` with ``merges.txt`` is converted by transformers. Either way
+    ``tokenizer.json`` is stored as it is; ``vocab.json`` with ``merges.txt``, and ``vocab.txt``, are converted by
+    transformers. Either way
     the result is compared with the tokenizer that transformers itself makes of the folder, which also heeds
     ``tokenizer_config.json``.
 
@@ -136,11 +169,15 @@ def read_tokenizer(source: Source) -> tuple[PairTokenizer, object]:
         CheckpointError: no fast tokenizer, a damaged one, or one whose files disagree.
     """
     names = {path.name for path in source.tokenizer}
-    where = str(source.folder / ("tokenizer.json" if "tokenizer.json" in names else "vocab.json"))
-    if "tokenizer.json" not in names and not {"vocab.json", "merges.txt"} <= names:
+    where = str(
+        source.folder / (next((name for name in ("tokenizer.json", "vocab.json") if name in names), "vocab.txt"))
+    )
+    whole = BPE in family.tokenizers and {"vocab.json", "merges.txt"} <= names
+    whole = whole or (WORDPIECE in family.tokenizers and "vocab.txt" in names)
+    if "tokenizer.json" not in names and not whole:
         raise CheckpointError(
-            f"{source.folder} has no tokenizer.json (nor vocab.json with merges.txt); save the tokenizer next to the "
-            "weights: AutoTokenizer.from_pretrained(...).save_pretrained(FOLDER)"
+            f"{source.folder} has no tokenizer.json (nor vocab.json with merges.txt, or vocab.txt); save the "
+            "tokenizer next to the weights: AutoTokenizer.from_pretrained(...).save_pretrained(FOLDER)"
         )
     reference = _by_transformers(source, where)
     backend = reference.backend_tokenizer
@@ -151,11 +188,14 @@ def read_tokenizer(source: Source) -> tuple[PairTokenizer, object]:
             raise CheckpointError(f"{where} cannot be read ({e}); download the checkpoint again") from e
     else:
         text = backend.to_str()
-    tokenizer = PairTokenizer(text, str(reference.pad_token), where)
+    tokenizer = PairTokenizer(
+        text, str(reference.pad_token), where, family.tokenizers, family.segments(known), hypothesis_first
+    )
     backend.no_truncation()
     backend.no_padding()
     for example in _EXAMPLES:
-        mine, theirs = tokenizer.encode(example, "A"), list(backend.encode(example, "A").ids)
+        mine = tokenizer.encode(example, "A")
+        theirs = list(backend.encode(*(("A", example) if hypothesis_first else (example, "A"))).ids)
         if mine != theirs:
             raise CheckpointError(
                 f"{where} encodes ({example!r}, 'A') as {mine}, but with tokenizer_config.json it is {theirs}; make "
@@ -166,10 +206,14 @@ def read_tokenizer(source: Source) -> tuple[PairTokenizer, object]:
 
 
 def _by_transformers(source: Source, where: str) -> Any:
-    from transformers import RobertaTokenizerFast
+    from transformers import AutoTokenizer
 
     try:
-        return RobertaTokenizerFast.from_pretrained(str(source.folder), local_files_only=True)
+        found = AutoTokenizer.from_pretrained(str(source.folder), local_files_only=True, trust_remote_code=False)
+        found.backend_tokenizer  # noqa: B018 - slow tokenizers have none
+        return found
     except Exception as e:  # of every kind: JSON errors, KeyErrors, plain Exceptions of the Rust library
         reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
-        raise CheckpointError(f"{where} does not load as a RoBERTa tokenizer ({reason}); download it again") from e
+        raise CheckpointError(
+            f"{where} does not load as a tokenizer of transformers ({reason}); download it again"
+        ) from e

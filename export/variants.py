@@ -9,9 +9,25 @@ from pathlib import Path
 
 from scorer.errors import CheckpointError
 
+from .architectures.family import Family
 from .by_pair import by_pair
 from .graph import expect, save
 from .rewrite import head_of, keep_first_token, split_gelu, split_residuals
+
+
+def export_variant(family: Family, precision: str, fused: Path, fp32: Path, *, layers: int) -> dict[str, int]:
+    """Write ``model.<precision>.onnx`` next to ``fp32``, from the fused graph or (int8) from ``fp32``, and return its
+    operator counts.
+
+    Raises:
+        CheckpointError: the graph is not one that the export knows, or fp16 cannot hold its weights.
+    """
+    out = fp32.with_name(f"model.{precision}.onnx")
+    if precision == "fp32":
+        return export_fp32(fused, out, layers)
+    if precision == "fp16":
+        return export_fp16(fused, out, layers)
+    return export_int8(fp32, out, layers)
 
 
 def cpu_counts(layers: int) -> dict[str, int]:

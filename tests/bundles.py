@@ -53,15 +53,18 @@ def weights(vocabulary: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def expected_logits(ids: Sequence[int], vocabulary: int) -> np.ndarray:
-    """What the model says of one unpadded pair. *Shape:* (3,)."""
+    """What the model with three logits says of one unpadded pair; one with fewer has the first ones. *Shape:* (3,)."""
     table, w, b = weights(vocabulary)
     positions = np.arange(1, len(ids) + 1)[:, None]
     return (table[list(ids)] * positions).sum(axis=0) / len(ids) @ w + b
 
 
-def graph(vocabulary: int, bad_token: int | None = None, bad_value: float = float("nan")) -> onnx.ModelProto:
+def graph(
+    vocabulary: int, bad_token: int | None = None, bad_value: float = float("nan"), width: int = 3
+) -> onnx.ModelProto:
     """The model as ONNX; a pair that holds ``bad_token`` gets ``bad_value`` in its logits."""
     table, w, b = weights(vocabulary)
+    w, b = w[:, :width], b[:width]
     if bad_token is not None:
         table[bad_token] = bad_value
     nodes = [
@@ -84,7 +87,7 @@ def graph(vocabulary: int, bad_token: int | None = None, bad_value: float = floa
             nodes,
             "tiny",
             [helper.make_tensor_value_info(n, TensorProto.INT64, shape) for n in ("input_ids", "attention_mask")],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3])],
+            [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", width])],
             [numpy_helper.from_array(value, name) for name, value in constants.items()],
         ),
         opset_imports=[helper.make_opsetid("", 17)],
@@ -102,8 +105,11 @@ def make_bundle(
     max_length: int = 128,
     templates: dict[str, Any] | None = None,
     bad: dict[str, tuple[str, float]] | None = None,
+    scheme: tuple[str, str | None, float | None] | None = None,
+    order: str = "premise_first",
 ) -> Path:
-    """Write a bundle. ``bad``: by precision, (a text of one token, what pairs with it get as logits)."""
+    """Write a bundle. ``bad``: by precision, (a text of one token, what pairs with it get as logits). ``scheme``: its
+    name, the supported label and the threshold; without one, the bundle is of schema 1."""
     path.mkdir(parents=True)
     made = tokenizer()
     made.save(str(path / "tokenizer.json"))
@@ -112,13 +118,16 @@ def make_bundle(
     words = [word for line in CORPUS for word in line.split()]
     texts = [" ".join(rng.choice(words, n)) for n in rng.integers(1, 24, 64)]
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
-    ids = [made.encode(*pair).ids for pair in pairs]
-    order = sorted(range(len(pairs)), key=lambda i: len(ids[i]))
-    logits = pa.array([expected_logits(ids[i], size).tolist() for i in order], pa.list_(pa.float32(), 3))
+    ids = [made.encode(*pair[:: 1 if order == "premise_first" else -1]).ids for pair in pairs]
+    width = len(labels)
+    by_length = sorted(range(len(pairs)), key=lambda i: len(ids[i]))
+    logits = pa.array(
+        [expected_logits(ids[i], size)[:width].tolist() for i in by_length], pa.list_(pa.float32(), width)
+    )
     probes = {
-        "premise": [pairs[i][0] for i in order],
-        "hypothesis": [pairs[i][1] for i in order],
-        "tokens": pa.array([len(ids[i]) for i in order], pa.int32()),
+        "premise": [pairs[i][0] for i in by_length],
+        "hypothesis": [pairs[i][1] for i in by_length],
+        "tokens": pa.array([len(ids[i]) for i in by_length], pa.int32()),
         "logits": logits,
     }
     pq.write_table(pa.table(probes), path / "probes.parquet")
@@ -126,7 +135,7 @@ def make_bundle(
     for precision in precisions:
         token, value = (bad or {}).get(precision, (None, 0.0))
         broken = made.encode(token, add_special_tokens=False).ids[0] if token else None
-        onnx.save(graph(size, broken, value), str(path / f"model.{precision}.onnx"))
+        onnx.save(graph(size, broken, value, width), str(path / f"model.{precision}.onnx"))
         variants[precision] = {"file": f"model.{precision}.onnx", "precision": precision, "parity": None}
         variants[precision]["sha256"] = digest(path / f"model.{precision}.onnx")
     files = ["tokenizer.json", "probes.parquet"]
@@ -142,6 +151,9 @@ def make_bundle(
         "files": {name: digest(path / name) for name in files},
         "variants": variants,
     }
+    if scheme is not None:
+        manifest |= {"schema": 2, "scheme": scheme[0], "supported": scheme[1], "threshold": scheme[2]}
+        manifest["pair_layout"] |= {"order": order, "strings": 2, "segments": None}
     (path / "bundle.json").write_text(json.dumps(manifest))
     return path
 

@@ -15,6 +15,7 @@ from ..metric.templates import Templates
 from ..scoring import extent as partial
 from ..scoring.counts import OTHER_PREDICATES
 from ..scoring.outputs import Output, open_output
+from ..scoring.rates_file import RatesFile
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
 from ..system.arguments import check_fields, checked
@@ -51,7 +52,8 @@ class AuditOptions:
     ``baseline``: the output to compare with. ``gates``: TOML files. ``by``: groupings, each a tuple of columns; by
     default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK (``not-ok``) or not
     at all (``excluded``). ``across_signatures``: compare outputs that were scored differently. ``worst``: rows of the
-    sample, of each kind. ``history``: the history file.
+    sample, of each kind. ``history``: the history file. ``rates``: true rates of this output, as ``scorer rate --save``
+    wrote them.
     """
 
     baseline: Path | None = None
@@ -61,6 +63,7 @@ class AuditOptions:
     across_signatures: bool = False
     worst: int = WORST
     history: Path | None = None
+    rates: Path | None = None
     require_gates: bool = False
     allow_partial: bool = False
 
@@ -92,7 +95,8 @@ class _Audit:
         self.differs = self._compare_signatures()
         if self.earlier is not None:
             partial.refuse_unequal(self.output.extent, self.earlier.extent, options.allow_partial)
-        rules.check_columns(self.rules, self.output.names, self.earlier is not None)
+        self.rates = self._true_rates()
+        rules.check_columns(self.rules, self.output.names, self.earlier is not None, self.rates)
         self.by = self._groupings()
         wanted = dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)])
         self.codes = {grouping: GroupCodes(grouping) for grouping in wanted}
@@ -120,7 +124,7 @@ class _Audit:
         everything = figures[()][0]
         templates, looks_wrong = self._templates(run, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
-        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], run.omissions_checked)
+        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], run.omissions_checked, self.rates)
         checked = gates.checked(found, self.options.require_gates)
         signature = self.output.signature
         baseline = self._baseline()
@@ -166,6 +170,19 @@ class _Audit:
                 "--across-signatures"
             )
         return differs
+
+    def _true_rates(self) -> RatesFile | None:
+        """The file of true rates, which must be of this output."""
+        if self.options.rates is None:
+            return None
+        found = RatesFile.read(self.options.rates, "--rates")
+        if (found.signature, found.rows) != (self.output.signature, len(self.output)):
+            raise UsageError(
+                f"--rates {self.options.rates} is of an output of {found.rows:,} rows with the signature "
+                f"{found.signature or 'none'}, and {self.output.path} has {len(self.output):,} rows with "
+                f"{self.output.signature or 'none'}; run `scorer rate` on this output"
+            )
+        return found
 
     def _groupings(self) -> list[Grouping]:
         names = self.output.names
@@ -251,8 +268,20 @@ class _Audit:
             self.notes.append(
                 "figures by template are missing: the template file is not where the run found it, or has changed"
             )
+        if self.rates is not None:
+            self.notes += _true_rate_notes(self.rates)
         if self.options.errors == "excluded":
             self.notes.append("rows with errors are left out of the rates of labels (--errors excluded)")
+
+
+def _true_rate_notes(rates: RatesFile) -> list[str]:
+    source = "labels of an earlier run" if rates.source == "calibration" else "labels"
+    return [
+        f"true {one.rate.removesuffix('_rate')} rate {one.value:.1%}, 95 % {one.low:.1%} to {one.high:.1%}, "
+        f"from {one.labels:,} {source} (the metric's own: {one.metric:.1%})"
+        for one in rates.rates
+        if one.group is None
+    ]
 
 
 def _omission_rates(run: ScannedRun) -> dict[str, float]:

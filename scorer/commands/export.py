@@ -32,6 +32,29 @@ def export_command(
             help="Comma-separated labels in the order of the logits; needed if the checkpoint calls them LABEL_0.",
         ),
     ] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            "--scheme", metavar="NAME", help="What the model answers: nli, binary or score. Default: as its labels say."
+        ),
+    ] = None,
+    supported: Annotated[
+        str | None,
+        typer.Option("--supported", metavar="LABEL", help="Of two labels, the one that means supported."),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold", metavar="P", help="Least P(entailment) that passes, with one or two logits. Default: 0.5."
+        ),
+    ] = None,
+    hypothesis_first: Annotated[
+        bool, typer.Option("--hypothesis-first", help="The model was trained with the hypothesis as the first text.")
+    ] = False,
+    half_weights: Annotated[
+        bool,
+        typer.Option("--half-weights", help="Round weights to half precision and store them once for all variants."),
+    ] = False,
     templates: Annotated[
         Path | None,
         typer.Option("--templates", metavar="FILE", parser=local, help="Template file to include in the bundle."),
@@ -68,7 +91,7 @@ def export_command(
     A bundle holds fused ONNX models in several precisions, the tokeniser, probes to verify them with, and hashes.
     """
     try:
-        from export import export_bundle
+        from export import Answers, export_bundle
     except ImportError as error:
         raise MissingDependencyError(
             f"export needs further packages ({error}); install them with: pip install 'd2t-scorer[export,cpu]'"
@@ -78,7 +101,8 @@ def export_command(
         out,
         precisions=_split(precision),
         revision=revision,
-        labels=_split(labels) if labels else None,
+        answers=Answers(_split(labels) if labels else None, scheme, supported, threshold, hypothesis_first),
+        half_weights=half_weights,
         random_init=random_init,
         seed=seed,
         templates=templates,

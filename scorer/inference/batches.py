@@ -157,6 +157,17 @@ def assemble_few(
     return ids, mask
 
 
+def segment_ids(batch: Batch, pairs: Pairs, layout: PairLayout) -> npt.NDArray[np.int64]:
+    """Segment ids of a batch: 0 up to the end of the separator, 1 to the end of the pair, 0 for padding.
+
+    int64, *Shape:* (batch, sequence_length).
+    """
+    begin = (len(layout.prefix) + len(layout.separator) + pairs.first_length[batch.pairs])[:, None]
+    end = begin + (pairs.second_length[batch.pairs] + len(layout.suffix))[:, None]
+    columns = np.arange(batch.sequence_length)
+    return ((columns >= begin) & (columns < end)).astype(np.int64)
+
+
 def _scatter(
     ids: npt.NDArray[np.int64],
     start: npt.NDArray[np.int64],

@@ -26,10 +26,12 @@ class OutOfMemoryError(Exception):
 
 
 class Calls:
-    """The calls that an engine makes of its sessions. ``where``: variant and device, for messages."""
+    """The calls that an engine makes of its sessions. ``where``: variant and device, for messages. ``labels``: logits a
+    pair."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, labels: int) -> None:
         self._where = where
+        self._labels = labels
         self._changed = threading.Condition()
         self._running: dict[int, Any] = {}
         self._given_up: set[int] = set()
@@ -39,7 +41,7 @@ class Calls:
         self._others: ThreadPoolExecutor | None = None
 
     def run(self, session: Any, feed: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
-        """One call. int64, *Shape:* (pairs, tokens) each → logits, float32, *Shape:* (pairs, 3).
+        """One call. int64, *Shape:* (pairs, tokens) each → logits, float32, *Shape:* (pairs, labels).
 
         Raises:
             OutOfMemoryError: it does not fit the memory. CancelledError: it was given up.
@@ -102,10 +104,10 @@ class Calls:
 
     def _checked(self, found: Any, pairs: int) -> npt.NDArray[np.float32]:
         shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)
-        if shape != (pairs, 3) or kind not in (np.float32, np.float16):
+        if shape != (pairs, self._labels) or kind not in (np.float32, np.float16):
             raise BundleError(
                 f"{self._where}: the model gives logits of the shape {shape} and type {kind} for {pairs} pairs, "
-                f"expected ({pairs}, 3) and float32; export it again"
+                f"expected ({pairs}, {self._labels}) and float32; export it again"
             )
         logits: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
         return logits

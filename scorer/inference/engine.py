@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError
 from ..status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
-from .batches import Batch, Grid, assemble, assemble_few, cut_to_fit, distinct_pairs, pack
+from .batches import Batch, Grid, assemble, assemble_few, cut_to_fit, distinct_pairs, pack, segment_ids
 from .budget import TOKEN_BUDGETS, known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
 from .cache import Use
@@ -36,7 +36,7 @@ from .exact import RERUN_BATCH, fixed_shapes
 from .facts import read_facts, refuse_disagreement
 from .first_use import admit
 from .sessions import Device, available_threads, create_session, resolve_device
-from .texts import PLAIN, PairForm, TextTokenizer
+from .texts import PLAIN, SPACED, PairForm, TextTokenizer
 from .work import Answers, Work
 
 __all__ = ["TOKEN_BUDGETS", "Answers", "Engine", "Work"]
@@ -93,7 +93,6 @@ class Engine:
         self.per_pair = self.use.per_pair
         grid = Grid(step, token_budget or usual_budget(self.device.kind), bundle.max_length)
         self._truncate = truncate
-        self._form = form
         self._warn = warn
         if not on_trial:
             admit(self.use, model, grid, token_budget, warn)
@@ -102,10 +101,14 @@ class Engine:
         facts = read_facts(self.use, grid)
         self.least_bound = 0.0 if facts is None else facts.bound
         """Largest |Δlogit| from fp32 on the probes: what the bound of ``exact`` is at least."""
-        self._calls = Calls(f"bundle {self.use}")
+        self._calls = Calls(f"bundle {self.use}", bundle.scheme.width)
         self._tokenizer = TextTokenizer(bundle)
         probes = bundle.probes()
-        self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8])
+        self._probe_form = SPACED if bundle.layout.one_string else PLAIN
+        if form == PLAIN:
+            form = self._probe_form
+        self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8], form)
+        self._form = form
         self._pairs_a_call = PAIRS_A_CALL if bundle.variants[self.precision].by_pair else 1
         self._session = create_session(model, self.device, 1 if self.per_pair else self.threads)
         self._pool = ThreadPoolExecutor(self.threads, "pair") if self.per_pair else None
@@ -133,7 +136,8 @@ class Engine:
     def lengths(self, texts: Sequence[str], *, hypothesis: bool) -> npt.NDArray[np.int64]:
         """Tokens that each text takes as the one or the other half of a pair; beyond any room where it is too long to
         be tokenised. Called by the thread that prepares. *Shape:* (texts,), int64."""
-        before, after = (self._form.before_hypothesis, "") if hypothesis else ("", self._form.after_premise)
+        second = hypothesis != self.bundle.layout.hypothesis_first
+        before, after = (self._form.before_second, "") if second else ("", self._form.after_first)
         tokens = self._tokenizer.encode([before + text + after for text in texts])
         return np.where(tokens.oversized, np.int64(1) << 32, tokens.lengths)
 
@@ -146,12 +150,14 @@ class Engine:
     ) -> Work:
         """Tokenise and pack. ``premise``, ``hypothesis``: int32, *Shape:* (asked,), positions in ``texts``."""
         form = form or self._form
+        if self.bundle.layout.hypothesis_first:
+            premise, hypothesis = hypothesis, premise
         if form == PLAIN:
             first = second = self._tokenizer.encode(texts, keep_beginnings=self._truncate)
         else:
             # The two roles are written differently, so a text in both is tokenised twice; tables stay parallel.
-            first = self._tokenizer.encode([t + form.after_premise for t in texts], keep_beginnings=self._truncate)
-            second = self._tokenizer.encode([form.before_hypothesis + t for t in texts], keep_beginnings=self._truncate)
+            first = self._tokenizer.encode([t + form.after_first for t in texts], keep_beginnings=self._truncate)
+            second = self._tokenizer.encode([form.before_second + t for t in texts], keep_beginnings=self._truncate)
         pairs = distinct_pairs(premise, hypothesis, first, second)
         room = self.room
         too_long = pairs.first_length + pairs.second_length > room
@@ -176,21 +182,24 @@ class Engine:
         return self.answers(work, self.run_batches(work, stop))
 
     def answers(self, work: Work, logits: npt.NDArray[np.float32]) -> Answers:
-        """Probabilities of all checks of a window from the logits of its pairs, float32, *Shape:* (pairs, 3).
+        """Probabilities of all checks of a window from the logits of its pairs, float32, *Shape:* (pairs, labels).
 
         Pairs with a logit that is not finite run once more in fp32, where the bundle has it.
         """
         self._rerun_not_finite(work, logits)
         inverse = work.pairs.inverse
-        return Answers(self._softmax(logits)[inverse], work.status[inverse], work.truncated[inverse])
+        scheme = self.bundle.scheme
+        probabilities = scheme.probabilities(logits)[inverse]
+        return Answers(probabilities, work.status[inverse], work.truncated[inverse], scheme.threshold)
 
     def select(self, work: Work, chosen: npt.NDArray[np.int64]) -> Work:
         """The same window with batches of some of its pairs alone. int64, *Shape:* (chosen,), positions of pairs."""
         return replace(work, status=work.status.copy(), batches=self._pack(work.lengths, chosen))
 
     def run_batches(self, work: Work, stop: threading.Event | None = None) -> npt.NDArray[np.float32]:
-        """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:* (pairs, 3)."""
-        logits = np.full((len(work.pairs), 3), np.nan, np.float32)
+        """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:*
+        (pairs, labels)."""
+        logits = np.full((len(work.pairs), self.bundle.scheme.width), np.nan, np.float32)
 
         def compute(batch: Batch, feed: Feed | None = None) -> None:
             if stop is not None and stop.is_set():
@@ -215,18 +224,21 @@ class Engine:
         return logits
 
     def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, 3); for verification.
+        """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, labels); to verify.
 
-        In the tokenizer's own pair encoding, which the bundle's probes are in, whatever the form of this engine.
+        In the bundle's own pair layout, which its probes are in, whatever the form of this engine.
         """
         n = len(premises)
         positions = np.arange(2 * n, dtype=np.int32)
-        work = self.prepare([*premises, *hypotheses], positions[:n], positions[n:], PLAIN)
+        work = self.prepare([*premises, *hypotheses], positions[:n], positions[n:], self._probe_form)
         return self.run_batches(work)[work.pairs.inverse]
 
     def call(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """One call of the model. int64, *Shape:* (batch, sequence) each → logits, float32, *Shape:* (batch, 3)."""
-        feed = {"input_ids": ids, "attention_mask": mask}
+        """One call of the model. int64, *Shape:* (batch, sequence) each → logits, float32, *Shape:* (batch, labels).
+
+        Where the model takes segment ids they are all 0.
+        """
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         return self._calls.run(self._session, {name: feed[name] for name in self._inputs})
 
     @property
@@ -264,6 +276,8 @@ class Engine:
         put_together = assemble_few if len(batch.pairs) <= PAIRS_A_CALL else assemble
         ids, mask = put_together(batch, work.pairs, work.first, work.second, self.bundle.layout)
         feed = {"input_ids": ids, "attention_mask": mask}
+        if self.bundle.layout.segments:
+            feed["token_type_ids"] = segment_ids(batch, work.pairs, self.bundle.layout)
         return {name: feed[name] for name in self._inputs}
 
     def _run_batch(
@@ -330,13 +344,6 @@ class Engine:
             self.run_fp32(work, broken, logits)
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
         work.status[still[work.status[still] == SCORED]] = NOT_FINITE
-
-    def _softmax(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Probabilities in the order C, N, E. *Shape:* (pairs, 3), float32 → (pairs, 3), float32."""
-        ordered = logits[:, self.bundle.label_columns].astype(np.float64)
-        with np.errstate(invalid="ignore"):  # NaN and infinity are counted, not warned about
-            weights = np.exp(ordered - ordered.max(axis=1, keepdims=True))
-            return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
 def _choose_precision(bundle: Bundle, asked: str, device: Device) -> str:

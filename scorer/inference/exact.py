@@ -1,7 +1,8 @@
 """fp32 labels at the speed of a faster variant: what is too close to call runs again in fp32.
 
 A pair's label can differ from fp32's only where a variant moves its two highest logits past each other, that is where
-they lie within twice the largest movement of a logit. That movement is measured on pairs of the very data, in the way
+they lie within twice the largest movement of a logit (for schemes with a threshold: where the logit lies that near to
+the threshold's, :meth:`.schemes.Scheme.margins`). That movement is measured on pairs of the very data, in the way
 they are run, and taken half as large again, since the largest of a sample is not the largest of all.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .numbers import finite
+from .schemes import Scheme
 
 FACTOR = 1.5
 PAIRS = 4096
@@ -48,7 +50,7 @@ class ExactBound:
 def bound_of(
     fast: npt.NDArray[np.float32], fp32: npt.NDArray[np.float32], at_least: float, seen: ExactBound | None = None
 ) -> ExactBound:
-    """The bound of two variants' logits, both float32, *Shape:* (pairs, 3), joined to what was seen before.
+    """The bound of two variants' logits, both float32, *Shape:* (pairs, labels), joined to what was seen before.
 
     Pairs that are not finite in either count for nothing: they run again in any case. ``at_least``: the bound of the
     bundle's probes, which holds as long as fewer than :data:`PAIRS` pairs were seen.
@@ -60,12 +62,9 @@ def bound_of(
     return ExactBound(pairs, largest if pairs >= PAIRS else max(largest, at_least))
 
 
-def doubtful(logits: npt.NDArray[np.float32], margin: float) -> npt.NDArray[np.bool_]:
-    """Which pairs are too close to call, or not finite. float32, *Shape:* (pairs, 3) → bool, *Shape:* (pairs,)."""
-    ordered = np.sort(logits.astype(np.float64), axis=1)
-    with np.errstate(invalid="ignore"):  # of infinities; they are doubtful
-        near = ordered[:, 2] - ordered[:, 1] < margin
-    return near | ~np.isfinite(logits).all(axis=1)
+def doubtful(logits: npt.NDArray[np.float32], margin: float, scheme: Scheme) -> npt.NDArray[np.bool_]:
+    """Which pairs are too close to call, or not finite. float32, *Shape:* (pairs, labels) → bool, *Shape:* (pairs,)."""
+    return (scheme.margins(logits) < margin) | ~np.isfinite(logits).all(axis=1)
 
 
 def fixed_shapes(

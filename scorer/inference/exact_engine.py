@@ -43,7 +43,9 @@ class ExactEngine:
         logits = self._engine.run_batches(work, stop)
         if self._bound is None:
             self._bound = self.measure(work)
-        chosen = np.flatnonzero((work.status == SCORED) & doubtful(logits, self._bound.margin))
+        chosen = np.flatnonzero(
+            (work.status == SCORED) & doubtful(logits, self._bound.margin, self._engine.bundle.scheme)
+        )
         self._engine.run_fp32(work, chosen, logits, stop)
         return self._engine.answers(work, logits)
 
@@ -58,7 +60,7 @@ class ExactEngine:
             order = chosen[np.argsort(work.lengths[chosen], kind="stable")]
             chosen = np.sort(order[np.linspace(0, len(order) - 1, limit).astype(int)])
         some = self._engine.select(work, chosen)
-        fp32 = np.full((len(work.pairs), 3), np.nan, np.float32)
+        fp32 = np.full((len(work.pairs), self._engine.bundle.scheme.width), np.nan, np.float32)
         fast = self._engine.run_batches(some)
         self._engine.run_fp32(some, chosen, fp32)
         return bound_of(fast[chosen], fp32[chosen], self._engine.least_bound, before)

@@ -1,9 +1,9 @@
 """A look into an ONNX file before the runtime sees it: does it read other files, does it name code of others?
 
 An ONNX file may say that its weights lie in another file, by any path; the runtime then reads that file. It may also
-use operators of a domain that somebody else's library registers. A bundle needs neither. The file is walked as
-protobuf, field by field: payloads are skipped by their length, so that a gigabyte of weights costs nothing, and every
-length is checked against what surrounds it.
+use operators of a domain that somebody else's library registers. A bundle needs no such operators, and no file but the
+data files that it names and hashes itself. The graph is walked as protobuf, field by field: payloads are skipped by
+their length, so that a gigabyte of weights costs nothing, and every length is checked against what surrounds it.
 
 Field numbers are those of onnx.proto3 (ONNX 1.16).
 """
@@ -11,7 +11,7 @@ Field numbers are those of onnx.proto3 (ONNX 1.16).
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from ..errors import BundleError
@@ -25,6 +25,9 @@ READERS = frozenset({"EPContext"})
 MOST_FIELDS = 2_000_000
 MOST_NUMBERS = 1 << 29
 DEEPEST = 16
+MOST_ENTRIES = 8
+"""Of the description of weights in another file."""
+_ENTRIES = frozenset({"location", "offset", "length"})
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # ModelProto
@@ -37,6 +40,8 @@ _NODE_OPERATOR, _NODE_ATTRIBUTE, _NODE_DOMAIN = 4, 5, 7
 _ATTRIBUTE_TENSORS, _ATTRIBUTE_GRAPHS, _ATTRIBUTE_SPARSE = (5, 10), (6, 11), (22, 23)
 # TensorProto
 _TENSOR_EXTERNAL, _TENSOR_LOCATION = 13, 14
+# StringStringEntryProto
+_ENTRY_KEY, _ENTRY_VALUE = 1, 2
 # SparseTensorProto
 _SPARSE_TENSORS = (1, 2)
 
@@ -45,8 +50,10 @@ class _RefusedError(Exception):
     """What is wrong, to be told with the file's name."""
 
 
-def check_graph(path: Path) -> None:
+def check_graph(path: Path, external: Collection[str] = ()) -> None:
     """Refuse an ONNX file that reads other files, uses operators of other libraries, or is no ONNX file.
+
+    ``external``: names of files in the same folder that may hold its weights.
 
     Raises:
         BundleError: with the reason.
@@ -56,7 +63,7 @@ def check_graph(path: Path) -> None:
         if not 0 < size <= LARGEST:
             raise _RefusedError(f"has {size} bytes, expected some and at most 2 GiB")
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            _Walk(data).model()
+            _Walk(data, frozenset(external)).model()
     except _RefusedError as e:
         raise BundleError(f"{path} {e}; it was not written by `scorer export` and is refused") from e
     except OSError as e:
@@ -66,8 +73,9 @@ def check_graph(path: Path) -> None:
 class _Walk:
     """One file. Messages are ranges ``(start, end)`` of it."""
 
-    def __init__(self, data: mmap.mmap) -> None:
+    def __init__(self, data: mmap.mmap, external: frozenset[str] = frozenset()) -> None:
         self._data = data
+        self._external = external
         self._fields = 0
 
     def model(self) -> None:
@@ -86,7 +94,7 @@ class _Walk:
             raise _RefusedError(f"has graphs in graphs, more than {DEEPEST} deep")
         inner: dict[int, Callable[[int, int, int], None]] = {
             _GRAPH_NODE: self._node,
-            _GRAPH_INITIALIZER: self._tensor,
+            _GRAPH_INITIALIZER: self._weight,
             _GRAPH_SPARSE: self._sparse,
         }
         for number, kind, at, to in self._read(start, end):
@@ -127,6 +135,35 @@ class _Walk:
         for number, kind, at, _ in self._read(start, end):
             if number == _TENSOR_EXTERNAL or (number == _TENSOR_LOCATION and (kind != _VARINT or at != 0)):
                 raise _RefusedError("has weights in another file (external data)")
+
+    def _weight(self, start: int, end: int, depth: int) -> None:
+        """A tensor of a graph, which may lie in a file that the bundle names, and nowhere else."""
+        entries: dict[str, str] = {}
+        external = False
+        for number, kind, at, to in self._read(start, end):
+            if number == _TENSOR_EXTERNAL:
+                key, value = self._entry(*self._message(kind, at, to))
+                if key not in _ENTRIES or key in entries:
+                    raise _RefusedError(f"has weights in another file (external data), described by {key[:80]!r}")
+                entries[key] = value
+            elif number == _TENSOR_LOCATION:
+                if kind != _VARINT or at not in (0, 1):
+                    raise _RefusedError("has weights in another file (external data), of an unknown kind")
+                external = at == 1
+        if external != bool(entries) or (external and entries.get("location") not in self._external):
+            where = entries.get("location", "")
+            raise _RefusedError(f"has weights in another file (external data), {where[:80]!r}, not one of its bundle")
+        for key in ("offset", "length"):
+            if not entries.get(key, "0").isdecimal() or len(entries.get(key, "0")) > 16:
+                raise _RefusedError(f"has weights in another file (external data) at {entries[key][:80]!r}")
+
+    def _entry(self, start: int, end: int) -> tuple[str, str]:
+        found = {_ENTRY_KEY: "", _ENTRY_VALUE: ""}
+        for fields, (number, kind, at, to) in enumerate(self._read(start, end)):
+            if number not in found or fields >= MOST_ENTRIES:
+                raise _RefusedError("has weights in another file (external data), described in an unknown way")
+            found[number] = self._text(kind, at, to)
+        return found[_ENTRY_KEY], found[_ENTRY_VALUE]
 
     def _read(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """Fields of a message: number, wire type, and where its bytes lie; for a varint its value stands first."""

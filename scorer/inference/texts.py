@@ -1,8 +1,8 @@
 """Texts to token ids, each distinct text once.
 
-A check is a pair, and a text takes part in many pairs (once with every fact). For byte-level BPE, the ids of a pair
-are the ids of its two texts with constant ids around them, so pairs are joined from parts; that this equals the
-tokenizer's own pair encoding is proved on the bundle's probes whenever one is loaded.
+A check is a pair, and a text takes part in many pairs (once with every fact). The ids of a pair are the ids of its two
+texts with constant ids around them, so pairs are joined from parts; that this equals the tokenizer's own pair encoding
+is proved on the bundle's probes whenever one is loaded.
 
 Text is data: a literal ``</s>`` or ``<mask>`` in it is characters. The flag for that is not saved in
 ``tokenizer.json``, so it is set here, at every load, together with truncation and padding off.
@@ -25,7 +25,7 @@ from ..system.files import read_small
 from .bundle import LARGEST_FILES, Bundle
 from .sessions import first_line
 from .tokenizer_check import UnfitTokenizerError, check_tokenizer
-from .word_cache import WordTokens, blank_before_words
+from .word_cache import WordTokens, blank_before_words, is_byte_level, keep_whole
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class PairForm:
     tokenizer.
     """
 
-    after_premise: str = ""
-    before_hypothesis: str = ""
+    after_first: str = ""
+    before_second: str = ""
 
 
 PLAIN = PairForm()
@@ -78,18 +78,25 @@ class TextTokenizer:
         self._tokenizer = self._load()
         self._tokenizer.encode_special_tokens = True
         blank = blank_before_words(content)
-        self._words = WordTokens(self._tokenizer, blank) if blank is not None else None
+        self._words = WordTokens(self._tokenizer, blank, keep_whole(content)) if blank is not None else None
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
-        self._longest_token = max(map(len, vocabulary), default=1)
-        """Byte-level tokens spell one byte a character, so this is in bytes."""
+        longest = max(map(len, vocabulary), default=1)
+        # A byte-level token spells one byte a character. In the others a character has up to four bytes, and what a
+        # normalizer drops or a word of unknown characters takes no room: a text has twice as much to be sure.
+        self._bytes_a_token = longest if is_byte_level(content) else 8 * longest
+
+    @property
+    def takes_texts_apart(self) -> bool:
+        """Whether each word is tokenised once (:mod:`.word_cache`)."""
+        return self._words is not None
 
     def encode(self, texts: Sequence[str], *, keep_beginnings: bool = False) -> Tokens:
         """Tokenise texts without special tokens.
 
-        A text with more bytes than ``max_length`` longest tokens cannot fit and is not tokenised, whatever its size;
+        A text with more bytes than ``max_length`` longest tokens does not fit and is not tokenised, whatever its size;
         with ``keep_beginnings`` (for truncation) as much of it is as could fit.
         """
-        limit = self._max_length * self._longest_token
+        limit = self._max_length * self._bytes_a_token
         # A text of n characters has at least n bytes, so most are cleared without encoding them.
         oversized = np.array([len(t) > limit or (len(t) * 4 > limit and len(t.encode()) > limit) for t in texts], bool)
         kept = list(texts)
@@ -105,30 +112,43 @@ class TextTokenizer:
         ids = np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1]))
         return Tokens(ids, offsets, oversized)
 
-    def prove(self, premises: Sequence[str], hypotheses: Sequence[str]) -> None:
-        """Compare joined parts with the tokenizer's pair encoding, and with its reading of the spaced string."""
+    def prove(self, premises: Sequence[str], hypotheses: Sequence[str], form: PairForm = SPACED) -> None:
+        """Compare joined parts with the tokenizer's own reading of the pairs.
+
+        Args:
+            form: proved in addition to the tokenizer's own pair encoding.
+
+        Raises:
+            BundleError: they differ.
+        """
         reference = self._load()
         separator = "".join(reference.id_to_token(token) or "?" for token in self._layout.separator)
         for premise, hypothesis in zip(premises, hypotheses, strict=True):
+            a, b = self._ordered(premise, hypothesis)
             with self._errors():
-                pairs = (
-                    (PLAIN, reference.encode(premise, hypothesis).ids),
-                    (SPACED, reference.encode(f"{premise} {separator} {hypothesis}").ids),
-                )
-            for form, expected in pairs:
-                joined = self.join(premise, hypothesis, form)
+                pairs = [(PLAIN, reference.encode(a, b).ids)]
+                if form == SPACED:
+                    pairs.append((SPACED, reference.encode(f"{a} {separator} {b}").ids))
+            for one, expected in pairs:
+                joined = self.join(premise, hypothesis, one)
                 if joined != expected:
                     raise BundleError(
                         f"{self._where}: the pair ({premise!r}, {hypothesis!r}) joined from its parts gives {joined}, "
                         f"but the tokenizer itself {expected}; this tokenizer cannot be used"
+                        + (" for pairs that are written as one string" if one == SPACED else "")
                     )
 
     def join(self, premise: str, hypothesis: str, form: PairForm = PLAIN) -> list[int]:
         """The ids of one pair, special tokens included."""
         layout = self._layout
-        tokens = self.encode([premise + form.after_premise, form.before_hypothesis + hypothesis])
+        first, second = self._ordered(premise, hypothesis)
+        tokens = self.encode([first + form.after_first, form.before_second + second])
         a, b = np.split(tokens.ids, [int(tokens.offsets[1])])
         return [*layout.prefix, *a.tolist(), *layout.separator, *b.tolist(), *layout.suffix]
+
+    def _ordered(self, premise: str, hypothesis: str) -> tuple[str, str]:
+        """The two texts of a pair as the layout has them."""
+        return (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
 
     def spell(self, ids: Sequence[int]) -> list[str]:
         """The tokens behind ids, as the vocabulary spells them."""

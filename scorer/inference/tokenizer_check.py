@@ -2,7 +2,8 @@
 
 The library also knows normalizers that replace by regular expressions, which may take any time and make a text any
 length, and a dropout that makes the ids of one text differ from call to call. A bundle needs none of it: texts are
-written in another Unicode form at most, split as GPT-2's tokenizer splits them, and merged into tokens of a vocabulary.
+written in another Unicode form, split as the tokenizers of GPT-2, BERT or SentencePiece split them, and made of tokens
+of a vocabulary (byte-level BPE, WordPiece, Unigram). Of regular expressions only the one for runs of blanks is allowed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ MOST_TOKENS = 1 << 20
 MOST_ADDED = 4096
 MOST_PIECES = 64
 
-_FORMS = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip")
+LONGEST_CHARSMAP = 8 << 20
+"""Characters of a precompiled table of normalised forms (SentencePiece's has some 300,000), in base64."""
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip", "BertNormalizer")
+_MODELS = ("BPE", "WordPiece", "Unigram")
+_RUNS_OF_BLANKS = {"Regex": " {2,}"}
+_PLAIN_REPLACEMENTS = ({"String": "``"}, {"String": "''"}, {"String": "\u00a0"}, {"String": "\n"})
 _MODEL_STRINGS = ("unk_token", "continuing_subword_prefix", "end_of_word_suffix")
 
 
@@ -43,9 +49,9 @@ def check_tokenizer(text: str | bytes) -> dict[str, Any]:
     _model(content["model"])
     _added(content.get("added_tokens") or [])
     _steps(content, "normalizer", "normalizers", _normalizer)
-    _steps(content, "pre_tokenizer", "pretokenizers", _only("ByteLevel"))
+    _steps(content, "pre_tokenizer", "pretokenizers", _pre_tokenizer)
     _steps(content, "post_processor", "processors", _post_processor)
-    _steps(content, "decoder", "decoders", _only("ByteLevel"))
+    _steps(content, "decoder", "decoders", _only("ByteLevel", "WordPiece", "Metaspace"))
     return content
 
 
@@ -61,17 +67,27 @@ def _no_constant(name: str) -> Any:
 
 
 def _model(model: dict[str, Any]) -> None:
-    if model.get("type", "BPE") != "BPE":
+    kind = model.get("type", "BPE")
+    if kind not in _MODELS:
         raise UnfitTokenizerError(
-            f"is not a tokenizer that can be used: its model has the type {model['type']!r:.80}, expected BPE"
+            f"is not a tokenizer that can be used: its model has the type {kind!r:.80}, expected {' or '.join(_MODELS)}"
         )
     if model.get("dropout") is not None:
         raise UnfitTokenizerError(f"has a dropout of {model['dropout']!r:.80}, so that no text has ids of its own")
     if any(not isinstance(model.get(name), str | None) or len(model.get(name) or "") > 64 for name in _MODEL_STRINGS):
         raise UnfitTokenizerError("is not a tokenizer: its model has a token that is no short string")
     vocabulary = model.get("vocab")
-    if not isinstance(vocabulary, dict) or not 0 < len(vocabulary) <= MOST_TOKENS:
+    if not isinstance(vocabulary, list if kind == "Unigram" else dict) or not 0 < len(vocabulary) <= MOST_TOKENS:
         raise UnfitTokenizerError(f"is not a tokenizer: its vocabulary must have 1 to {MOST_TOKENS:,} tokens")
+    if kind == "Unigram":
+        pieces = [entry[0] for entry in vocabulary if isinstance(entry, list) and len(entry) == 2]
+        if len(pieces) != len(vocabulary) or not all(isinstance(piece, str) for piece in pieces):
+            raise UnfitTokenizerError(
+                "is not a tokenizer: its vocabulary holds something other than pieces with scores"
+            )
+        vocabulary = pieces
+    if kind == "WordPiece" and not 0 < _whole(model.get("max_input_chars_per_word", 100)) <= LONGEST_TOKEN:
+        raise UnfitTokenizerError(f"is not a tokenizer: max_input_chars_per_word must be 1 to {LONGEST_TOKEN:,}")
     if max(map(len, vocabulary)) > LONGEST_TOKEN:
         raise UnfitTokenizerError(f"has a token of more than {LONGEST_TOKEN:,} characters")
 
@@ -105,9 +121,30 @@ def _only(*kinds: str) -> Callable[[str, dict[str, Any]], bool]:
     return lambda kind, step: kind in kinds
 
 
+def _whole(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
 def _normalizer(kind: str, step: dict[str, Any]) -> bool:
-    prepended = step.get("prepend")
-    return kind in _FORMS or (kind == "Prepend" and isinstance(prepended, str) and len(prepended) <= LONGEST_PREPENDED)
+    if kind == "Prepend":
+        return _short(step.get("prepend"))
+    if kind == "Precompiled":  # finite tables: a character becomes a few
+        charsmap = step.get("precompiled_charsmap")
+        return isinstance(charsmap, str) and 0 < len(charsmap) <= LONGEST_CHARSMAP
+    if kind == "Replace":
+        pattern = step.get("pattern")
+        return (pattern == _RUNS_OF_BLANKS or pattern in _PLAIN_REPLACEMENTS) and _short(step.get("content"))
+    return kind in _FORMS
+
+
+def _pre_tokenizer(kind: str, step: dict[str, Any]) -> bool:
+    if kind == "Metaspace":
+        return _short(step.get("replacement")) and step.get("prepend_scheme", "always") in ("always", "first", "never")
+    return kind in ("ByteLevel", "BertPreTokenizer", "WhitespaceSplit", "Punctuation")
+
+
+def _short(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_PREPENDED
 
 
 def _post_processor(kind: str, step: dict[str, Any]) -> bool:
@@ -118,4 +155,4 @@ def _post_processor(kind: str, step: dict[str, Any]) -> bool:
             return False
         lists += [token.get(name) for token in special.values() for name in ("ids", "tokens")]
         return len(special) <= MOST_PIECES and all(isinstance(x, list) and len(x) <= MOST_PIECES for x in lists)
-    return kind in ("RobertaProcessing", "ByteLevel")
+    return kind in ("RobertaProcessing", "BertProcessing", "ByteLevel")

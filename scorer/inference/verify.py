@@ -51,9 +51,9 @@ def measure(engine: Engine) -> DeviceFacts:
         chosen = np.unique(np.linspace(0, len(chosen) - 1, _PROBES_OF_LARGE).astype(int))
     found = _logits(engine, probes, chosen)
     expected = probes.logits[chosen]
-    # What is not finite has no label; argmax would give it one.
-    kept = np.isfinite(found).all(axis=1) & (found.argmax(axis=1) == expected.argmax(axis=1))
-    agreement = float(kept.mean())
+    # What is not finite has no label, which agrees with none.
+    scheme = engine.bundle.scheme
+    agreement = float((scheme.decisions(found) == scheme.decisions(expected)).mean())
     company = _company_bound(engine, probes)
     bound = float(np.nan_to_num(np.abs(found - expected), nan=_FAR, posinf=_FAR, neginf=_FAR).max())
     return DeviceFacts(len(chosen), agreement, bound, company, company == 0.0)

@@ -1,15 +1,22 @@
 """Token ids by word: texts repeat their words far more than themselves, so each word is tokenised once.
 
-Byte-level BPE with GPT-2's splitting (RoBERTa's) never joins what stands on two sides of a blank: its pattern takes a
-single blank only as the first character of a word. So the ids of a text are the ids of its words, each with the blank
-before it, end to end. That holds for texts whose only white space is single blanks; others go to the tokenizer whole,
-and a tokenizer of another build is never taken apart.
+Three builds of tokenizers never join what stands on two sides of a blank. Byte-level BPE with GPT-2's splitting
+(RoBERTa's, ModernBERT's): its pattern takes a single blank only as the first character of a word, so that the ids of a
+text are the ids of its words, each with the blank before it, end to end. WordPiece after BERT's splitting: blanks are
+dropped, so that the ids are those of the bare words. Unigram after Metaspace (XLM-R's, DeBERTa-v3's): a blank becomes
+the first character of a word, also of a first word, so that the ids are those of the bare words too.
+
+That holds for texts whose only white space is single blanks; others go to the tokenizer whole, and a tokenizer of
+another build is never taken apart. Unigram's normalizers also rewrite compatibility characters, some of which are or
+contain white space, and join a combining mark to a blank before it; so for Unigram only a text in NFKC without
+invisible characters and without a word that begins with a combining mark is taken apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -20,18 +27,60 @@ from tokenizers import Tokenizer
 # White space that is not a single blank between words, or a run too long to be worth keeping.
 _WHOLE = re.compile(r"^ |[^\S ]| {2}|\S{100}| $")
 _MOST_WORDS = 1 << 18
+# Control and format characters, which Unigram's normalizers drop or turn into blanks.
+_INVISIBLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\uffff]"
+)
+
+
+def is_byte_level(content: Mapping[str, Any]) -> bool:
+    """Whether tokens are written as bytes, one a character. ``content``: of tokenizer.json, checked."""
+    return any(step.get("type") == "ByteLevel" for step in _steps(content, "pre_tokenizer", "pretokenizers"))
 
 
 def blank_before_words(content: Mapping[str, Any]) -> str | None:
     """What to put before the second and later words of a text, or ``None`` for a tokenizer of another build.
 
-    It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets.
+    It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets, or drops it.
 
     Args:
         content: of tokenizer.json, checked.
     """
-    before, model, normalizer = (content.get(key) or {} for key in ("pre_tokenizer", "model", "normalizer"))
-    steps = normalizer.get("normalizers", [normalizer]) if normalizer else []
+    if not all(map(_within_words, content.get("added_tokens") or [])):
+        return None
+    model = content.get("model") or {}
+    builds = {"BPE": _byte_level, "WordPiece": _wordpiece, "Unigram": _unigram}
+    build = builds.get(str(model.get("type", "BPE")))
+    return build(content, model) if build is not None else None
+
+
+def keep_whole(content: Mapping[str, Any]) -> Callable[[str], bool]:
+    """Which texts go to the tokenizer whole, where :func:`blank_before_words` allows to take texts apart at all."""
+    if (content.get("model") or {}).get("type") == "Unigram":
+        return _whole_for_unigram
+    return _whole
+
+
+def _whole(text: str) -> bool:
+    return _WHOLE.search(text) is not None
+
+
+def _within_words(token: Mapping[str, Any]) -> bool:
+    """An added token that is no text (special), or that lies in one word wherever it is found in a text that is taken
+    apart; such a text has no two blanks in a row."""
+    content = str(token.get("content"))
+    anywhere = not any(token.get(key) for key in ("lstrip", "rstrip", "single_word"))
+    return bool(token.get("special")) or (anywhere and (not re.search(r"\s", content) or "  " in content))
+
+
+def _steps(content: Mapping[str, Any], part: str, inner: str) -> list[Mapping[str, Any]]:
+    found = content.get(part) or {}
+    return list(found.get(inner, [found])) if found else []
+
+
+def _byte_level(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
+    before = content.get("pre_tokenizer") or {}
+    steps = _steps(content, "normalizer", "normalizers")
     prepends = bool(steps) and steps[-1].get("type") == "Prepend" and steps[-1].get("prepend") == " "
     # These look at no character beside its neighbours across a blank.
     harmless = all(step.get("type") in ("NFC", "Lowercase") for step in (steps[:-1] if prepends else steps))
@@ -39,12 +88,45 @@ def blank_before_words(content: Mapping[str, Any]) -> str | None:
         before.get("type") == "ByteLevel"
         and not before.get("add_prefix_space", True)
         and before.get("use_regex", True)
-        and model.get("type") == "BPE"
         and not any(model.get(key) for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"))
         and harmless
-        and all(token.get("special") for token in content.get("added_tokens") or [])
     )
     return ("" if prepends else " ") if known else None
+
+
+def _wordpiece(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
+    steps = _steps(content, "normalizer", "normalizers")
+    before = _steps(content, "pre_tokenizer", "pretokenizers")
+    harmless = ("BertNormalizer", "NFC", "NFD", "Lowercase", "StripAccents")
+    known = all(step.get("type") in harmless for step in steps)
+    return "" if known and [step.get("type") for step in before] == ["BertPreTokenizer"] else None
+
+
+def _unigram(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
+    steps = _steps(content, "normalizer", "normalizers")
+    *before, last = _steps(content, "pre_tokenizer", "pretokenizers") or [{}]
+    harmless = ("Precompiled", "NFKC", "NFC", "Lowercase", "Strip", "Replace")
+    known = (
+        all(step.get("type") in harmless for step in steps)
+        and all(step.get("type") in ("WhitespaceSplit", "Punctuation") for step in before)
+        and last.get("type") == "Metaspace"
+        and last.get("prepend_scheme", "always") == "always"
+        and last.get("split", True)
+    )
+    return "" if known and not any(step.get("type") == "Punctuation" for step in before) else None
+
+
+def _whole_for_unigram(text: str) -> bool:
+    if _WHOLE.search(text):
+        return True
+    if text.isascii() and text.isprintable():
+        return False
+    return (
+        not unicodedata.is_normalized("NFKC", text)
+        or _INVISIBLE.search(text) is not None
+        or "\u2581" in text
+        or any(unicodedata.category(word[:1] or " ").startswith("M") for word in text.split(" "))
+    )
 
 
 class _Numbers(dict[str, int]):
@@ -66,11 +148,13 @@ class WordTokens:
     Args:
         tokenizer: set up as texts want it.
         blank: what :func:`blank_before_words` says of its file.
+        whole: what :func:`keep_whole` says of it.
     """
 
-    def __init__(self, tokenizer: Tokenizer, blank: str) -> None:
+    def __init__(self, tokenizer: Tokenizer, blank: str, whole: Callable[[str], bool] = _whole) -> None:
         self._tokenizer = tokenizer
         self._blank = blank
+        self._whole = whole
         self._words: list[str] = []
         self._ids: npt.NDArray[np.int32]
         self._offsets: npt.NDArray[np.int64]
@@ -80,11 +164,11 @@ class WordTokens:
         """Ids of texts end to end (int32), and the offsets of each (int64, *Shape:* (texts + 1,))."""
         if len(self._words) > _MOST_WORDS:
             self._forget()
-        first, later, words = self._first, self._later, self._words
+        first, later, words, whole = self._first, self._later, self._words, self._whole
         numbers: list[int] = []
         ends: list[int] = []
         for text in texts:
-            if _WHOLE.search(text):
+            if whole(text):
                 numbers.append(first[text])
             else:
                 head, *rest = text.split(" ")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ..status import SCORED
 from .batches import Batch, Pairs
+from .schemes import THRESHOLD
 from .texts import Tokens
 
 
@@ -50,10 +51,12 @@ class Work:
 class Answers:
     """What the model said of every asked pair.
 
-    ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer.
-    ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``: bool, *Shape:* (asked,).
+    ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer, and
+    where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``:
+    bool, *Shape:* (asked,). ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
     """
 
     probabilities: npt.NDArray[np.float32]
     status: npt.NDArray[np.int8]
     truncated: npt.NDArray[np.bool_]
+    threshold: float = THRESHOLD

@@ -75,7 +75,7 @@ def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> 
 def to_details(
     rows: Rows, checks: Checks, probabilities: npt.NDArray[np.float32], status: npt.NDArray[np.int8]
 ) -> pa.Array:
-    """The array of :data:`DETAILS`. ``probabilities``: float32, *Shape:* (checks, 3)."""
+    """The array of :data:`DETAILS`. ``probabilities``: float32, *Shape:* (checks, 3), NaN where there is no class."""
     order = np.argsort(checks.row, kind="stable")
     unscored = status[order] != SCORED
     values = probabilities[order]
@@ -85,7 +85,7 @@ def to_details(
         [
             pa.DictionaryArray.from_arrays(checks.kind[order], list(KIND_NAMES)).dictionary_decode(),
             pa.array(fact.astype(np.int32), mask=checks.fact[order] < 0),
-            *(pa.array(np.ascontiguousarray(values[:, c]), mask=unscored) for c in range(3)),
+            *(pa.array(np.ascontiguousarray(values[:, c]), mask=unscored | np.isnan(values[:, c])) for c in range(3)),
         ],
         fields=list(_CHECK),
     )

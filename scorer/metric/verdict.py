@@ -1,8 +1,9 @@
 """From probabilities to labels (the paper, section 3).
 
-A check passes when entailment has the highest of its three probabilities; a tie fails. A row's omission side fails
-with any of its omission checks (and with the third check of the ``nlgi_eval`` protocol), its hallucination side with
-the hallucination check. The confidence is the smallest entailment probability of all checks of the row.
+A check passes when entailment has the highest of its three probabilities; a tie fails. Of a model that has no other
+classes (their probabilities are NaN) it passes when P(entailment) reaches the model's threshold. A row's omission side
+fails with any of its omission checks (and with the third check of the ``nlgi_eval`` protocol), its hallucination side
+with the hallucination check. The confidence is the smallest entailment probability of all checks of the row.
 
 Where the sentences of a text were checked (:mod:`scorer.metric.sentences`) they do not affect the label, unless the
 whole text does not fit the model: then they replace its hallucination check, and all must pass.
@@ -54,10 +55,31 @@ class Verdicts:
     sentence_entailment: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
 
-def passes(probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-    """Whether entailment is strictly the highest. *Shape:* (n, 3) in the order C, N, E → (n,)."""
+def passes(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> npt.NDArray[np.bool_]:
+    """Whether entailment is strictly the highest, or without other classes at least ``threshold``.
+
+    *Shape:* (n, 3) in the order C, N, E, NaN where there is no such class → (n,).
+    """
+    entailment = probabilities[:, ENTAILMENT]
     others = np.maximum(probabilities[:, CONTRADICTION], probabilities[:, NEUTRAL])
-    return np.asarray(probabilities[:, ENTAILMENT] > others)
+    return np.where(np.isnan(others), entailment >= np.float32(threshold), entailment > others)
+
+
+def near_tie(probabilities: npt.NDArray[np.float32], bound: float, threshold: float = 0.5) -> npt.NDArray[np.bool_]:
+    """Whether logits that move by ``bound`` at most may change whether a check passes. *Shape:* (n, 3) → (n,).
+
+    Softmax probabilities differ by the difference of their logits, in logarithms; without other classes the logit of
+    P(entailment) is compared with that of the threshold.
+    """
+    values = np.log(np.maximum(probabilities.astype(np.float64), 1e-300))
+    others = np.maximum(values[:, CONTRADICTION], values[:, NEUTRAL])
+    rest = np.log(np.maximum(1 - probabilities[:, ENTAILMENT].astype(np.float64), 1e-300))
+    margin = np.where(
+        np.isnan(others),
+        values[:, ENTAILMENT] - rest - np.log(threshold / (1 - threshold)),
+        values[:, ENTAILMENT] - others,
+    )
+    return np.asarray(np.abs(margin) <= 2 * bound)
 
 
 def decide(
@@ -68,19 +90,22 @@ def decide(
     truncated: npt.NDArray[np.bool_] | None = None,
     *,
     omission_side: bool = True,
+    threshold: float = 0.5,
 ) -> Verdicts:
     """Judge every row of a window.
 
     Args:
-        probabilities: float32, *Shape:* (checks, 3), contradiction, neutral, entailment.
+        probabilities: float32, *Shape:* (checks, 3), contradiction, neutral, entailment; NaN where there is no such
+            class.
         status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or why there are no probabilities.
         truncated: bool, *Shape:* (checks,), checks whose pair was cut to fit the model.
         omission_side: False when the omission side was switched off for the whole run.
+        threshold: the least P(entailment) that passes, where there are no other classes.
     """
     n, facts = len(rows), len(rows.triples.ids)
     scored = status == SCORED
     entailment = np.where(scored, probabilities[:, ENTAILMENT], np.float32(np.nan)).astype(np.float32)
-    failed = scored & ~passes(probabilities)
+    failed = scored & ~passes(probabilities, threshold)
 
     # A sentence's check counts only where it stands for the check of the whole text.
     in_sentence = checks.kind == SENTENCE

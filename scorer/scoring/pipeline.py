@@ -151,6 +151,7 @@ class Pipeline:
             answers.status,
             answers.truncated,
             omission_side=self.options.sides == "both",
+            threshold=answers.threshold,
         )
         work = prepared.work
         tokens = work.lengths[work.pairs.inverse]
@@ -279,8 +280,9 @@ def _recheck(judged: Judged, match: ReuseMatch, fresh: Mapping[str, pa.Array]) -
     """The rows that were scored although they have a label, and are not what it says."""
     again = pa.array(match.to_recheck)
     stored = {name: column.take(again) for name, column in match.labels.items()}
+    probabilities, threshold = judged.answers.probabilities, judged.answers.threshold
     found = disagreements(
-        stored, fresh, judged.rows, judged.checks, judged.answers.probabilities, match.to_score, match.allowed
+        stored, fresh, judged.rows, judged.checks, probabilities, match.to_score, match.allowed, threshold
     )
     rows = match.reused[match.to_recheck].tolist()
     return [Disagreement(rows[i], match.keys[rows[i]].as_py().hex(), what) for i, what in found]

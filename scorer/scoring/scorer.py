@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -315,11 +316,13 @@ def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log
 def _explain(judged: Judged, max_length: int) -> list[CheckResult]:
     checks, answers = judged.checks, judged.answers
     scored = answers.status == SCORED
-    passed = passes(answers.probabilities)
+    passed = passes(answers.probabilities, answers.threshold)
     start = judged.rows.triples.offsets[0]
     results = []
     for c in range(len(checks)):
-        contradiction, neutral, entailment = answers.probabilities[c].tolist() if scored[c] else (None, None, None)
+        # A model without a class has no probability of it.
+        known = (None if math.isnan(value) else value for value in answers.probabilities[c].tolist())
+        contradiction, neutral, entailment = known if scored[c] else (None, None, None)
         # A text that cannot fit whatever it says was not tokenised, and its pair only seems short.
         unknown = answers.status[c] == TOO_LONG and judged.tokens[c] <= max_length
         results.append(

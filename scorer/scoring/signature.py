@@ -1,7 +1,8 @@
 """What a score depends on, in one line, in the manner of sacreBLEU. Scores compare only under equal signatures.
 
 ``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``;
-after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not.
+after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not; at the
+end ``scheme:`` where the model's is not ``nli``.
 
 The line shows twelve digits of a digest, which two files can be made to share in minutes. So a second form of the
 signature holds all parts with whole digests, as canonical JSON, and comparisons use it wherever both sides have it.
@@ -16,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ..inference.engine import Engine
+from ..inference.schemes import NLI
 from ..metric import REVISION
 from ..metric.checks import Options
 from ..metric.templates import Templates
@@ -86,6 +88,7 @@ def signature(engine: Engine, templates: Templates, options: Options, *, truncat
         "maxlen": engine.bundle.max_length,
         "overlong": "truncate" if truncate else "error",
         "metric": REVISION,
+        **({"scheme": engine.bundle.scheme.kind} if engine.bundle.scheme.kind != NLI else {}),
     }
     return of_parts(parts)
 

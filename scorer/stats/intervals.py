@@ -27,11 +27,21 @@ class Rate(TypedDict):
 
 def wilson(count: int, n: int) -> tuple[float, float]:
     """Wilson's 95 % interval of ``count`` of ``n``; ``n`` > 0."""
-    share, z2 = count / n, Z * Z
+    low, high = wilson_of_share(count / n, n)
+    return (0.0 if count == 0 else low), (1.0 if count == n else high)
+
+
+def wilson_of_share(share: float, n: float) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of ``n`` rows; ``n`` may be an effective number, 0 or infinite."""
+    if n == 0:
+        return 0.0, 1.0
+    if math.isinf(n):
+        return share, share
+    z2 = Z * Z
     centre = share + z2 / (2 * n)
     half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
     low, high = (centre - half) / (1 + z2 / n), (centre + half) / (1 + z2 / n)
-    return (0.0 if count == 0 else max(0.0, low)), (1.0 if count == n else min(1.0, high))
+    return max(0.0, low), min(1.0, high)
 
 
 def rate(count: int, n: int) -> Rate:

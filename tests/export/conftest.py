@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="the exporter's tests need the extra `export`")
 pytest.importorskip("optimum.exporters.onnx", reason="the exporter's tests need the extra `export`")
 
-from export import export_bundle
+from export import Answers, export_bundle
 from export.checkpoint import open_checkpoint
 from export.graph import export_fused
 from export.toolchain import quiet
@@ -34,9 +34,9 @@ def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fused(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkpoint's fused graph, before it becomes variants."""
     path = tmp_path_factory.mktemp("graphs") / "fused.onnx"
-    opened = open_checkpoint(str(checkpoint), None, None, lambda _: None)
+    opened = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None)
     with quiet():
-        export_fused(opened.load(), opened.architecture, path)
+        export_fused(opened.load(), opened.family, opened.architecture, False, path)
     return path
 
 

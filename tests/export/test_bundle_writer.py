@@ -17,7 +17,7 @@ import pytest
 import torch
 from transformers import RobertaForSequenceClassification
 
-from export import bundle_writer, export_bundle
+from export import Answers, bundle_writer, export_bundle, variants
 from export.source import sha256
 from scorer.errors import BundleError, CheckpointError, OutputError, ScorerError, TemplateError, UsageError
 from scorer.inference.bundle import Bundle
@@ -37,9 +37,13 @@ def manifest(bundle: Path) -> dict[str, Any]:
 
 
 def test_the_manifest_says_what_the_bundle_is(manifest: dict[str, Any], checkpoint: Path) -> None:
-    assert (manifest["schema"], manifest["name"], manifest["max_length"]) == (1, "tiny-nli", 120)
+    assert (manifest["schema"], manifest["name"], manifest["max_length"]) == (2, "tiny-nli", 120)
     assert manifest["labels"] == ["contradiction", "neutral", "entailment"]
-    assert manifest["pair_layout"] == {"prefix": [0], "separator": [2, 2], "suffix": [2], "pad_id": 1}
+    assert (manifest["scheme"], manifest["supported"], manifest["threshold"]) == ("nli", None, None)
+    assert manifest["pair_layout"] == {
+        "order": "premise_first", "strings": 2, "prefix": [0], "separator": [2, 2], "suffix": [2], "segments": None,
+        "pad_id": 1,
+    }  # fmt: skip
     assert manifest["architecture"] == {
         "model_type": "roberta", "class": "RobertaForSequenceClassification", "layers": 2, "hidden_size": 32,
         "heads": 4, "intermediate_size": 48, "vocab_size": 500,
@@ -137,7 +141,6 @@ def test_another_order_of_labels_is_kept(copy: Path, tmp_path: Path) -> None:
     out = export_bundle(str(copy), tmp_path / "out", precisions=["fp32"], name="other", log=silent)
     opened = Bundle.load(out)
     assert opened.labels == ("neutral", "entailment", "contradiction") and opened.name == "other"
-    assert opened.label_columns == [2, 0, 1]
 
 
 def test_int8_alone_leaves_no_fp32_behind(checkpoint: Path, tmp_path: Path, lines: Log) -> None:
@@ -158,7 +161,7 @@ def test_a_variant_broken_on_purpose_is_refused(
     import onnx
     from onnx import numpy_helper
 
-    real = bundle_writer.export_fp32
+    real = variants.export_fp32
 
     def broken(fused: Path, path: Path, layers: int) -> dict[str, int]:
         counts = real(fused, path, layers)
@@ -168,7 +171,7 @@ def test_a_variant_broken_on_purpose_is_refused(
         onnx.save(graph, str(path))
         return counts
 
-    monkeypatch.setattr(bundle_writer, "export_fp32", broken)
+    monkeypatch.setattr(variants, "export_fp32", broken)
     with pytest.raises(BundleError, match="the fp32 variant gives the checkpoint's label on only"):
         export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], log=silent)
     assert not list(tmp_path.iterdir())
@@ -198,7 +201,7 @@ def test_templates_and_own_probes_are_taken_along(checkpoint: Path, tmp_path: Pa
         ({"random_init": True}, UsageError, "is not known; choose one of"),
         ({"templates": Path("no-such.json")}, TemplateError, "no-such.json"),
         ({"probes": Path("no-such.tsv")}, UsageError, "no-such.tsv cannot be read"),
-        ({"labels": ["a", "b", "c"]}, UsageError, "--labels"),
+        ({"answers": Answers(["a", "b", "c"])}, UsageError, "--labels"),
         ({"revision": "main"}, CheckpointError, "is a local folder and has no revisions"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,25 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import RobertaForSequenceClassification
 
-from export.checkpoint import Checkpoint, longest_pair, open_checkpoint, parameter_count
+from export import Answers
+from export.architectures.roberta import ROBERTA
+from export.checkpoint import Checkpoint, longest_pair, open_checkpoint
 from export.random_init import random_checkpoint
 from scorer.errors import CheckpointError
 from tests.export.checkpoints import edit_json
 
 
 def opened(folder: Path, labels: list[str] | None = None) -> Checkpoint:
-    return open_checkpoint(str(folder), None, labels, lambda _: None)
+    return open_checkpoint(str(folder), None, Answers(labels), lambda _: None)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"architectures": ["BertForSequenceClassification"], "model_type": "bert"}, "supports RobertaForSequence"),
-        ({"architectures": ["XLMRobertaForSequenceClassification"], "model_type": "xlm-roberta"}, "nothing else"),
+        ({"architectures": ["GPT2ForSequenceClassification"], "model_type": "gpt2"}, "supports RobertaForSequence"),
+        ({"model_type": "bert"}, "nothing else"),
+        ({"architectures": ["RobertaForTokenClassification"]}, "a classifier of tokens"),
+        ({"architectures": ["RobertaModel"]}, "an encoder without a head"),
         ({"architectures": ["RobertaForMaskedLM"]}, "RobertaForMaskedLM"),
         ({"architectures": None}, "architectures is None"),
         ({"hidden_act": "gelu_new"}, "hidden_act is 'gelu_new'"),
@@ -37,7 +40,6 @@ def opened(folder: Path, labels: list[str] | None = None) -> Checkpoint:
         ({"hidden_size": "32"}, "hidden_size is '32'"),
         ({"num_attention_heads": 5}, "cannot be shared by 5 heads"),
         ({"layer_norm_eps": 2}, "layer_norm_eps is 2"),
-        ({"vocab_size": 10**9}, "more than the 2 GiB"),
         ({"vocab_size": 40}, "has the id 499, but config.json says vocab_size 40"),
         ({"pad_token_id": 0}, "pads with id 1, but config.json says pad_token_id 0"),
         ({"max_position_embeddings": 6}, "only 4 tokens"),
@@ -59,7 +61,7 @@ def test_labels_given_by_the_user(copy: Path) -> None:
     ("model_max_length", "expected"), [(10**30, 512), (None, 512), (512, 512), (128, 128), (0, 512), (True, 512)]
 )
 def test_longest_pair(model_max_length: object, expected: int) -> None:
-    assert longest_pair({"max_position_embeddings": 514, "pad_token_id": 1}, model_max_length) == expected
+    assert longest_pair(512, model_max_length) == expected
 
 
 def test_the_model_is_the_one_transformers_loads(checkpoint: Path) -> None:
@@ -74,8 +76,9 @@ def test_the_model_is_the_one_transformers_loads(checkpoint: Path) -> None:
 
 def test_parameters_of_the_large_model() -> None:
     assert random_checkpoint("roberta-large", 0).architecture["parameters"] == 355_362_819
-    config = json.loads('{"vocab_size": 50265, "hidden_size": 768, "num_hidden_layers": 12, "intermediate_size": 3072}')
-    assert parameter_count(config | {"max_position_embeddings": 514, "type_vocab_size": 1}) == 124_647_939
+    base, sizes = next((preset, ROBERTA.read(preset.config, "")) for preset in ROBERTA.presets if "base" in preset.name)
+    assert base.name == "roberta-base" and ROBERTA.parameters(sizes, 3) == 124_647_939
+    assert ROBERTA.positions(sizes) == 512  # positions start after the padding id
 
 
 def rewrite(folder: Path, change: Any) -> None:

@@ -12,8 +12,10 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto
 
+from export import Answers
+from export.architectures.encoder import fused_counts
 from export.checkpoint import open_checkpoint
-from export.graph import check_fused, expect, export_fused, fused_counts, operator_counts
+from export.graph import check_fused, expect, export_fused, operator_counts
 from export.toolchain import quiet
 from scorer.errors import CheckpointError
 from tests.export.checkpoints import LAYERS
@@ -75,9 +77,9 @@ def test_an_unfused_graph_is_refused(checkpoint: Path, tmp_path: Path, monkeypat
         return SimpleNamespace(model=onnx.load(path))
 
     monkeypatch.setattr(optimizer, "optimize_model", unfused)
-    opened = open_checkpoint(str(checkpoint), None, None, lambda _: None)
+    opened = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None)
     with quiet(), pytest.raises(CheckpointError, match=r"0 Attention \(expected 2\).*2 Softmax \(expected 0\)"):
-        export_fused(opened.load(), opened.architecture, tmp_path / "model.onnx")
+        export_fused(opened.load(), opened.family, opened.architecture, False, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
 
 

@@ -10,11 +10,14 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from export import parity
+from export import Answers, parity
 from export.checkpoint import open_checkpoint
 from export.parity import CPU, accept, batches, checkpoint_logits, compare, measure_variant
 from export.probes import built_in_probes
 from scorer.errors import BundleError
+from scorer.inference import schemes
+
+NLI = schemes.Scheme(schemes.NLI, schemes.LABELS)
 
 
 def test_figures_by_hand() -> None:
@@ -22,7 +25,7 @@ def test_figures_by_hand() -> None:
     found = expected.copy()
     found[0, 0] += 0.25
     found[3, 1] += 0.125
-    figures = compare(expected, found)
+    figures = compare(expected, found, NLI)
     # Half of the pairs: margins are 1, 2, 3 and 0.3, and twice the bound is 0.5.
     assert figures["within_margin"] == 0.25
     assert figures["max_abs_logit"] == figures["bound"] == 0.25
@@ -39,20 +42,20 @@ def test_figures_are_rounded_against_the_variant() -> None:
     expected[:, 0] = 5
     found = expected.copy()
     found[0] = [0, 0.0012341, 0]
-    figures = compare(expected, found)
+    figures = compare(expected, found, NLI)
     assert figures["label_agreement"] == 0.999666  # 2999 / 3000, down
     assert figures["max_abs_logit"] == 5
     moved = expected[:1].copy()
     moved[0, 1] = 0.0012341
-    assert compare(expected[:1], moved)["bound"] == 0.00124
-    assert compare(expected, expected)["bound"] == 0
+    assert compare(expected[:1], moved, NLI)["bound"] == 0.00124
+    assert compare(expected, expected, NLI)["bound"] == 0
 
 
 def test_what_is_not_a_number_counts_against_the_variant() -> None:
     expected = np.array([[1, 0, 0], [0, 1, 0]], np.float32)
     found = expected.copy()
     found[0, 1] = np.nan
-    figures = compare(expected, found)
+    figures = compare(expected, found, NLI)
     assert figures["label_agreement"] == 0.5 and figures["bound"] == 1e30 and figures["max_abs_probability"] == 1.0
 
 
@@ -65,10 +68,11 @@ def test_under_99_percent_is_refused() -> None:
 
 
 def test_batches_are_padded_on_the_right(checkpoint: Path) -> None:
-    tokenizer = open_checkpoint(str(checkpoint), None, None, lambda _: None).tokenizer
+    tokenizer = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None).tokenizer
     probes = built_in_probes(tokenizer, 120)
     seen = 0
-    for rows, ids, mask in batches(tokenizer, probes):
+    for rows, feed in batches(tokenizer, probes):
+        ids, mask = feed["input_ids"], feed["attention_mask"]
         assert rows.start == seen and ids.shape == mask.shape and ids.dtype == mask.dtype == np.int64
         assert ids.size <= 512 or len(ids) == 1
         lengths = [probe.tokens for probe in probes[rows]]
@@ -79,31 +83,31 @@ def test_batches_are_padded_on_the_right(checkpoint: Path) -> None:
 
 
 def test_a_variant_that_was_broken_is_measured_as_broken(checkpoint: Path, bundle: Path, tmp_path: Path) -> None:
-    opened = open_checkpoint(str(checkpoint), None, None, lambda _: None)
+    opened = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None)
     probes = built_in_probes(opened.tokenizer, 120)[::8]
     expected = checkpoint_logits(opened.load(), opened.tokenizer, probes)
-    sound = measure_variant(bundle / "model.fp32.onnx", "fp32", opened.tokenizer, probes, expected)
+    sound = measure_variant(bundle / "model.fp32.onnx", "fp32", opened.tokenizer, probes, expected, NLI)
     assert sound is not None and sound["label_agreement"] == 1.0 and sound["bound"] < 1e-4 and sound["provider"] == CPU
     model = onnx.load(str(bundle / "model.fp32.onnx"))
     tensor = next(t for t in model.graph.initializer if t.name == "classifier.out_proj.bias")
     shifted = numpy_helper.to_array(tensor) + np.array([3, 0, 0], np.float32)
     tensor.CopyFrom(numpy_helper.from_array(shifted, tensor.name))
     onnx.save(model, str(tmp_path / "broken.onnx"))
-    broken = measure_variant(tmp_path / "broken.onnx", "fp32", opened.tokenizer, probes, expected)
+    broken = measure_variant(tmp_path / "broken.onnx", "fp32", opened.tokenizer, probes, expected, NLI)
     assert broken is not None and broken["label_agreement"] < 0.9
     message = accept("fp32", broken)
     assert message is not None and "fp32 variant" in message
 
 
 def test_a_file_that_does_not_load_is_an_error(checkpoint: Path, tmp_path: Path) -> None:
-    tokenizer = open_checkpoint(str(checkpoint), None, None, lambda _: None).tokenizer
+    tokenizer = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None).tokenizer
     (tmp_path / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(BundleError, match=r"model\.onnx does not load"):
-        measure_variant(tmp_path / "model.onnx", "int8", tokenizer, [], np.zeros((0, 3), np.float32))
+        measure_variant(tmp_path / "model.onnx", "int8", tokenizer, [], np.zeros((0, 3), np.float32), NLI)
 
 
 def test_fp16_is_measured_where_cuda_starts(checkpoint: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = open_checkpoint(str(checkpoint), None, None, lambda _: None).tokenizer
+    tokenizer = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None).tokenizer
     probes = built_in_probes(tokenizer, 120)[:4]
     asked = []
     real = parity._session
@@ -113,6 +117,6 @@ def test_fp16_is_measured_where_cuda_starts(checkpoint: Path, bundle: Path, monk
         return real(path, CPU)  # stands in for the GPU
 
     monkeypatch.setattr(parity, "_session", session)
-    figures = measure_variant(bundle / "model.fp16.onnx", "fp16", tokenizer, probes, np.zeros((4, 3), np.float32))
+    figures = measure_variant(bundle / "model.fp16.onnx", "fp16", tokenizer, probes, np.zeros((4, 3), np.float32), NLI)
     assert asked == ["CUDAExecutionProvider"]
     assert figures is not None and figures["provider"] == "CUDAExecutionProvider"

@@ -32,9 +32,9 @@ def test_the_tokenizer_is_of_the_same_kind() -> None:
 
 
 def test_an_unknown_architecture_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'bert-base' is not known; choose one of roberta-large, "):
-        random_checkpoint("bert-base", 0)
-    assert PRESETS["roberta-large"]["num_hidden_layers"] == 24
+    with pytest.raises(UsageError, match=r"'gpt2' is not known; choose one of roberta-large, "):
+        random_checkpoint("gpt2", 0)
+    assert PRESETS["roberta-large"][1].config["num_hidden_layers"] == 24
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from transformers import RobertaTokenizerFast
 
+from export.architectures.roberta import ROBERTA
 from export.random_init import train_tokenizer
 from export.source import find_source
 from export.tokenization import PairTokenizer, read_tokenizer
@@ -18,7 +19,7 @@ from tests.export.checkpoints import edit_json
 
 
 def read(folder: Path) -> PairTokenizer:
-    return read_tokenizer(find_source(str(folder), None, lambda _: None))[0]
+    return read_tokenizer(find_source(str(folder), None, lambda _: None), ROBERTA, {"type_vocab_size": 1})[0]
 
 
 def test_the_layout_is_that_of_roberta(checkpoint: Path) -> None:

@@ -18,7 +18,7 @@ def copy(tiny: Path, tmp_path: Path) -> Path:
 
 def test_a_good_bundle_opens(tiny: Path) -> None:
     bundle = Bundle.load(tiny)
-    assert bundle.label_columns == [0, 1, 2]
+    assert bundle.scheme.labels == ("contradiction", "neutral", "entailment")
     assert bundle.layout.overhead == 4
     assert bundle.variant("fp32").name == "model.fp32.onnx"
     assert bundle.templates_file is None
@@ -48,7 +48,7 @@ def test_a_file_that_is_not_the_exported_one_is_refused(copy: Path, name: str, d
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 2}, "schema 2"),
+        ({"schema": 3}, "schema 3"),
         ({"labels": ["entailment", "neutral", "neutral"]}, "labels"),
         ({"labels": ["LABEL_0", "LABEL_1", "LABEL_2"]}, "labels"),
         ({"max_length": 1}, "max_length"),
@@ -83,5 +83,5 @@ def test_a_precision_that_is_not_there_names_those_that_are(tiny: Path) -> None:
 
 def test_label_columns_follow_the_checkpoint_s_order(tmp_path: Path) -> None:
     bundle = Bundle.load(make_bundle(tmp_path / "b", labels=("entailment", "contradiction", "neutral")))
-    assert bundle.label_columns == [1, 2, 0]
+    assert bundle.scheme.labels == ("entailment", "contradiction", "neutral")
     assert json.loads((bundle.path / "bundle.json").read_text())["labels"][0] == "entailment"

@@ -14,6 +14,7 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.exact import FACTOR, PAIRS, ExactBound, bound_of, doubtful, fixed_shapes
 from scorer.inference.exact_engine import ExactEngine
+from scorer.inference.schemes import LABELS, NLI, Scheme
 from scorer.status import SCORED
 from tests.bundles import make_bundle
 
@@ -104,7 +105,7 @@ def test_the_bound_is_the_largest_seen_and_at_least_the_probes_until_enough_were
 
 def test_what_is_doubtful() -> None:
     rows = [[0.0, 1.0, 3.0], [0.0, 2.51, 3.0], [3.0, 2.49, 0.0], [3.0, 0.0, np.nan], [np.inf, 0.0, 0.0]]
-    assert doubtful(np.array(rows, np.float32), 0.5).tolist() == [False, True, False, True, True]
+    assert doubtful(np.array(rows, np.float32), 0.5, Scheme(NLI, LABELS)).tolist() == [False, True, False, True, True]
 
 
 def test_calls_in_fp32_have_one_shape_a_length() -> None:

@@ -37,6 +37,33 @@ def empty() -> TensorProto:
     return TensorProto(name="t", dims=[1], data_type=TensorProto.FLOAT)
 
 
+def test_weights_in_a_file_that_the_bundle_names(tmp_path: Path) -> None:
+    """Only an initializer, only with that name, only with what locates it."""
+    for change, message in (
+        (lambda m: external(m.graph.initializer[0], "model.data"), None),
+        (lambda m: external(m.graph.initializer[0], "other.data"), "'other.data', not one of its bundle"),
+        (lambda m: external(m.graph.initializer[0], "./model.data"), "not one of its bundle"),
+        (
+            lambda m: external(m.graph.initializer[0], "model.data").external_data.add(key="checksum", value="x"),
+            "'checks",
+        ),
+        (
+            lambda m: external(m.graph.initializer[0], "model.data").external_data.add(key="offset", value="-1"),
+            "at '-1'",
+        ),
+        (lambda m: external(external(m.graph.initializer[0], "model.data"), "model.data"), "described by 'location'"),
+        (lambda m: m.graph.node.append(constant(external(empty(), "model.data"))), "external data"),
+    ):
+        model = graph(50)
+        change(model)
+        path = tmp_path / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        if message is None:
+            check_graph(path, ["model.data"])
+        with pytest.raises(BundleError, match=message or "not one of its bundle"):
+            check_graph(path, [] if message is None else ["model.data"])
+
+
 def subgraph(node: onnx.NodeProto) -> onnx.NodeProto:
     return helper.make_node("If", ["c"], ["y"], then_branch=helper.make_graph([node], "inner", [], []))
 

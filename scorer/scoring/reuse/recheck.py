@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...metric.checks import ALL_FACTS, OMISSION, Checks
 from ...metric.rows import Rows
-from ...metric.verdict import ENTAILMENT, FINE
+from ...metric.verdict import FINE, near_tie
 from ..tolerance import agree, allowed_difference
 
 _LABELS = ("fine", "rough", "omitted")
@@ -73,6 +73,7 @@ def disagreements(
     probabilities: npt.NDArray[np.float32],
     first: int,
     allowed: npt.NDArray[np.float64],
+    threshold: float = 0.5,
 ) -> Iterator[tuple[int, str]]:
     """Compare rows: (position among them, what differs) for each that disagrees.
 
@@ -81,13 +82,14 @@ def disagreements(
         rows, checks, probabilities: what was judged; float32, *Shape:* (checks, 3).
         first: where the rows to compare begin among those judged.
         allowed: float64, *Shape:* (rows to compare,), largest |Δlogit|.
+        threshold: of a model without other classes than entailment, what decides.
     """
     for position, bound in enumerate(allowed.tolist()):
         row = first + position
         old = {name: column[position].as_py() for name, column in stored.items()}
         new = {name: fresh[name][row].as_py() for name in stored}
         asked = np.flatnonzero(checks.row == row)
-        found = compare(old, new, _near_tie(old, new, rows, row, checks, probabilities, asked, bound), bound)
+        found = compare(old, new, _near_tie(old, new, rows, row, checks, probabilities, asked, bound, threshold), bound)
         if found is not None:
             yield position, found
 
@@ -101,11 +103,10 @@ def _near_tie(
     probabilities: npt.NDArray[np.float32],
     asked: npt.NDArray[np.int64],
     bound: float,
+    threshold: float,
 ) -> tuple[bool, bool, bool]:
     """See :func:`compare`. A fact counts only where it is omitted in one and not in the other; all of them must."""
-    values = np.log(np.maximum(probabilities[asked].astype(np.float64), 1e-300))
-    others = np.delete(values, ENTAILMENT, axis=1).max(axis=1, initial=-np.inf)
-    near = np.abs(values[:, ENTAILMENT] - others) <= 2 * bound
+    near = near_tie(probabilities[asked], bound, threshold)
     kinds = checks.kind[asked]
     flipped = set(old["omitted"] or []) ^ set(new["omitted"] or [])
     facts = checks.fact[asked] - rows.triples.offsets[row]

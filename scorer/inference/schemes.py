@@ -1,0 +1,145 @@
+"""What a model answers with: its logits as probabilities, and which pairs are too close to call.
+
+========  =======================================  ==============================  =======================
+scheme    model                                    P(entailment)                   a check passes when
+========  =======================================  ==============================  =======================
+nli       three classes                            softmax of *entailment*         it is the highest
+binary    two classes, one of which is supported   softmax of that class           P >= the threshold
+score     one logit                                sigmoid                         P >= the threshold
+========  =======================================  ==============================  =======================
+
+Nothing is inferred from names at score time: a bundle says which scheme it has, which column is which, and the
+threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+LABELS = ("contradiction", "neutral", "entailment")
+"""The labels of the scheme ``nli``, in the order of all probabilities of this program."""
+NLI, BINARY, SCORE = "nli", "binary", "score"
+SCHEMES = (NLI, BINARY, SCORE)
+WIDTHS = {NLI: 3, BINARY: 2, SCORE: 1}
+"""Logits of a pair."""
+THRESHOLD = 0.5
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How the logits of a bundle are read.
+
+    ``labels``: of the logits' columns, in their order. ``supported``: of ``binary``, the label that says that the
+    premise supports the hypothesis. ``threshold``: of ``binary`` and ``score``, the least P(entailment) that passes.
+
+    Raises:
+        ValueError: the fields do not go together; says which.
+    """
+
+    kind: str
+    labels: tuple[str, ...]
+    supported: str | None = None
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        if self.kind not in SCHEMES:
+            raise ValueError(f"the scheme is {self.kind!r}, expected one of {', '.join(SCHEMES)}")
+        if self.kind == NLI:
+            if sorted(self.labels) != sorted(LABELS):
+                raise ValueError(f"labels are {list(self.labels)}, expected {list(LABELS)} in some order")
+        elif len(self.labels) != self.width or len(set(self.labels)) != self.width:
+            raise ValueError(f"labels are {list(self.labels)}; the scheme {self.kind} has {self.width}, each once")
+        if (self.kind == BINARY) != (self.supported is not None) or self.supported not in (None, *self.labels):
+            raise ValueError(
+                f"supported is {self.supported!r}, expected "
+                + (f"one of {list(self.labels)}" if self.kind == BINARY else f"none with the scheme {self.kind}")
+            )
+        if not 0 < self.threshold < 1:
+            raise ValueError(f"the threshold is {self.threshold!r}, expected a number between 0 and 1")
+
+    @property
+    def width(self) -> int:
+        """Logits of a pair."""
+        return WIDTHS[self.kind]
+
+    @property
+    def boundary(self) -> float:
+        """The logit (of ``binary``: the difference of the two) at which P(entailment) is the threshold."""
+        return math.log(self.threshold / (1 - self.threshold))
+
+    def probabilities(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Contradiction, neutral, entailment: float32, *Shape:* (pairs, width) → float32, *Shape:* (pairs, 3).
+
+        NaN where the scheme has no such class, and where a logit is not finite.
+        """
+        wide = logits.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are counted, not warned about
+            if self.kind == NLI:
+                ordered = wide[:, [self.labels.index(label) for label in LABELS]]
+                weights = np.exp(ordered - ordered.max(axis=1, keepdims=True))
+                return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+            found = np.full((len(logits), 3), np.nan, np.float32)
+            found[:, 2] = 1 / (1 + np.exp(-self._evidence(wide)))
+            return found
+
+    def decisions(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+        """What the model says of each pair: the column of its label, or whether it passes (0, 1); -1 where a logit is
+        not finite. float32, *Shape:* (pairs, width) → int64, *Shape:* (pairs,)."""
+        finite = np.asarray(np.isfinite(logits).all(axis=1))
+        safe = np.where(finite[:, None], logits, np.float32(0))
+        if self.kind == NLI:
+            said = safe.argmax(axis=1).astype(np.int64)
+        else:
+            said = (self.probabilities(safe)[:, 2] >= np.float32(self.threshold)).astype(np.int64)
+        return np.where(finite, said, -1)
+
+    def margins(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """By how much two logits of a pair must move against each other to change what the model says.
+
+        A single logit moves against nothing, so that its distance counts twice: compared with twice the largest
+        movement of a logit, all schemes are treated the same. float32, *Shape:* (pairs, width) → float64, *Shape:*
+        (pairs,); not finite where a logit is not.
+        """
+        wide = logits.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # of infinities
+            if self.kind == NLI:
+                ordered = np.sort(wide, axis=1)
+                return np.asarray(ordered[:, 2] - ordered[:, 1])
+            return np.asarray(np.abs(self._evidence(wide) - self.boundary) * (2 if self.kind == SCORE else 1))
+
+    def _evidence(self, wide: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The logit of P(entailment) where there is one for the whole: *Shape:* (pairs, 1 or 2) → (pairs,)."""
+        if self.kind == SCORE:
+            return wide[:, 0]
+        supported = self.labels.index(str(self.supported))
+        return np.asarray(wide[:, supported] - wide[:, 1 - supported], np.float64)
+
+
+def read_scheme(manifest: Any) -> Scheme:
+    """The scheme that ``bundle.json`` declares; schema 1 knew ``nli`` alone.
+
+    Raises:
+        KeyError, TypeError, ValueError: fields are missing, of the wrong form, or do not go together.
+    """
+    labels = manifest["labels"]
+    if (
+        not isinstance(labels, list)
+        or len(labels) > 3
+        or not all(isinstance(x, str) and x.isprintable() for x in labels)
+    ):
+        raise TypeError(f"labels are {labels!r:.80}")
+    if manifest["schema"] == 1:
+        return Scheme(NLI, tuple(labels))
+    kind, supported, threshold = manifest["scheme"], manifest["supported"], manifest["threshold"]
+    if not isinstance(supported, str | None):
+        raise TypeError(f"supported is {supported!r:.80}")
+    if kind == NLI:
+        return Scheme(NLI, tuple(labels), supported)
+    if type(threshold) is not float:
+        raise TypeError(f"threshold is {threshold!r:.80}")
+    return Scheme(str(kind), tuple(labels), supported, threshold)

@@ -1,0 +1,98 @@
+"""Weights stored once: what every variant computes with, and what stands where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from onnx import TensorProto, numpy_helper
+
+from export import export_bundle
+from export.graph import external_files
+from export.shared_weights import SHARED, round_weights, share_weights
+from scorer.errors import BundleError, CheckpointError
+from scorer.inference.bundle import Bundle
+from scorer.inference.engine import Engine
+from tests.export.architectures.tiny import PAIRS, expected_logits, make_checkpoint
+
+
+@pytest.fixture(scope="module")
+def compact(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A BERT checkpoint whose weights are half-precision numbers, and its bundle with the weights stored once."""
+    folder = tmp_path_factory.mktemp("compact")
+    checkpoint = make_checkpoint(folder / "bert", "bert", half=True)
+    return checkpoint, export_bundle(str(checkpoint), folder / "out", half_weights=True, force=True, log=lambda _: None)
+
+
+def test_fp32_answers_as_the_checkpoint_does(compact: tuple[Path, Path]) -> None:
+    checkpoint, out = compact
+    engine = Engine(Bundle.load(out), device="cpu", precision="fp32", threads=1)
+    found = engine.logits(*map(list, zip(*PAIRS, strict=True)))
+    engine.close()
+    np.testing.assert_allclose(found, expected_logits(checkpoint, PAIRS), atol=2e-5)
+
+
+def test_all_variants_read_one_file_that_is_hashed(compact: tuple[Path, Path], tmp_path: Path) -> None:
+    _, out = compact
+    bundle = Bundle.load(out)
+    assert {name: list(variant.external) for name, variant in bundle.variants.items()} == {
+        "fp32": [SHARED], "fp16": [SHARED], "int8": [SHARED],
+    }  # fmt: skip
+    shared = (out / SHARED).stat().st_size
+    for path in out.glob("*.onnx"):
+        assert external_files(path) == [SHARED] and path.stat().st_size < 1.5 * shared
+    # Half of the fp32 weights, plus pages that are not full.
+    assert shared < 2 * bundle.parameters + 4096 * 60
+    bundle.variant("fp32")
+    with (out / SHARED).open("r+b") as data:
+        data.seek(100)
+        byte = data.read(1)
+        data.seek(100)
+        data.write(bytes([byte[0] ^ 1]))
+    try:
+        with pytest.raises(BundleError, match=r"model\.data is not the file that was exported"):
+            bundle.variant("fp32")
+    finally:
+        with (out / SHARED).open("r+b") as data:
+            data.seek(100)
+            data.write(byte)
+
+
+def test_what_half_precision_does_not_hold_stays_in_the_graph(tmp_path: Path) -> None:
+    exact = np.arange(1024, dtype=np.float32)
+    inexact = exact + np.float32(1e-4)
+    nodes = [
+        onnx.helper.make_node("Add", ["exact", "inexact"], ["sum"]),
+        onnx.helper.make_node("Add", ["sum", "x"], ["y"]),
+    ]
+    ends = [onnx.helper.make_tensor_value_info(name, TensorProto.FLOAT, [1024]) for name in ("x", "y")]
+    tensors = [numpy_helper.from_array(exact, "exact"), numpy_helper.from_array(inexact, "inexact")]
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], tensors),
+        opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8,
+    )  # fmt: skip
+    paths = [tmp_path / "one.onnx", tmp_path / "two.onnx"]
+    for path in paths:
+        onnx.save(model, str(path))
+    share_weights(paths, tmp_path / SHARED)
+    assert (tmp_path / SHARED).stat().st_size == 2048  # the same values, stored once
+    for path in paths:
+        stored = onnx.load(str(path), load_external_data=False)
+        assert {t.name: t.data_type for t in stored.graph.initializer} == {
+            "exact_half": TensorProto.FLOAT16, "inexact": TensorProto.FLOAT,
+        }  # fmt: skip
+        session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        (found,) = session.run(None, {"x": np.zeros(1024, np.float32)})
+        np.testing.assert_array_equal(found, exact + inexact)
+
+
+def test_weights_beyond_half_precision_are_refused() -> None:
+    model = torch.nn.Linear(2, 2)
+    with torch.no_grad():
+        model.weight[0, 0] = 1e6
+    with pytest.raises(CheckpointError, match="weight weight exceeds what fp16 holds"):
+        round_weights(model)

@@ -1,0 +1,75 @@
+"""Bundles with two logits and with one: what a row says, exact runs, signatures, details."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scorer import Scorer
+from scorer.inference.schemes import BINARY, SCORE
+from scorer.metric.verdict import near_tie, passes
+from scorer.scoring.pipeline import ColumnNames
+from tests.bundles import expected_logits, make_bundle, tokenizer
+
+ROWS = [
+    ("Blue Spice", "area", "riverside", "Blue Spice is a coffee shop in the riverside area."),
+    ("The Mill", "food", "French", "The Mill serves cheap food."),
+    ("The Mill", "near", "Crowne Plaza Hotel", "Alan Bean."),
+]
+THRESHOLD = 0.6
+
+
+def table() -> pa.Table:
+    triples = [[{"subject": s, "predicate": p, "object": o}] for s, p, o, _ in ROWS]
+    return pa.table({"triples": triples, "text": [row[3] for row in ROWS]})
+
+
+def supported(kind: str, first: str, second: str) -> float:
+    """P(entailment) of a pair by hand, in float64."""
+    made = tokenizer()
+    logits = expected_logits(made.encode(first, second).ids, made.get_vocab_size())
+    z = logits[0] if kind == SCORE else logits[1] - logits[0]
+    return float(1 / (1 + np.exp(-z)))
+
+
+@pytest.mark.parametrize("order", ["premise_first", "hypothesis_first"])
+@pytest.mark.parametrize("kind", [BINARY, SCORE])
+def test_rows_are_judged_by_the_threshold(tmp_path: Path, kind: str, order: str) -> None:
+    labels = ("not_entailment", "entailment") if kind == BINARY else ("score",)
+    scheme = (kind, "entailment" if kind == BINARY else None, THRESHOLD)
+    bundle = make_bundle(tmp_path / "b", labels=labels, scheme=scheme, order=order, precisions=("fp32", "int8"))
+    for options in ({"precision": "fp32"}, {"precision": "int8", "exact": True}):
+        with Scorer(bundle, device="cpu", columns=ColumnNames(details=True), **options) as scorer:  # type: ignore[arg-type]
+            assert scorer.signature.endswith(f"|scheme:{kind}")
+            found = scorer.score_table(table()).to_pylist()
+            checks = scorer.score([ROWS[0][:3]], ROWS[0][3]).checks
+        assert [(c.contradiction, c.neutral) for c in checks] == [(None, None)] * 2
+        for row, (subject, predicate, value, text) in zip(found, ROWS, strict=True):
+            fact = f"The {predicate} of {subject} is {value}."
+            pairs = [(text, fact), (fact, text)]
+            pairs = pairs if order == "premise_first" else [pair[::-1] for pair in pairs]
+            omission, hallucination = (supported(kind, *pair) for pair in pairs)
+            assert row["fact_entailment"] == [pytest.approx(omission, abs=1e-5)]
+            assert row["text_entailment"] == pytest.approx(hallucination, abs=1e-5)
+            said = [name for name, p in (("omission", omission), ("hallucination", hallucination)) if p < THRESHOLD]
+            assert row["fine"] == ("+".join(said) or "OK")
+            assert [(c["contradiction"], c["neutral"]) for c in row["details"]] == [(None, None)] * 2
+
+
+def test_the_signature_of_three_labels_has_no_scheme(tmp_path: Path) -> None:
+    with Scorer(make_bundle(tmp_path / "b"), device="cpu") as scorer:
+        assert "scheme" not in scorer.signature
+
+
+def test_passes_and_near_ties_by_hand() -> None:
+    nan = float("nan")
+    rows = [[0.2, 0.3, 0.5], [0.2, 0.4, 0.4], [nan, nan, 0.6], [nan, nan, 0.59], [nan, nan, nan]]
+    probabilities = np.array(rows, np.float32)
+    assert passes(probabilities, 0.6).tolist() == [True, False, True, False, False]
+    # log .5 − log .3 is .51; the logit of .59 is .04 below that of .6.
+    assert near_tie(probabilities, 0.25, 0.6).tolist() == [False, True, True, True, False]
+    assert near_tie(probabilities, 0.26, 0.6).tolist() == [True, True, True, True, False]
+    assert near_tie(probabilities, 0.01, 0.6).tolist() == [False, True, True, False, False]
