@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 
 from scorer import Scorer
-from scorer.inference.batches import assemble
-from scorer.inference.engine import TOKEN_BUDGETS, Answers, Engine, Work
+from scorer.inference.devices import KINDS
+from scorer.inference.engine import Answers, Engine, Work
 from scorer.run.options import RunOptions
 from scorer.run.runner import run, versions
 
@@ -47,8 +47,7 @@ class FreeModel:
 
     def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
         for batch in work.batches:
-            assemble(batch, work.pairs, work.first, work.second, self._engine.bundle.layout)
-        self._engine.computed += len(work.pairs)
+            self._engine.layout.assemble(batch, work)
         asked = len(work.pairs.inverse)
         certain = np.tile(np.array([0.05, 0.05, 0.9], np.float32), (asked, 1))
         return Answers(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])
@@ -72,7 +71,7 @@ def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
             return Scorer("embedded-e2e", device="cpu", precision=precision)
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
         # keep up with; the session itself is never asked.
-        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
+        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()
@@ -142,9 +141,9 @@ def main() -> None:
 
 
 def _cpu_name() -> str:
-    from scorer.inference.sessions import resolve_device
+    from scorer.inference.devices import device
 
-    return resolve_device("cpu").name
+    return device("cpu").name
 
 
 def _profile(data: Path, out: Path, precision: str | None) -> None:

@@ -57,7 +57,8 @@ def nanoseconds(model: bytes, width: int, unwanted: list[str]) -> float:
 def pairs_a_second(bundle: str, tokens: int) -> dict[int, list[float]]:
     """Of each number of pairs a call, in every round."""
     from scorer.inference.bundle import Bundle
-    from scorer.inference.sessions import Device, available_threads, create_session
+    from scorer.inference.devices import Device
+    from scorer.inference.sessions import available_threads, create_session
 
     opened = Bundle.load(bundle)
     session = create_session(opened.variant("int8"), Device("cpu"), 1)
@@ -84,7 +85,7 @@ def pairs_a_second(bundle: str, tokens: int) -> dict[int, list[float]]:
 
 
 def main() -> None:
-    from scorer.inference.sessions import CPU, unwanted_fusions
+    from scorer.inference.devices import CPU, unwanted_fusions
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", default="embedded-e2e", help="with an int8 variant")

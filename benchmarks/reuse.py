@@ -81,14 +81,14 @@ def timed_run(data: Path, out: Path, *more: str) -> dict[str, Any]:
 def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """A run whose model answers at once, in this process."""
     from scorer import Scorer
-    from scorer.inference.engine import TOKEN_BUDGETS
+    from scorer.inference.devices import KINDS
     from scorer.run.options import RunOptions
     from scorer.run.runner import run
 
     from .host_overhead import FreeModel, Silent
 
     def make(budgets: dict[str, Any]) -> Scorer:
-        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
+        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scorer.inference.batches import assemble
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine, Feed, Work
+from scorer.inference.engine import Engine, Work
 from scorer.inference.exact_engine import ExactEngine
+from scorer.inference.layouts import Feed
 
 from .common import Probabilities, load_cuda, load_pairs, softmax
 
@@ -53,18 +54,11 @@ def prepare(spec: dict[str, Any], engine: Engine) -> Work:
     return engine.prepare(texts, np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32))
 
 
-def assembled(engine: Engine, work: Work) -> list[Feed]:
-    """What the session is fed with, a call each."""
-    made = [assemble(batch, work.pairs, work.first, work.second, engine.bundle.layout) for batch in work.batches]
-    feeds = [dict(zip(("input_ids", "attention_mask"), one, strict=True)) for one in made]
-    return [{name: feed[name] for name in engine._inputs} for feed in feeds]
-
-
 def scattered(work: Work, results: Sequence[npt.NDArray[np.float32]]) -> Probabilities:
     """Probabilities of the sample's pairs from the logits of the batches."""
     logits = np.zeros((len(work.pairs), 3), np.float32)
     for batch, result in zip(work.batches, results, strict=True):
-        logits[batch.pairs] = result
+        logits[batch.pairs] = result[: len(batch.pairs)]
     return softmax(logits)[work.pairs.inverse]
 
 
@@ -75,8 +69,9 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
     """
     engine = open_engine(spec)
     work = prepare(spec, engine)
-    feeds = assembled(engine, work)
-    session, pool = engine._session, engine._pool
+    feeds = list(engine.feeds(work))
+    session = engine.session.session
+    pool = ThreadPoolExecutor(engine.threads) if engine.per_pair else None
 
     def call(feed: Feed) -> npt.NDArray[np.float32]:
         logits: npt.NDArray[np.float32] = session.run(["logits"], feed)[0]
@@ -153,7 +148,7 @@ def engine_pairs(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], P
 
 def shapes_of(engine: Engine, work: Work) -> dict[str, Any]:
     """Counted things: calls, shapes, padding."""
-    shapes = {(len(batch.pairs), batch.sequence_length) for batch in work.batches}
+    shapes = {(batch.rows, batch.tokens) for batch in work.batches}
     return {
         "way": "each pair by itself, side by side" if engine.per_pair else "batches",
         "calls": len(work.batches),

@@ -1,6 +1,6 @@
-"""The token budget of a batch that is fastest on this device.
+"""The token budget of a call that is fastest on this device.
 
-More tokens a batch keep a GPU busy; on a CPU they outgrow its caches. Which it is depends on the model and the machine,
+More tokens a call keep a GPU busy; on a CPU they outgrow its caches. Which it is depends on the model and the machine,
 so a few budgets are timed once and the choice is kept in the user's cache. A run records it in its plan and never
 calibrates again.
 """
@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .budget import TOKEN_BUDGETS, keep_budget, known_budget
+from .budget import keep_budget, known_budget, usual_budget
 from .calls import OutOfMemoryError
 from .engine import Engine
+from .work import Work
 
 WORTH = 1.03
 """Another budget than the usual one must be so much faster, or timing noise would choose."""
@@ -35,32 +36,37 @@ def calibrate(engine: Engine, log: Callable[[str], None] = lambda message: None)
 
 def measure_budget(engine: Engine) -> int:
     """Time the budgets now. Nothing is timed where each pair is computed by itself, which no budget changes."""
-    usual, *others = TOKEN_BUDGETS[engine.device.kind]
+    usual = usual_budget(engine.device)
     if engine.per_pair:
         return usual
-    rates = {budget: _rate(engine, budget) for budget in (usual, *others)}
+    work = _middle(engine)
+    rates = {budget: _rate(engine, work, budget) for budget in engine.device.row.token_budgets}
     best = max(rates, key=lambda budget: rates[budget])
     return best if rates[best] > WORTH * rates[usual] else usual
 
 
-def _rate(engine: Engine, budget: int) -> float:
-    """Tokens a second of the best of a few batches, full of probes of middling length; 0 for what does not fit."""
+def _middle(engine: Engine) -> Work:
+    """A window of one pair: a probe of middling length."""
     probes = engine.bundle.probes()
     middle = len(probes.premises) // 2  # they are sorted by length
-    ids = engine.tokenizer.join(probes.premises[middle], probes.hypotheses[middle])
-    length = -(-len(ids) // engine.grid.step) * engine.grid.step
-    row = np.full(length, engine.bundle.layout.pad_id, np.int64)
-    row[: len(ids)] = ids
-    batch = np.tile(row, (max(1, budget // length), 1))
-    mask = np.tile((np.arange(length) < len(ids)).astype(np.int64), (len(batch), 1))
+    sides = np.array([0], np.int32), np.array([1], np.int32)
+    return engine.prepare([probes.premises[middle], probes.hypotheses[middle]], *sides, engine.probe_form)
+
+
+def _rate(engine: Engine, work: Work, budget: int) -> float:
+    """Tokens a second of the best of a few full calls; 0 for what does not fit."""
+    layout = engine.layout_of(budget)
+    batch = layout.full(work.lengths, np.zeros(1, np.int64))
+    made = layout.assemble(batch, work)
+    feed = {name: made[name] for name in engine.session.inputs}
     best = float("inf")
     try:
         for _ in range(_CALLS):
             began = time.perf_counter()
-            engine.call(batch, mask)
+            engine.session.run(feed, batch.rows)
             best = min(best, time.perf_counter() - began)
             if best > _LONG_S:
                 break
     except OutOfMemoryError:
         pass
-    return batch.size / best
+    return batch.tokens / best

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +179,7 @@ def _probe(work: Work, scorer: Scorer, sample: _Sample, seconds: float) -> None:
         batches: list[Batch] = [work.batches[i] for i in group]
         if not batches:
             return
-        part = Work(work.pairs, work.first, work.second, work.status, work.truncated, batches, work.lengths)
+        part = replace(work, batches=batches)
         started = time.perf_counter()
         scorer.engine.run_batches(part)
         sample.probe_seconds += time.perf_counter() - started

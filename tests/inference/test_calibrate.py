@@ -12,9 +12,10 @@ from scorer.inference import calibrate as module
 from scorer.inference.bundle import Bundle
 from scorer.inference.calibrate import calibrate
 from scorer.inference.calls import OutOfMemoryError
-from scorer.inference.engine import TOKEN_BUDGETS, Engine
+from scorer.inference.devices import KINDS
+from scorer.inference.engine import Engine
 
-USUAL = TOKEN_BUDGETS["cpu"][0]
+USUAL = KINDS["cpu"].token_budgets[0]
 
 
 @pytest.fixture
@@ -33,9 +34,11 @@ class Clock:
     def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch, costs: dict[int, float | str]) -> None:
         self.now, self.calls, self.costs = 0.0, 0, costs
         monkeypatch.setattr(module.time, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(engine, "call", self.call)
+        monkeypatch.setattr(engine.session, "run", self.call)
 
-    def call(self, ids: np.ndarray, mask: np.ndarray) -> None:
+    def call(self, feed: dict[str, np.ndarray], rows: int) -> None:
+        ids, mask = feed["input_ids"], feed["attention_mask"]
+        assert rows == len(ids)
         assert ids.shape == mask.shape and mask[0].sum() > 0 and (ids == ids[0]).all()
         self.calls += 1
         budget = min(self.costs, key=lambda budget: abs(budget - ids.size))
