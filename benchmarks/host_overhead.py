@@ -1,9 +1,9 @@
-"""The host overhead alone: checks per second from Parquet to Parquet when the model costs nothing.
+"""The host overhead: checks per second from Parquet to Parquet when the model takes no time.
 
     python -m benchmarks.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard] [--profile]
     python -m benchmarks.host_overhead --rows 10000 100000 1000000 --model int8     # does the rate hold as data grows?
 
-The model is replaced by one that answers at once; all else is the program as it is: reading in the child process,
+The model is replaced by one that answers immediately; the rest is the real program: reading in the child process,
 parsing, templates, tokenisation (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches,
 verdicts, row keys, writing with checksums, receipts. Each size runs in a separate process, so that peak memory is
 measured for it alone. The model should remain the bottleneck: roberta-large on a large GPU computes some thousands of
@@ -37,7 +37,7 @@ from scorer.run.runner import run, versions
 
 
 class FreeModel:
-    """An engine's host work without its model: batches are assembled as ever, then everything is entailed."""
+    """The host work of an engine without its model: batches are assembled as usual, then all pairs are entailed."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -53,7 +53,7 @@ class FreeModel:
         return Answers(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])
 
     def give_up(self) -> None:
-        """Nothing here takes long."""
+        """Does nothing, since no call takes long."""
 
 
 class Silent:
@@ -64,7 +64,8 @@ class Silent:
 
 
 def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
-    """Run once over made rows; the figures of that run. ``precision``: of the embedded model, ``None`` for none."""
+    """Run once over generated rows; returns the figures of the run. ``precision``: variant of the embedded model,
+    ``None`` for the model that takes no time."""
 
     def make(budgets: dict[str, Any]) -> Scorer:
         if precision is not None:

@@ -223,7 +223,7 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
 
 
 def _check_summary(path: Path, summary: dict[str, Any]) -> None:
-    """Refuse totals that no run writes, before somebody counts with them."""
+    """Refuse totals that no run writes, before they are used."""
     facts = summary.get("facts") or {}
     counted = (facts.get("by_predicate") or {}) if isinstance(facts, dict) else None
     wrong = {

@@ -1,4 +1,5 @@
-"""Arrow tables in and out of shards, and the protocol that makes a run resumable; knows nothing of the metric."""
+"""Reading and writing shards as Arrow tables, and the protocol that makes a run resumable; independent of the
+metric."""
 
 from __future__ import annotations
 

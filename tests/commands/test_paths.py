@@ -131,7 +131,7 @@ def test_what_a_run_owns_is_exit_2(finished: Path, tmp_path: Path, name: str) ->
     ):
         result = invoke(*arguments)
         assert result.exit_code == 2, result.output
-        assert "of `scorer run`, under a name that is the run's own" in result.output, arguments
+        assert "of `scorer run`, and its name is reserved for the run" in result.output, arguments
     assert before == harness.content(out) | {"_run.json": (out / "_run.json").read_bytes()}
 
 

@@ -80,7 +80,7 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
             folder.write_success,
         ]
         for attempt in attempts:
-            with pytest.raises(OutputError, match="took this output folder over"):
+            with pytest.raises(OutputError, match="took over this output folder"):
                 attempt()
     assert [name for name in tree(tmp_path) if name != "_failed"] == [n for n in before if not is_temporary(n)]
     found = Receipts(tmp_path).read("b.parquet")
@@ -117,7 +117,7 @@ def test_links_below_an_output_folder_are_not_written_through(tmp_path: Path, li
     with OutputFolder.open(out, create=True) as folder:
         (out / link).parent.mkdir(parents=True, exist_ok=True)
         (out / link).symlink_to(elsewhere / target)
-        says = rf"out/{link} is a symbolic link, and nothing in an output folder is written through one"
+        says = rf"out/{link} is a symbolic link, and a run writes nothing through links"
         with pytest.raises(OutputError, match=says):
             folder.refuse_links(["other.parquet", "deep/a.parquet"])
         with pytest.raises(OutputError, match=says):

@@ -210,7 +210,7 @@ def test_a_file_that_is_written_to_while_it_is_read(shard: str) -> None:
         windows = reader.windows(shard, max_rows=10, max_bytes=1000)
         next(windows)
         os.utime(shard, ns=(1, 1))
-        with pytest.raises(ShardError, match="was written to while it was read"):
+        with pytest.raises(ShardError, match="was modified while it was read"):
             list(windows)
 
 
