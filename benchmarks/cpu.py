@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scorer.inference.bundle import EMBEDDED, Bundle
+from scorer.inference.bundle import Bundle
+from scorer.inference.shipped import SHIPPED
 
 from . import machine, picture, results, settings
 from .prepare import prepare
@@ -27,7 +28,7 @@ from .settings import Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = ("pairs", "rows", "overhead")
-EMBEDDED_CHECKPOINT = ROOT / "export" / "embedded" / "checkpoint"
+EMBEDDED_CHECKPOINT = ROOT / "export" / "training" / "e2e" / "checkpoint"
 
 
 def say(message: str) -> None:
@@ -111,8 +112,8 @@ def full_size(bench: Bench, preset: str, pairs: int) -> None:
 def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int, many: int) -> None:
     """Measure whole rows with the embedded model; in a smoke run also its pairs."""
     base = bench.folder / "embedded"
-    bundle = Bundle.load("embedded")
-    paths = {"checkpoint": str(EMBEDDED_CHECKPOINT), "bundle": str(EMBEDDED)}
+    bundle = Bundle.load("embedded-e2e")
+    paths = {"checkpoint": str(EMBEDDED_CHECKPOINT), "bundle": str(SHIPPED["embedded-e2e"].folder)}
     if bundle.templates_file is not None:
         paths["templates"] = str(bundle.templates_file)
     if smoke and "pairs" in groups:

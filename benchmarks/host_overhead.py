@@ -70,10 +70,10 @@ def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
 
     def make(budgets: Budgets) -> Scorer:
         if precision is not None:
-            return Scorer.embedded(device="cpu", precision=precision)
+            return Scorer("embedded-e2e", device="cpu", precision=precision)
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
         # keep up with; the session itself is never asked.
-        scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
+        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()

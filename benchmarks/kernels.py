@@ -88,7 +88,7 @@ def main() -> None:
     from scorer.inference.devices import CPU, unwanted_fusions
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bundle", default="embedded", help="with an int8 variant")
+    parser.add_argument("--bundle", default="embedded-e2e", help="with an int8 variant")
     parser.add_argument("--tokens", type=int, default=TOKENS, help="of a pair")
     args = parser.parse_args()
     print(f"ns an element, {TOKENS} tokens: fused | apart | ratio")

@@ -39,7 +39,7 @@ def resume(data: Path, out: Path, profile: Path | None = None) -> tuple[float, d
     """Seconds of a run, and its summary."""
     under = ["-m", "cProfile", "-o", str(profile)] if profile is not None else []
     call = [sys.executable, *under, "-m", "scorer", "run", str(data), "--out", str(out)]
-    call += ["--bundle", "embedded", "--json"]
+    call += ["--bundle", "embedded-e2e", "--json"]
     began = time.perf_counter()
     ended = subprocess.run(call, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - began, json.loads(ended.stdout)

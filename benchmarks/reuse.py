@@ -62,7 +62,7 @@ def change(data: Path, out: Path, percent: float) -> int:
 
 def timed_run(data: Path, out: Path, *more: str) -> dict[str, Any]:
     """Run the command line once: wall-clock and processor seconds, child processes included, and its counts."""
-    command = [sys.executable, "-m", "scorer", "run", str(data), "--out", str(out), "--bundle", "embedded", *more]
+    command = [sys.executable, "-m", "scorer", "run", str(data), "--out", str(out), "--bundle", "embedded-e2e", *more]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -89,7 +89,7 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     from .host_overhead import FreeModel, Silent
 
     def make(budgets: Budgets) -> Scorer:
-        scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
+        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()

@@ -11,12 +11,12 @@ import typer
 from ..errors import UsageError
 from ..scoring.settings import Settings
 from .common import (
-    EMBEDDED_NOTE,
     InputsArgument,
     LimitOption,
     ReuseOption,
     guarded,
     local,
+    note_of,
     open_scorer,
     print_json,
     say,
@@ -78,8 +78,8 @@ def run_command(
     from .show.progress import make_reporter
     from .show.summary import print_summary
 
-    if settings.bundle == "embedded":
-        say(f"note: {EMBEDDED_NOTE}")
+    if note := note_of(settings):
+        say(f"note: {note}")
 
     def make(budgets: Budgets) -> Scorer:
         return open_scorer(settings, threads=budgets.threads, token_budget=budgets.batch_tokens)

@@ -7,16 +7,15 @@ metric is the same only with the model of the papers, ``roberta-large-mnli``, an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..inference.bundle import EMBEDDED
+from ..inference.shipped import SHIPPED
 from ..scoring.output_columns import from_scores
-from ..scoring.signature import parse
+from ..scoring.signature import Signature
 from .correlation import KINDS
 from .gold import Scored
 from .human import Ratings
@@ -143,7 +142,7 @@ def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> dict[str
         notes.append(OPTIONAL_NOTE)
     if any(line["source"].startswith(FACTSPOTTER) for line in lines):
         notes.append(LEVEL_NOTE)
-    if scored.signature and _is_embedded(scored.signature):
+    if scored.signature and Signature(scored.signature).model == SHIPPED["embedded-e2e"].model:
         notes.append(EMBEDDED_NOTE if e2e else STRANGER_NOTE)
     if not lines:
         notes.append("no table of the papers is about this data: it has neither E2E gold nor WebNLG ratings")
@@ -223,11 +222,3 @@ def _table_12() -> dict[str, dict[str, float]]:
         system: dict(zip(TABLE_12_LABELS, (share / 100 for share in shares), strict=True))
         for system, shares in TABLE_12.items()
     }
-
-
-def _is_embedded(signature: str) -> bool:
-    try:
-        name = json.loads((EMBEDDED / "bundle.json").read_text(encoding="utf-8"))["name"]
-    except (OSError, ValueError, KeyError):
-        return False
-    return bool(parse(signature).get("model", "").partition("@")[0] == name)

@@ -27,7 +27,7 @@ def add_up(
     Args:
         fingerprint: what the receipt of a shard must say.
         believed: outputs that this process wrote or hashed. Others, and those that were touched since, are hashed
-            here, but only by whoever finds all receipts there: as long as one is missing, nothing is finished.
+            here, but only if all receipts exist: as long as one is missing, nothing is finished.
     """
     notes = receipts.failed()
     totals = Totals()

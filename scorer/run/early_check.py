@@ -1,4 +1,4 @@
-"""What a run's first rows say about the rest of the night: warn at once, or stop."""
+"""Check the first rows of a run for problems that affect the whole run: warn early, or stop."""
 
 from __future__ import annotations
 

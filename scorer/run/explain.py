@@ -1,4 +1,4 @@
-"""A scored row again: what was asked and answered, the stored label beside the recomputed one."""
+"""Compute a scored row again: its checks, their results, and the stored label next to the recomputed one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STORED = ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_ent
 
 @dataclass(frozen=True)
 class Explanation:
-    """A stored row beside its recomputation.
+    """A stored row and its recomputation.
 
     ``stored``: output columns of the row. ``difference``: largest |Δ| between stored and recomputed entailment
     probabilities, ``None`` where one of them has none. ``allowed``: how much of it the measured bounds explain,

@@ -17,7 +17,7 @@ class RunOptions:
     """What a run is asked to do beyond what the scorer itself is set to.
 
     ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n,
-    beside other processes that score the others; a limit is that of all parts together. ``max_error_rate``: share of
+    while other processes score the other parts; a limit is that of all parts together. ``max_error_rate``: share of
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``settings``: how
     the scorer was set up, kept in the plan so that ``scorer explain`` can ask again in the same way. ``reuse``:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose

@@ -8,8 +8,9 @@ from ..errors import OutputError
 from ..system.json_fields import Fields
 
 NOISE = 1e-4
-"""|Δlogit| that is no reason for an alarm. That a pair's numbers are its own was measured on probes, and a row may yet
-be the first to differ in its last bits; a label that was tampered with or mixed up differs by far more."""
+"""|Δlogit| below which a difference is not reported. That a pair's numbers do not depend on its batch was measured on
+probes, and a row may be the first to differ in its last bits; a label that was changed or mixed up differs by far
+more."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Origin:
 
     ``runtime``: version of ONNX Runtime. ``bound``: largest |Δlogit| against the checkpoint's fp32; ``company_bound``:
     with the company in a batch. See :class:`scorer.inference.verify.DeviceFacts`. ``exact``: the margin below which
-    pairs ran again in fp32, if they did; it is measured on the data of each run, so that a pair may come from another
-    variant than in the run before.
+    pairs ran again in fp32, if they did; it is measured on the data of each run, so a pair may come from another
+    variant than in an earlier run.
     """
 
     device: Device

@@ -50,6 +50,12 @@ class Signature:
         return dict(json.loads(self.whole)) if self.whole else dict(parse(self.line))
 
     @property
+    def model(self) -> str:
+        """Name of the model; empty where none is named."""
+        found = self.parts.get("model", "")
+        return str(found[0]) if isinstance(found, list) and found else _decode(str(found).partition("@")[0])
+
+    @property
     def footer(self) -> dict[str, str]:
         """What a Parquet footer says of it."""
         return {FOOTER_KEY: self.line, **({WHOLE_KEY: self.whole} if self.whole else {})}

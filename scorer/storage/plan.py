@@ -139,9 +139,9 @@ class OutputFolder(Closing):
         """Take hold of a folder.
 
         Args:
-            create: make it if it is not there.
-            shared: beside others who share it; for parts, which then :meth:`join`.
-            say: told when this waits for a machine that may be lost.
+            create: create the folder if it does not exist.
+            shared: share the folder with other processes; for parts, which then :meth:`join`.
+            say: called when this waits for a machine that may be lost.
 
         Raises:
             OutputError: not ours, not there, cannot be written, or held by another run (says by whom).

@@ -185,7 +185,7 @@ def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> No
     app = typer.Typer()
     app.command()(reproduce_command)
     out = tmp_path / "out"
-    call = ["--bundle", "embedded", "--data", str(data), "--out", str(out), "--json"]
+    call = ["--bundle", "embedded-e2e", "--data", str(data), "--out", str(out), "--json"]
     call += ["--templates-e2e", str(data / "e2e.json"), "--templates-webnlg", str(data / "webnlg.json")]
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.stderr
