@@ -15,8 +15,10 @@ from ..metric.templates import Templates
 from ..scoring import extent as partial
 from ..scoring.counts import OTHER_PREDICATES
 from ..scoring.outputs import Output, open_output
+from ..scoring.rates_file import RatesFile
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
+from ..storage.counts import FactCounts
 from ..system.arguments import check_fields, checked
 from ..system.formats import AUDIT_SCHEMA
 from . import callouts, failing_templates, gates, history, rules
@@ -51,7 +53,8 @@ class AuditOptions:
     ``baseline``: the output to compare with. ``gates``: TOML files. ``by``: groupings, each a tuple of columns; by
     default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK (``not-ok``) or not
     at all (``excluded``). ``across_signatures``: compare outputs that were scored differently. ``worst``: rows of the
-    sample, of each kind. ``history``: the history file.
+    sample, of each kind. ``history``: the history file. ``rates``: true rates of this output, as ``scorer rate --save``
+    wrote them.
     """
 
     baseline: Path | None = None
@@ -61,6 +64,7 @@ class AuditOptions:
     across_signatures: bool = False
     worst: int = WORST
     history: Path | None = None
+    rates: Path | None = None
     require_gates: bool = False
     allow_partial: bool = False
 
@@ -92,7 +96,8 @@ class _Audit:
         self.differs = self._compare_signatures()
         if self.earlier is not None:
             partial.refuse_unequal(self.output.extent, self.earlier.extent, options.allow_partial)
-        rules.check_columns(self.rules, self.output.names, self.earlier is not None)
+        self.rates = self._true_rates()
+        rules.check_columns(self.rules, self.output.names, self.earlier is not None, self.rates)
         self.by = self._groupings()
         wanted = dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)])
         self.codes = {grouping: GroupCodes(grouping) for grouping in wanted}
@@ -120,7 +125,7 @@ class _Audit:
         everything = figures[()][0]
         templates, looks_wrong = self._templates(run, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
-        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], run.omissions_checked)
+        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], run.omissions_checked, self.rates)
         checked = gates.checked(found, self.options.require_gates)
         signature = self.output.signature
         baseline = self._baseline()
@@ -130,15 +135,15 @@ class _Audit:
             schema=AUDIT_SCHEMA,
             out=_printable(self.output.path),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
-            finished=str(self.output.summary.get("finished", "")),
+            finished=self.output.summary.finished,
             partial=self.output.extent.reason,
             status="fail" if checked["nothing_checked"] and checked["required"] else gates.worst_of(found),
             checked=checked,
             signature=signature,
             bundle=_bundle(signature),
             templates=self._templates_shown(),
-            device=_device(self.output.summary),
-            versions={str(k): str(v) for k, v in (self.output.summary.get("versions") or {}).items()},
+            device=self.output.summary.device.name or self.output.summary.device.kind,
+            versions=dict(self.output.summary.versions),
             options=OptionsShown(by=[list(grouping) for grouping in self.by], errors=self.options.errors),
             rows=_row_counts(everything),
             baseline=baseline,
@@ -167,6 +172,19 @@ class _Audit:
             )
         return differs
 
+    def _true_rates(self) -> RatesFile | None:
+        """The file of true rates, which must be of this output."""
+        if self.options.rates is None:
+            return None
+        found = RatesFile.read(self.options.rates, "--rates")
+        if (found.signature, found.rows) != (self.output.signature, len(self.output)):
+            raise UsageError(
+                f"--rates {self.options.rates} is of an output of {found.rows:,} rows with the signature "
+                f"{found.signature or 'none'}, and {self.output.path} has {len(self.output):,} rows with "
+                f"{self.output.signature or 'none'}; run `scorer rate` on this output"
+            )
+        return found
+
     def _groupings(self) -> list[Grouping]:
         names = self.output.names
         for grouping in self.options.by:
@@ -190,11 +208,11 @@ class _Audit:
         self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]
     ) -> dict[Grouping, list[GroupFigures]]:
         rates = _omission_rates(before) if before is not None else {}
-        shares = _backoff_shares(self.output.summary)
+        shares = _backoff_shares(self.output.summary.counts.facts)
         context = Context(run, self.options.errors, ids[1], shares, rates.get)
         figures = {grouping: group_figures(context, grouping, codes) for grouping, codes in self.codes.items()}
         if before is not None:
-            missed = _backoff_shares(before.output.summary)
+            missed = _backoff_shares(before.output.summary.counts.facts)
             for grouping, codes in self.codes.items():
                 add_changes(before, run, ids, grouping, codes, figures[grouping], self.options.errors, missed)
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
@@ -226,7 +244,7 @@ class _Audit:
         return Baseline(
             out=_printable(self.earlier.path),
             partial=self.earlier.extent.reason,
-            finished=str(self.earlier.summary.get("finished", "")),
+            finished=self.earlier.summary.finished,
             signature=self.earlier.signature,
             same_signature=not self.differs,
             differs=self.differs,
@@ -251,8 +269,20 @@ class _Audit:
             self.notes.append(
                 "figures by template are missing: the template file is not where the run found it, or has changed"
             )
+        if self.rates is not None:
+            self.notes += _true_rate_notes(self.rates)
         if self.options.errors == "excluded":
             self.notes.append("rows with errors are left out of the rates of labels (--errors excluded)")
+
+
+def _true_rate_notes(rates: RatesFile) -> list[str]:
+    source = "labels of an earlier run" if rates.source == "calibration" else "labels"
+    return [
+        f"true {one.rate.removesuffix('_rate')} rate {one.value:.1%}, 95 % {one.low:.1%} to {one.high:.1%}, "
+        f"from {one.labels:,} {source} (the metric's own: {one.metric:.1%})"
+        for one in rates.rates
+        if one.group is None
+    ]
 
 
 def _omission_rates(run: ScannedRun) -> dict[str, float]:
@@ -261,13 +291,9 @@ def _omission_rates(run: ScannedRun) -> dict[str, float]:
     return {name: lost / facts for name, facts, lost in zip(names, checked, omitted, strict=True) if facts}
 
 
-def _backoff_shares(summary: dict[str, Any]) -> Callable[[str], float | None]:
+def _backoff_shares(facts: FactCounts) -> Callable[[str], float | None]:
     """The share of a predicate's facts that had no template, as the run counted them."""
-    counted = (summary.get("facts") or {}).get("by_predicate") or {}
-    shares = {}
-    for predicate, counts in counted.items():
-        total = counts.get("template", 0) + counts.get("backoff", 0)
-        shares[predicate] = counts.get("backoff", 0) / total if total else 0.0
+    shares = {name: counts.backoff / counts.all if counts.all else 0.0 for name, counts in facts.by_predicate.items()}
     return lambda predicate: shares.get(predicate, shares.get(OTHER_PREDICATES))
 
 
@@ -294,11 +320,6 @@ def _row_counts(everything: GroupFigures) -> RowCounts:
 def _bundle(signature: str) -> BundleShown:
     name, _, sha = parse(signature).get("model", "").rpartition("@")
     return BundleShown(name=name, sha=sha)
-
-
-def _device(summary: dict[str, Any]) -> str:
-    device = summary.get("device")
-    return str(device.get("name") or device.get("kind") or "") if isinstance(device, dict) else ""
 
 
 def _printable(path: Path) -> str:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import UsageError
+from ..scoring.rates_file import RatesFile
 from .document import RATES, Checked, Gate, Group, GroupFigures, Rate, Status
 from .grouping import Grouping
-from .rules import Rule
+from .rules import TRUE_RATES, Rule
 
 ROUNDING = 1e-12
 """Shares are differences of quotients; one this far beyond a threshold equals it."""
@@ -24,13 +25,17 @@ _OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confide
 
 
 def evaluate(
-    rules: Sequence[Rule], figures: Callable[[Grouping], list[GroupFigures]], checks_omissions: bool = True
+    rules: Sequence[Rule],
+    figures: Callable[[Grouping], list[GroupFigures]],
+    checks_omissions: bool = True,
+    rates: RatesFile | None = None,
 ) -> list[Gate]:
     """Apply every rule to its groups.
 
     Args:
         figures: the groups of a grouping.
         checks_omissions: whether the run looked for omissions at all.
+        rates: true rates of this run, from labels of people.
 
     Raises:
         UsageError: a group that is in neither run; lists the groups that exist.
@@ -46,7 +51,7 @@ def evaluate(
             chosen = [group for group in groups if group["group"] == rule.group]
             if not chosen:
                 raise UsageError(f"{rule.where}: no rows where {describe(rule.group)}; {_there(rule, groups)}")
-        gates += [_gate(rule, group, checks_omissions) for group in chosen]
+        gates += [_gate(rule, group, checks_omissions, rates) for group in chosen]
     return gates
 
 
@@ -90,8 +95,8 @@ class _Value:
     high: float | None = None
 
 
-def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
-    found = _value(rule, group)
+def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesFile | None) -> Gate:
+    found = _true_rate(rule, group, rates) if rule.metric in TRUE_RATES else _value(rule, group)
     value = found.now
     if rule.signed:
         value = None if found.now is None or found.before is None else found.now - found.before
@@ -158,6 +163,8 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
     change = group["change"]
     if value is not None:
         return None
+    if rule.metric in TRUE_RATES:
+        return "no row of it has a label of people that says so (`scorer rate`)"
     if rule.metric == "omission_rate" and not checks_omissions:
         return "the run did not look for omissions (--checks hallucination)"
     if rule.metric == "backoff_rate" and group["backoff"] is None:
@@ -193,6 +200,15 @@ def _value(rule: Rule, group: GroupFigures) -> _Value:
     if change is None:
         return _Value(None, None)
     return _Value(float(change["flips"]) if rule.metric == "label_flips" else change["confidence"]["psi"], None)
+
+
+def _true_rate(rule: Rule, group: GroupFigures, rates: RatesFile | None) -> _Value:
+    name = next(iter(group["group"].values())) if group["group"] else None
+    wanted = rule.metric.removeprefix("true_"), "None" if group["group"] and name is None else name
+    for one in rates.rates if rates is not None else ():
+        if (one.rate, one.group) == wanted:
+            return _Value(one.value, None, one.low, one.high)
+    return _Value(None, None)
 
 
 def _of_rate(found: Rate | None) -> _Value:

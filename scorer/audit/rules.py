@@ -25,13 +25,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import UsageError
+from ..scoring.rates_file import RatesFile
 from ..system.files import read_small
 from .document import RATES, Group
 from .grouping import Grouping
 from .values import as_text
 
 METRICS = (*RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
-SHARES = (*RATES, "backoff_rate", "mean_confidence")
+TRUE_RATES = ("true_not_ok_rate", "true_omission_rate", "true_hallucination_rate")
+"""Rates that ``scorer rate --save`` estimated from labels of people."""
+SHARES = (*RATES, *TRUE_RATES, "backoff_rate", "mean_confidence")
 """Metrics between 0 and 1."""
 OF_BASELINE = ("label_flips", "psi_confidence")
 """Metrics that are comparisons by themselves; ``against`` changes nothing about them."""
@@ -121,10 +124,12 @@ def _rule(table: Mapping[str, Any], where: str) -> Rule:
     if unknown:
         raise UsageError(f"{where}: unknown key {_shown(unknown[0])}; the keys are {', '.join(_KEYS)}")
     metric = table.get("metric")
-    if metric not in METRICS:
+    if metric not in (*METRICS, *TRUE_RATES):
         what = "no metric" if metric is None else f"unknown metric {_shown(metric)}"
-        raise UsageError(f"{where}: {what}; the metrics are {', '.join(METRICS)}")
+        raise UsageError(f"{where}: {what}; the metrics are {', '.join((*METRICS, *TRUE_RATES))}")
     against = _choice(table, "against", (None, "baseline"), where)
+    if against is not None and metric in TRUE_RATES:
+        raise UsageError(f"{where}: {metric} is of one run and has no baseline; remove against")
     warn, fail = _thresholds(table, metric, against is not None, where)
     group, by = _group(table, where), table.get("by", [])
     if isinstance(by, str) or not isinstance(by, list) or not all(isinstance(column, str) for column in by):
@@ -211,16 +216,34 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
-def check_columns(rules: Sequence[Rule], names: Sequence[str], has_baseline: bool) -> None:
+def check_columns(
+    rules: Sequence[Rule], names: Sequence[str], has_baseline: bool, rates: RatesFile | None = None
+) -> None:
     """Refuse gates that could never have a figure.
 
     Raises:
-        UsageError: a column that the output does not have, or a comparison without a baseline.
+        UsageError: a column that the output does not have, a comparison without a baseline, or a true rate without
+            the file that has it.
     """
     for rule in rules:
+        if rule.metric in TRUE_RATES:
+            _check_true_rate(rule, rates)
         missing = [column for column in rule.grouping if column not in names]
         if missing:
             raise UsageError(f"{rule.where}: no column {_shown(missing[0])}; the columns are {', '.join(names)}")
         if rule.needs_baseline and not has_baseline:
             what = 'against = "baseline"' if rule.against else f"metric {rule.metric}"
             raise UsageError(f"{rule.where}: {what} compares with an earlier run; pass it with --baseline")
+
+
+def _check_true_rate(rule: Rule, rates: RatesFile | None) -> None:
+    if rates is None:
+        raise UsageError(
+            f"{rule.where}: {rule.metric} needs labels of people: pass the file of `scorer rate --save` with --rates"
+        )
+    if rule.grouping and rule.grouping != (rates.by,):
+        grouped = f"groups rows by {rates.by!r}" if rates.by is not None else "has no groups"
+        raise UsageError(
+            f"{rule.where}: a gate by {', '.join(rule.grouping)}, but the file of --rates {grouped}; run `scorer rate "
+            f"--by {rule.grouping[0]}`"
+        )

@@ -1,13 +1,12 @@
-"""The template file of an output, if it can still be found unchanged, and the figures of each template."""
+"""The templates of an output, and the figures of each."""
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
-from ..errors import TemplateError
 from ..metric.templates import Templates
 from ..metric.triples import Triple
+from ..scoring.output_templates import find_templates
 from ..scoring.outputs import Output
 from ..stats.intervals import rate
 from .document import TemplateFigures
@@ -17,28 +16,8 @@ MOST = 1000
 
 
 def templates_of(output: Output) -> tuple[Templates, Path | None] | None:
-    """The templates that an output was scored with, and their file; ``None`` when they are not found unchanged.
-
-    Tried: the file that the plan names, else the bundle's own. What is found counts only when its digest is that in
-    the signature.
-    """
-    digest = str(output.full_signature.parts.get("templates", ""))
-    if digest == "none":
-        return Templates(), None
-    given, bundle = output.settings.get("templates"), output.settings.get("bundle")
-    if isinstance(given, str):
-        path = Path(given)
-    elif bundle == "embedded":
-        path = Path(str(resources.files("scorer"))) / "embedded" / "bundle" / "templates.json"
-    elif isinstance(bundle, str):
-        path = Path(bundle) / "templates.json"
-    else:
-        return None
-    try:
-        found = Templates.load(path)
-    except TemplateError:
-        return None
-    return (found, path) if found.is_identified_by(digest) else None
+    """The templates that an output was scored with; see :func:`scorer.scoring.output_templates.find_templates`."""
+    return find_templates(output.full_signature, output.settings)
 
 
 def template_figures(run: ScannedRun, templates: Templates) -> list[TemplateFigures]:

@@ -70,6 +70,15 @@ def audit_command(
             help="Parquet file to which this run is appended, for the trend; created if missing.",
         ),
     ] = None,
+    rates: Annotated[
+        Path | None,
+        typer.Option(
+            "--rates",
+            metavar="FILE",
+            parser=local,
+            help="File of `scorer rate --save` for this output; needed for gates on true rates.",
+        ),
+    ] = None,
     errors: Annotated[
         ErrorRows,
         typer.Option("--errors", help="Count rows with an error as not_OK, or exclude them from the label rates."),
@@ -111,6 +120,7 @@ def audit_command(
         across_signatures=across_signatures,
         worst=worst,
         history=history,
+        rates=rates,
         require_gates=require_gates,
         allow_partial=allow_partial,
     )

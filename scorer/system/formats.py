@@ -1,6 +1,6 @@
-"""The keys and schema numbers of everything that this program writes and reads again, in one place.
+"""The keys and schema numbers of all files that this program writes and reads again.
 
-A number rises when a key is removed or changes its meaning; keys may be added under the same number.
+A number is increased if a key is removed or changes its meaning; keys may be added under the same number.
 """
 
 from __future__ import annotations
@@ -22,3 +22,5 @@ EVALUATION_SCHEMA = 1
 """Of ``scorer evaluate --json``, with ``--spans`` too."""
 TEMPLATES_SCHEMA = 1
 """Of ``scorer templates extract --json`` and ``scorer templates check --json``."""
+RATES_SCHEMA = 1
+"""Of the file of ``scorer rate --save`` and of ``scorer rate --json``."""

@@ -1,0 +1,111 @@
+"""Drawn rows as people see them: the facts in words, and the text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import ColumnError
+from ...metric.inputs import ColumnNames, find_columns, output_schema
+from ...metric.templates import Templates
+from ...scoring.output_files import guarded, open_parquet
+from ...scoring.output_templates import find_templates
+from ...scoring.plan import Plan
+from ...scoring.signature import Signature
+from .label_file import Item
+from .population import Population
+from .sampling import Sample
+
+
+def templates_of(population: Population) -> Templates | None:
+    """The templates that the output was scored with; ``None`` when they are not found unchanged."""
+    with open_parquet(population.files[0]) as parquet:
+        signature = Signature.of_footer(parquet.schema_arrow.metadata)
+    plan = Plan.load(population.path) if population.path.is_dir() else None
+    found = find_templates(signature, plan.settings if plan is not None else {})
+    return found[0] if found is not None else None
+
+
+def make_items(population: Population, sample: Sample, templates: Templates, by: str | None) -> list[Item]:
+    """The drawn rows in the order of the sample.
+
+    Raises:
+        ColumnError: the run did not keep the facts or the texts.
+        InputError: a file cannot be read.
+    """
+    groups = [""] * len(sample.rows)
+    if by is not None:
+        codes, names = population.groups(by)
+        groups = [str(names[code]) for code in codes[sample.rows].tolist()]
+    shown = _contents(population, np.unique(sample.rows), templates)
+    keys = population.keys(sample.rows)
+    signature = population.scored.signature or ""
+    items = []
+    for position, row in enumerate(sample.rows.tolist()):
+        drawn = sample.design[int(sample.strata[position])]
+        facts, text = shown[row]
+        items.append(
+            Item(
+                position + 1,
+                *population.locate(row),
+                keys[position],
+                groups[position],
+                facts,
+                text,
+                drawn.stratum,
+                drawn.rows,
+                drawn.drawn,
+                signature,
+            )
+        )
+    return items
+
+
+def _contents(
+    population: Population, rows: np.ndarray[tuple[int, ...], np.dtype[np.int64]], templates: Templates
+) -> dict[int, tuple[tuple[str, ...], str]]:
+    """By row number, its facts in words and its text; only the row groups that hold the rows are read."""
+    found: dict[int, tuple[tuple[str, ...], str]] = {}
+    for number, path in enumerate(population.files):
+        first = int(population.starts[number])
+        inside = rows[(rows >= first) & (rows < population.starts[number + 1])] - first
+        if not len(inside):
+            continue
+        with open_parquet(path) as parquet:
+            names = _inputs(population.columns, parquet.schema_arrow, path)
+            start = 0
+            for group in range(parquet.num_row_groups):
+                count = parquet.metadata.row_group(group).num_rows
+                here = inside[(inside >= start) & (inside < start + count)]
+                if len(here):
+                    table = guarded(path, parquet.read_row_group, group, columns=names).take(pa.array(here - start))
+                    for row, content in zip(here.tolist(), _read(table, population.columns, templates), strict=True):
+                        found[first + row] = content
+                start += count
+    return found
+
+
+def _inputs(columns: ColumnNames, schema: pa.Schema, path: Path) -> list[str]:
+    added = {columns.prefix + field.name for field in output_schema(replace(columns, sentences=True, details=True))}
+    left = pa.schema([field for field in schema if field.name not in added])
+    try:
+        return find_columns(left, replace(columns, keep=())).needed
+    except ColumnError as e:
+        raise ColumnError(
+            f"{path} does not hold what people need to judge a row: {e}; score with all columns kept"
+        ) from e
+
+
+def _read(table: pa.Table, columns: ColumnNames, templates: Templates) -> list[tuple[tuple[str, ...], str]]:
+    rows = find_columns(table.schema, replace(columns, keep=())).rows(table)
+    triples = rows.triples
+    contents = []
+    for row, (start, end) in enumerate(pairwise(triples.offsets.tolist())):
+        chosen = range(start, end) if rows.used is None else [i for i in range(start, end) if rows.used[i]]
+        facts = tuple(templates.fill(triples.distinct[triples.ids[i]]).text for i in chosen)
+        contents.append((facts, rows.text_of(row) or ""))
+    return contents

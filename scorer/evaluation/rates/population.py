@@ -1,0 +1,179 @@
+"""All rows of an output as the estimate needs them: the metric's label, its confidence, groups, and strata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...errors import ColumnError, InputError
+from ...metric.inputs import ColumnNames
+from ...scoring.output_columns import fine_codes, group_codes, numbers, rough_codes
+from ...scoring.output_files import data_files, open_parquet, run_columns
+from ..gold import Scored, load, schema_names
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+RATES = ("not_ok_rate", "omission_rate", "hallucination_rate")
+_SIDE = {"omission_rate": 1, "hallucination_rate": 2}
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Rows that the metric labels alike with a similar confidence.
+
+    ``label``: ``OK``, ``not_OK``, or ``none`` for rows without a label (errors). ``low``, ``high``: confidence from
+    ``low`` to below ``high``; ``None`` where a side is open.
+    """
+
+    label: str
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def name(self) -> str:
+        """In words, for the label file and for people."""
+        bounds = f" from {self.low:.6g}" if self.low is not None else ""
+        return self.label + bounds + (f" below {self.high:.6g}" if self.high is not None else "")
+
+
+@dataclass(frozen=True)
+class Population:
+    """All rows. ``fine``: int8, -1 without a label, *Shape:* (rows,); ``has_sides``: whether the metric names sides.
+    ``confidence``: float64, NaN without one. ``starts``: number of each file's first row, *Shape:* (files + 1,)."""
+
+    path: Path
+    scored: Scored
+    columns: ColumnNames
+    files: list[Path]
+    starts: Ints
+    fine: npt.NDArray[np.int8]
+    has_sides: bool
+    confidence: Floats
+
+    def __len__(self) -> int:
+        return len(self.fine)
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        """The rates that the metric has a label for."""
+        if not self.has_sides:
+            return RATES[:1]
+        return RATES if self.scored.omissions_checked else (RATES[0], RATES[2])
+
+    def predicted(self, rate: str) -> Bools:
+        """What the metric says of every row. A row without a label counts as not_OK, and names no side."""
+        if rate == RATES[0]:
+            return np.asarray(self.fine != 0)
+        return np.asarray((self.fine >= 0) & (self.fine & _SIDE[rate] > 0))
+
+    def locate(self, row: int) -> tuple[str, int]:
+        """File, as a path below the output, and the row in it."""
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        file = self.files[number]
+        name = file.relative_to(self.path).as_posix() if self.path.is_dir() else file.name
+        return name, row - int(self.starts[number])
+
+    def find(self, file: str, row: int) -> int | None:
+        """The number of a row, ``None`` where there is no such row."""
+        for number, path in enumerate(self.files):
+            name = path.relative_to(self.path).as_posix() if self.path.is_dir() else path.name
+            if name == file and 0 <= row < self.starts[number + 1] - self.starts[number]:
+                return int(self.starts[number]) + row
+        return None
+
+    def groups(self, column: str) -> tuple[Ints, list[Any]]:
+        """Group of every row by a column, and the groups' names.
+
+        Raises:
+            ColumnError: there is no such column, or it has lists or structs.
+        """
+        if not self.scored.has(column):
+            raise ColumnError(f"no column {column!r} in {self.path}; the run may have dropped it (--keep)")
+        return group_codes(self.scored.array(column))
+
+    def keys(self, rows: Ints) -> list[str]:
+        """``row_key`` of some rows in hexadecimal."""
+        column = self.scored.table[self.columns.prefix + "row_key"].take(pa.array(rows))
+        return [key.hex() for key in column.to_pylist()]
+
+
+def read_population(path: Path, more: tuple[str, ...] = ()) -> Population:
+    """Read the labels of a run's output folder, or of a single scored file.
+
+    Args:
+        more: columns to read as well, as far as they exist.
+
+    Raises:
+        ScorerError: nothing to read, files scored differently, or no labels.
+    """
+    columns = run_columns(path)
+    names, prefix = schema_names(path), columns.prefix
+    output = [prefix + name for name in ("fine", "rough", "confidence", "error", "row_key")]
+    scored = load(path, [*output, *more])
+    has_sides = prefix + "fine" in names
+    if has_sides:
+        fine = fine_codes(scored.array(prefix + "fine"), prefix + "fine")
+    elif prefix + "rough" in names:
+        fine = rough_codes(scored.array(prefix + "rough"), prefix + "rough")
+    else:
+        raise ColumnError(f"{path} has no column {prefix + 'fine'!r}: score it first with `scorer run`")
+    if prefix + "row_key" not in names:
+        raise ColumnError(f"{path} has no column {prefix + 'row_key'!r}, by which labels find their rows")
+    if not len(fine):
+        raise InputError(f"{path} has no rows")
+    confidence = np.full(len(fine), np.nan)
+    if prefix + "confidence" in names:
+        confidence = numbers(scored.array(prefix + "confidence"), prefix + "confidence")
+    files = data_files(path)
+    lengths = []
+    for file in files:
+        with open_parquet(file) as parquet:
+            lengths.append(parquet.metadata.num_rows)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Population(path, scored, columns, files, starts, fine, has_sides, confidence)
+
+
+def make_strata(population: Population) -> list[Stratum]:
+    """Up to five strata: OK and not_OK, each divided at its median confidence, and rows without a label."""
+    found = []
+    for label, rows in _by_label(population).items():
+        confidence = population.confidence[rows]
+        known = confidence[~np.isnan(confidence)]
+        cut = float(np.median(known)) if len(known) == len(rows) and len(rows) else float("nan")
+        if len(rows) and label != "none" and known.min(initial=1.0) < cut:
+            found += [Stratum(label, high=cut), Stratum(label, low=cut)]
+        elif len(rows):
+            found.append(Stratum(label))
+    return found
+
+
+def classify(population: Population, strata: list[Stratum]) -> Ints:
+    """The stratum of every row; -1 for a row that is in none of them. *Shape:* (rows,), int64."""
+    codes = np.full(len(population), -1, np.int64)
+    rows_of = _by_label(population)
+    for number, stratum in enumerate(strata):
+        rows = rows_of[stratum.label]
+        confidence = population.confidence[rows]
+        inside = np.ones(len(rows), bool)
+        if stratum.low is not None:
+            inside &= confidence >= stratum.low
+        if stratum.high is not None:
+            inside &= confidence < stratum.high
+        codes[rows[inside]] = number
+    return codes
+
+
+def _by_label(population: Population) -> dict[str, Ints]:
+    fine = population.fine
+    return {
+        "OK": np.flatnonzero(fine == 0),
+        "not_OK": np.flatnonzero(fine > 0),
+        "none": np.flatnonzero(fine < 0),
+    }

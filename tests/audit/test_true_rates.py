@@ -1,0 +1,69 @@
+"""Gates on true rates: the file of `scorer rate --save`, and what they refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scorer.audit import AuditOptions, audit
+from scorer.audit.document import Document
+from scorer.errors import UsageError
+from scorer.scoring.rates_file import RatesFile, SavedRate
+from tests.audit.nights import SIGNATURE, night, row
+
+GATE = '[[gates]]\nmetric = "true_not_ok_rate"\nwarn = 0.1\nfail = 0.3\n'
+RATES = RatesFile("out", SIGNATURE, 4, "labels", "system", (
+    SavedRate("not_ok_rate", None, 4, 3, 0.5, 0.2, 0.05, 0.4, ()),
+    SavedRate("not_ok_rate", "a", 2, 3, 0.5, 0.35, 0.2, 0.6, ()),
+), ())  # fmt: skip
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return night(tmp_path / "out", [row(f"t{i}", system="ab"[i % 2]) for i in range(4)])
+
+
+def audited(out: Path, gates: str, rates: RatesFile | None = RATES) -> Document:
+    file, saved = out.parent / "gates.toml", out.parent / "rates.json"
+    file.write_text(gates)
+    if rates is not None:
+        saved.write_bytes(rates.to_json())
+    return audit(out, AuditOptions(gates=(file,), rates=saved if rates is not None else None))
+
+
+def test_a_gate_compares_the_estimate(out: Path) -> None:
+    document = audited(out, GATE)
+    (gate,) = document["gates"]
+    assert (gate["status"], gate["value"], gate["low"], gate["high"]) == ("warn", 0.2, 0.05, 0.4)
+    assert gate["message"] == (
+        "all rows: true_not_ok_rate 20.0%, 95 % 5.0% to 40.0% (warn above 10.0%, fail above 30.0%)"
+    )
+    assert "true not_ok rate 20.0%, 95 % 5.0% to 40.0%, from 3 labels (the metric's own: 50.0%)" in document["notes"]
+
+
+def test_by_group_a_group_without_labels_has_no_figure(out: Path) -> None:
+    found = audited(out, GATE + 'by = ["system"]')["gates"]
+    assert [(gate["group"], gate["status"]) for gate in found] == [({"system": "a"}, "fail"), ({"system": "b"}, "fail")]
+    assert [gate["value"] for gate in found] == [0.35, None]
+    assert "no row of it has a label of people" in found[1]["message"]
+    (one,) = audited(out, GATE + 'group = { system = "b" }\nmissing = "pass"')["gates"]
+    assert one["status"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("gates", "rates", "message"),
+    [
+        (GATE, None, "needs labels of people"),
+        (GATE + 'by = ["n"]', RATES, "a gate by n, but the file of --rates groups rows by 'system'"),
+        (GATE + 'against = "baseline"', RATES, "has no baseline; remove against"),
+        (GATE, replace(RATES, rows=5), "is of an output of 5 rows"),
+        (GATE, replace(RATES, signature="model:other"), "run `scorer rate` on this output"),
+    ],
+)
+def test_a_gate_that_can_have_no_figure_is_refused(
+    out: Path, gates: str, rates: RatesFile | None, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        audited(out, gates, rates)

@@ -1,0 +1,95 @@
+"""The commands `sample` and `rate`: what they write and print, and how they end."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from tests.evaluation.rates.outputs import output
+
+
+def scorer(*arguments: Any, code: int = 0) -> Any:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output + str(result.exception)
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return output(tmp_path_factory.mktemp("rates") / "out")
+
+
+def fill(path: Path, out: Path) -> Path:
+    """Fill in the truth, which the made-up output has as a column."""
+    import pyarrow.parquet as pq
+
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = list(csv.DictReader(file))
+    for line in lines:
+        line["label"] = pq.read_table(out / line["file"], columns=["truth"])["truth"][int(line["row"])].as_py()
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    return path
+
+
+def test_from_sample_to_rate(out: Path, tmp_path: Path) -> None:
+    file, page = tmp_path / "labels.csv", tmp_path / "labels.html"
+    made = scorer("sample", out, "--rows", 80, "--file", file, "--page", page)
+    assert made.stdout.splitlines() == [str(file), str(page)]
+    assert "OK below" in made.stderr and "of 400" not in made.stderr
+    assert "Label 80 rows" in page.read_text("utf-8")
+    assert "exists, and may hold labels" in scorer("sample", out, "--file", file, code=2).stderr
+    fill(file, out)
+    shown = scorer("rate", out, "--labels", file, "--by", "system").stdout
+    for expected in (
+        "True rates, from the labels and the metric together",
+        "labels alone",
+        "By system",
+        "hallucination",
+    ):
+        assert expected in shown
+    found = json.loads(scorer("rate", out, "--labels", file, "--save", tmp_path / "r.json", "--json").stdout)
+    assert found["rows"] == 400
+    first = found["rates"][0]
+    assert first["rate"] == "not_ok_rate" and first["labels"] == 80
+    assert first["true"]["low"] < first["true"]["value"] < first["true"]["high"]
+    later = scorer("rate", out, "--calibration", tmp_path / "r.json").stdout
+    assert "nothing tests whether the metric is still right as often" in later
+    both = scorer("rate", out, "--calibration", tmp_path / "r.json", "--labels", file).stdout
+    assert "the labels agree with the calibration" in both
+
+
+def test_a_column_of_ratings(out: Path) -> None:
+    result = scorer("rate", out, "--label-column", "rating", "--threshold", "2")
+    assert "taken to be a simple random sample" in result.stderr
+    assert "not_OK" in result.stdout and "omission" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "no labels: pass --labels"),
+        (["--labels", "x.csv", "--label-column", "truth"], "both given"),
+        (["--labels", "x.csv"], "No such file"),
+        (["--labels", "x.csv", "--threshold", "1"], "--threshold applies to --label-column"),
+        (["--calibration", "x.json", "--by", "system"], "--by needs labels"),
+        (["--label-column", "truth", "--by", "none"], "no column 'none'"),
+    ],
+)
+def test_what_cannot_be_rated_exits_2(out: Path, options: list[str], message: str) -> None:
+    assert message in scorer("rate", out, *options, code=2).stderr
+
+
+def test_a_sample_by_a_missing_column_exits_2(out: Path, tmp_path: Path) -> None:
+    result = scorer("sample", out, "--file", tmp_path / "l.csv", "--by", "none", code=2)
+    assert "no column 'none'" in result.stderr
+    assert not (tmp_path / "l.csv").exists()

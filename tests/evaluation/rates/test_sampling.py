@@ -1,0 +1,94 @@
+"""The sample: its strata, its probabilities, and what stands in the file."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.evaluation.rates.items import make_items, templates_of
+from scorer.evaluation.rates.label_file import COLUMNS, write_items
+from scorer.evaluation.rates.population import Population, Stratum, classify, make_strata, read_population
+from scorer.evaluation.rates.sampling import draw_sample
+from scorer.metric.templates import Templates
+from tests.evaluation.rates.outputs import output
+
+
+@pytest.fixture(scope="module")
+def population(tmp_path_factory: pytest.TempPathFactory) -> Population:
+    return read_population(output(tmp_path_factory.mktemp("rates") / "out"), ("system", "truth"))
+
+
+def test_every_row_is_in_the_stratum_of_its_label_and_confidence(population: Population) -> None:
+    strata = make_strata(population)
+    codes = classify(population, strata)
+    assert [stratum.label for stratum in strata] == ["OK", "OK", "not_OK", "not_OK"]
+    for row, code in enumerate(codes.tolist()):
+        stratum, confidence = strata[code], population.confidence[row]
+        assert stratum.label == ("OK" if population.fine[row] == 0 else "not_OK")
+        assert stratum.low is None or confidence >= stratum.low
+        assert stratum.high is None or confidence < stratum.high
+
+
+def test_a_sample_has_known_probabilities_and_both_systems(population: Population) -> None:
+    sample = draw_sample(population, 60, 0, "system")
+    assert len(sample.rows) == len(set(sample.rows.tolist())) == 60
+    assert sum(drawn.rows for drawn in sample.design) == 400
+    for number, drawn in enumerate(sample.design):
+        assert int((sample.strata == number).sum()) == drawn.drawn >= 2
+        assert drawn.probability == drawn.drawn / drawn.rows
+    systems = population.groups("system")[0][sample.rows]
+    assert abs(int((systems == 1).sum()) - 15) <= 2  # b has every fourth row
+    again = draw_sample(population, 60, 0, "system")
+    assert np.array_equal(sample.rows, again.rows)
+    assert not np.array_equal(sample.rows, draw_sample(population, 60, 1, "system").rows)
+
+
+def test_rows_are_drawn_as_often_as_their_probability_says(population: Population) -> None:
+    counts, expected = np.zeros(400), np.zeros(400)
+    for seed in range(200):
+        sample = draw_sample(population, 40, seed, "system")
+        counts[sample.rows] += 1
+    codes = classify(population, make_strata(population))
+    for number, drawn in enumerate(sample.design):
+        expected[codes == number] = 200 * drawn.probability
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(200 * 0.25)
+
+
+def test_more_labels_than_rows_is_a_census(population: Population) -> None:
+    assert sorted(draw_sample(population, 5000, 0).rows.tolist()) == list(range(400))
+
+
+def test_the_file_has_what_people_need_and_not_what_the_metric_says(population: Population) -> None:
+    sample = draw_sample(population, 20, 0, "system")
+    found = templates_of(population)
+    assert found is not None
+    items = make_items(population, sample, found, "system")
+    written = list(csv.DictReader(io.StringIO(write_items(items).decode("utf-8-sig"))))
+    assert tuple(written[0]) == COLUMNS
+    for line, row in zip(written, sample.rows.tolist(), strict=True):
+        assert line["text"] == f"text {row}"
+        assert line["facts"] == f"The food of s{row} is o{row}."
+        assert line["group"] == ("a" if row % 4 else "b")
+        assert line["label"] == ""
+        stored = pq.read_table(population.path / line["file"])["text"][int(line["row"])].as_py()
+        assert stored == line["text"]
+        assert float(line["probability"]) == int(line["stratum_drawn"]) / int(line["stratum_rows"])
+    assert not {"fine", "confidence"} & set(COLUMNS)
+
+
+def test_a_text_is_no_formula(population: Population) -> None:
+    sample = draw_sample(population, 20, 0)
+    items = make_items(population, sample, Templates(), None)
+    line = items[0].cells()
+    assert line[COLUMNS.index("text")].startswith("text")
+    dangerous = type(items[0])(**{**items[0].__dict__, "text": '=HYPERLINK("x")'})
+    assert dangerous.cells()[COLUMNS.index("text")] == '\'=HYPERLINK("x")'
+
+
+def test_strata_have_names() -> None:
+    assert Stratum("OK", 0.25, 0.5).name == "OK from 0.25 below 0.5"
+    assert Stratum("none").name == "none"

@@ -1,0 +1,94 @@
+"""The estimate and interval of a rate from labels and a metric, against scipy, ppi-python and exact counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from scorer.stats import post_stratified as post
+from scorer.stats.post_stratified import ClassShare, class_share, estimate, interval, times_to_halve, width
+
+WHOLE = np.zeros(8, np.int64)
+
+
+def simple(labels: list[int], predicted: list[int], rows: int, share: float) -> list[ClassShare]:
+    """The classes of a simple random sample; ``share`` of all rows is predicted 1."""
+    truth, said = np.array(labels, float), np.array(predicted) == 1
+    strata, drawn, sizes = np.zeros(len(labels), np.int64), np.array([len(labels)]), np.array([rows])
+    return [
+        class_share(weight, truth, said == label, strata, drawn, sizes, predicted=label)
+        for label, weight in ((False, 1 - share), (True, share))
+    ]
+
+
+def test_one_class_has_the_quantiles_of_its_jeffreys_posterior() -> None:
+    beta = pytest.importorskip("scipy.stats").beta
+    for value, size in ((0.0, 32), (0.1, 50), (0.5, 7), (0.9, 200), (1.0, 18)):
+        ones = value * size
+        low, high = beta.ppf([0.025, 0.975], ones + 0.5, size - ones + 0.5)
+        found = interval([ClassShare(1.0, value, size, round(size))])
+        # The interval also contains the estimate, which a tail of the posterior leaves out at 0 and at 1.
+        assert found == pytest.approx((min(low, value), max(high, value)), abs=1e-3)
+
+
+def test_two_classes_have_the_quantiles_of_the_weighted_sum() -> None:
+    rng = np.random.default_rng(5)
+    drawn = 0.7 * rng.beta(1.5, 40.5, 400_000) + 0.3 * rng.beta(17.5, 1.5, 400_000)
+    found = interval([ClassShare(0.7, 1 / 41, 41, 41), ClassShare(0.3, 17 / 18, 18, 18)])
+    assert found == pytest.approx(np.quantile(drawn, (0.025, 0.975)), abs=1e-3)
+
+
+def test_the_estimate_is_that_of_ppi_at_its_best_weight() -> None:
+    """ppi_mean_pointestimate of ppi-python 0.2.3: lam * mean(Yhat_unlabeled) + mean(Y - lam * Yhat)."""
+    labels, predicted = [1, 0, 0, 1, 1, 0, 0, 0], [1, 0, 0, 0, 1, 1, 0, 0]
+    weight = 2 / 3 - 1 / 5  # slope of the labels on the predictions, the control variate's coefficient
+    expected = weight * 0.3 + np.mean(np.array(labels) - weight * np.array(predicted))
+    assert estimate(simple(labels, predicted, 10_000, 0.3)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_census_has_no_interval() -> None:
+    classes = simple([1, 0, 0, 1, 1, 0, 0, 0], [1, 0, 0, 0, 1, 1, 0, 0], 8, 3 / 8)
+    assert [one.size for one in classes] == [math.inf, math.inf]
+    assert interval(classes) == pytest.approx((3 / 8, 3 / 8))
+    assert times_to_halve(classes) == math.inf
+
+
+def test_a_class_without_labels_may_have_any_share() -> None:
+    found = class_share(0.2, np.ones(8), np.zeros(8, bool), WHOLE, np.array([8]), np.array([100]), 0.9)
+    assert (found.value, found.size, found.labels) == (0.9, 0.0, 0)
+    low, high = interval([ClassShare(0.8, 0.0, math.inf, 9), found])
+    assert low < 0.001 and high > 0.199
+
+
+def test_labels_count_by_the_rows_they_stand_for() -> None:
+    """Two strata of 10 and 90 rows with two labels each: shares 1 and 0.5 make 0.1 * 1 + 0.9 * 0.5."""
+    truth, strata = np.array([1.0, 1, 1, 0]), np.array([0, 0, 1, 1])
+    found = class_share(1.0, truth, np.ones(4, bool), strata, np.array([2, 2]), np.array([10, 90]))
+    assert found.value == pytest.approx(0.55)
+    variance = 0.9**2 * 0.5 / 2 * (1 - 2 / 90)
+    assert found.size == pytest.approx(0.55 * 0.45 / variance)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.05, 0.3])
+def test_intervals_contain_the_rate_as_often_as_they_say(wrong: float) -> None:
+    rng = np.random.default_rng(11)
+    rows, labels, inside = 5000, 60, 0
+    predicted = rng.random(rows) < 0.4
+    truth = predicted ^ (rng.random(rows) < wrong)
+    for _ in range(200):
+        few = rng.choice(rows, labels, replace=False)
+        said = predicted[few].astype(int).tolist()
+        low, high = interval(simple(truth[few].astype(int).tolist(), said, rows, float(predicted.mean())))
+        inside += low <= truth.mean() <= high
+    assert inside >= 0.905 * 200  # .95 less three standard errors
+    if wrong == 0.3:
+        assert inside <= 0.99 * 200
+
+
+def test_four_times_as_many_labels_halve_the_interval_where_the_metric_errs() -> None:
+    classes = [ClassShare(0.6, 0.2, 400, 400), ClassShare(0.4, 0.7, 300, 300)]
+    assert 3.8 < times_to_halve(classes) < 4.2
+    assert width(classes, times_to_halve(classes)) <= width(classes) / 2
+    assert post.LEVEL == 0.95
