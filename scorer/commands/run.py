@@ -81,7 +81,13 @@ def run_command(
         say(f"note: {EMBEDDED_NOTE}")
 
     def make(budgets: dict[str, Any]) -> Scorer:
-        return open_scorer(settings, threads=budgets.get("threads"), token_budget=budgets.get("batch_tokens"))
+        return open_scorer(
+            settings,
+            threads=budgets.get("threads"),
+            token_budget=budgets.get("batch_tokens"),
+            layout=budgets.get("layout"),
+            attention=budgets.get("attention"),
+        )
 
     options = RunOptions(
         inputs=tuple(inputs),

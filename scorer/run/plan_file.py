@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError
+from ..inference.cache import Use
+from ..inference.devices import PADDED
 from ..inference.exact import ExactBound
 from ..inference.sessions import runtime
 from ..scoring.reuse import Reuse
@@ -55,6 +57,7 @@ def plan_of(
             "batch_tokens": engine.grid.token_budget,
             "length_step": engine.grid.step,
             "threads": engine.threads,
+            **_way(engine.use),
             **({"exact": asdict(scorer.exact_bound)} if scorer.exact_bound is not None else {}),
         },
         "provider": engine.device.provider,
@@ -66,6 +69,12 @@ def plan_of(
     }
     read_back: dict[str, Any] = normal(plan)  # so that it can be compared with one that was read
     return read_back
+
+
+def _way(use: Use) -> dict[str, str]:
+    """Layout and attention, where the device has a choice of them."""
+    chosen = use.device.row.layouts != (PADDED,)
+    return {"layout": use.layout, "attention": use.attention} if chosen else {}
 
 
 def refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: list[str], out: Path) -> None:
