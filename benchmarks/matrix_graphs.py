@@ -1,8 +1,8 @@
-"""Writes the graphs that a device is tried with and that measure its matrix rate.
+"""Write the graphs that test a device and measure its matrix rate.
 
     python -m benchmarks.matrix_graphs [FOLDER]
 
-They ship with the scorer, which has no library to make graphs with.
+They ship with the scorer, which has no library for writing graphs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "scorer" / "inference" / "matrix"
 
 
 def graphs() -> dict[str, Any]:
-    """A product of two square matrices in each precision, and what a device is tried with, by the name of the file."""
+    """By file name: a product of two square matrices in each precision, and the graph that tests a device."""
     from onnx import TensorProto, helper
 
     forms = {

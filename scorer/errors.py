@@ -15,7 +15,7 @@
     │   └── CallError               a call of a model that fails on a device that has started
     └── MissingDependencyError      an optional extra is needed and not installed
 
-A message is one line: what is wrong, where, the value found, and how to mend it. The command line prints it
+A message is one line: what is wrong, where, the value found, and how to fix it. The command line prints it
 and exits; a library user catches :class:`ScorerError`.
 """
 

@@ -1,4 +1,4 @@
-"""This project: the whole program from Parquet to Parquet, and a bare session fed with what it would compute."""
+"""This project: the whole program from Parquet to Parquet, and a bare session with the batches of the program."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def scattered(work: Work, results: Sequence[npt.NDArray[np.float32]]) -> Probabi
 
 
 def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[Probabilities, float]]:
-    """The runtime alone: batches are tokenised, packed and assembled beforehand, then only run.
+    """The runtime alone: batches are tokenised, packed and assembled before the measurement.
 
-    What no program around the runtime can beat; the ratio to it is the program's overhead.
+    No program that uses the runtime can be faster; the ratio to it is the program's overhead.
     """
     engine = open_engine(spec)
     work = prepare(spec, engine)
@@ -92,8 +92,8 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
 
 
 def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[Any, float]]:
-    """``scorer run`` on the sample's rows, Parquet to Parquet, loading apart: the time of reading, checks, tokens,
-    inference, verdicts, writing with checksums, and receipts. Answers with the label of every row.
+    """``scorer run`` on the sample's rows, Parquet to Parquet, without loading: the time of reading, checks, tokens,
+    inference, verdicts, writing with checksums, and receipts. The result is the label of every row.
 
     The scorer is opened once and kept between passes, as the program keeps it between shards.
     """
@@ -115,7 +115,7 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)
-            chosen["unique"] = outcome.summary["checks"]["unique"]
+            chosen["unique"] = outcome.summary.counts.checks.unique
             return pq.read_table(folder / "out" / rows.name)["fine"].to_pylist(), seconds
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -132,8 +132,8 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
 
 
 def engine_pairs(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probabilities]:
-    """The engine on pairs of strings: what peers are given, and what they answer with. ``exact``: whether as
-    ``--exact`` has it; where it is said, labels are in the order contradiction, neutral, entailment."""
+    """The engine on pairs of strings, with the inputs and results of the peers. ``exact``: whether as with ``--exact``;
+    if given, labels are in the order contradiction, neutral, entailment."""
     engine = open_engine(spec)
     pairs, lengths = load_pairs(spec)
     premises, hypotheses = ([pair[side] for pair in pairs] for side in (0, 1))

@@ -1,18 +1,17 @@
 """The token budget of a call that is fastest on this device.
 
-More tokens a call keep a GPU busy; on a CPU they outgrow its caches. Which it is depends on the model and the machine,
-so a few budgets are timed once and the choice is kept in the user's cache. A run records it in its plan and never
-calibrates again.
+More tokens per call keep a GPU busy; on a CPU they exceed its caches. Which effect is stronger depends on the model and
+the machine, so the child process of a first use (:mod:`.trial`) times a few budgets, and :mod:`.first_use` keeps the
+choice in the user's cache. A run records it in its plan and never calibrates again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 
-from .budget import keep_budget, known_budget, usual_budget
+from .budget import usual_budget
 from .calls import OutOfMemoryError
 from .engine import Engine
 from .work import Work
@@ -20,24 +19,19 @@ from .work import Work
 _USUAL_LENGTH = 128
 """Tokens of the longest pair that a rate is measured with: most pairs of real data are shorter."""
 WORTH = 1.03
-"""Another budget than the usual one must be so much faster, or timing noise would choose."""
+"""A budget replaces the usual one only if it is faster by this factor; below it, timing noise would choose."""
 _CALLS, _LONG_S = 3, 1.0
-"""Calls of each budget; one is enough where it takes longer than this, as a large model does on a CPU."""
-
-
-def calibrate(engine: Engine, log: Callable[[str], None] = lambda message: None) -> int:
-    """The budget to use for this engine, as it is on record or measured now."""
-    kept = known_budget(engine.use)
-    if kept is not None:
-        return kept
-    log(f"first use of {engine.use}: calibrating")
-    chosen = measure_budget(engine)
-    keep_budget(engine.use, chosen)
-    return chosen
+"""Calls timed for each budget; one is enough if it takes longer than this, as with a large model on a CPU."""
 
 
 def measure_budget(engine: Engine) -> int:
-    """Time the budgets now. Nothing is timed where each pair is computed by itself, which no budget changes."""
+    """The fastest of the budgets of this kind of device, in tokens per call, timed now.
+
+    If each pair is computed separately, no budget changes the speed: nothing is timed, and the result is the usual one.
+
+    Raises:
+        DeviceError: the model fails on this device, other than by a lack of memory.
+    """
     usual = usual_budget(engine.device)
     if engine.per_pair:
         return usual
@@ -48,7 +42,7 @@ def measure_budget(engine: Engine) -> int:
 
 
 def _middle(engine: Engine) -> Work:
-    """A window of one pair: a probe of middling length."""
+    """A window of one pair: the probe of median length."""
     probes = engine.bundle.probes()
     middle = len(probes.premises) // 2  # they are sorted by length
     sides = np.array([0], np.int32), np.array([1], np.int32)
@@ -56,7 +50,7 @@ def _middle(engine: Engine) -> Work:
 
 
 def _rate(engine: Engine, work: Work, budget: int) -> float:
-    """Tokens a second of the best of a few full calls; 0 for what does not fit."""
+    """Tokens per second of the fastest of a few full calls; 0 if a call does not fit."""
     layout = engine.layout_of(budget)
     batch = layout.full(work.lengths, np.zeros(1, np.int64))
     made = layout.assemble(batch, work)
