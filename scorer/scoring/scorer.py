@@ -23,7 +23,7 @@ from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import DeviceFacts, verify
 from ..metric.checks import KIND_NAMES, Options
 from ..metric.choices import MissingTemplate, Protocol, Sides
-from ..metric.inputs import ColumnNames, find_columns, output_schema
+from ..metric.inputs import ColumnNames, InputColumns, find_columns, output_schema
 from ..metric.python_rows import TripleLike
 from ..metric.rows import Rows, from_pairs
 from ..metric.sentences import Room, SentenceSide
@@ -34,10 +34,11 @@ from ..status import SCORED, TOO_LONG
 from ..system.arguments import checked, described
 from ..system.closing import Closing
 from .origin import Device, Origin
-from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
+from .pipeline import Judged, Model, Pipeline
 from .settings import Settings
 from .signature import Signature, signature
 from .splitting import open_splitter
+from .windows import ScoredWindow, Window
 
 
 @dataclass(frozen=True)
@@ -290,7 +291,7 @@ class Scorer(Closing):
         return self._score_batches(batches)
 
     def _score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
-        def windows() -> Iterator[Window[None]]:
+        def windows() -> Iterator[Window[None, InputColumns]]:
             for position, batch in enumerate(batches):
                 if not isinstance(batch, pa.RecordBatch | pa.Table):
                     wanted = "a pyarrow.RecordBatch or pyarrow.Table"

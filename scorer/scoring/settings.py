@@ -80,16 +80,16 @@ class Settings:
         Raises:
             OutputError: a setting is not known, is missing without having a default, or has an impossible value.
         """
-        if not isinstance(content, dict):
+        if not isinstance(content, Mapping):
             raise OutputError(f"{where}: settings is {described(content)}, not an object; run again")
         given = dict(content)
         known = {one.name for one in fields(cls)}
+        if "bundle" not in given:
+            raise OutputError(f"{where} names no bundle, so it is no plan of `scorer run`; give the folder of a run")
         if unknown := sorted(given.keys() - known):
             raise OutputError(
                 f"{where} has the setting {unknown[0]!r}, unknown to this version; use the version that wrote it"
             )
-        if "bundle" not in given:
-            raise OutputError(f"{where} does not say which bundle was used; run again into the folder")
         try:
             return cls(**(given | {"columns": _columns(given.get("columns"))}))
         except (TypeError, UsageError) as error:
