@@ -152,6 +152,8 @@ def _bundle(bundle: str) -> BundleFindings:
         device=f"{engine.device} ({engine.device.name})",
         precision=engine.precision,
         scheme=opened.scheme.summary,
+        layout=engine.use.layout,
+        attention=engine.use.attention,
         label_agreement=facts.label_agreement,
         bound=facts.bound,
         company_bound=facts.company_bound,
