@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from ..errors import InputError
 from ..metric.inputs import one_array
-from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, recorded, schema_of
+from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, schema_of
 from ..scoring.signature import optional_of, parse
-from ..storage.plan import PLAN, RUN, SUCCESS
+from ..scoring.summary import RunSummary
+from ..storage.plan import PLAN, SUCCESS
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class Scored:
     """A scored folder or file.
 
     ``table``: the columns that were asked for, all files concatenated. ``signature``: the same in all files, ``None``
-    if they have none. ``finished``: whether the run is complete (always true for a single file). ``summary``: the
-    content of ``_run.json``, empty if there is none.
+    if they have none. ``finished``: whether the run is complete (always true for a single file). ``summary``: its
+    ``_run.json``, ``None`` if there is none.
     """
 
     table: pa.Table
     signature: str | None
     finished: bool
-    summary: dict[str, Any]
+    summary: RunSummary | None
 
     @property
     def omissions_checked(self) -> bool:
@@ -78,7 +78,7 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
     folder = path.is_dir()
     ours = folder and (path / PLAN).exists()
     finished = not ours or (path / SUCCESS).exists()
-    return Scored(table, alike.signature.line or None, finished, recorded(path, RUN) if folder else {})
+    return Scored(table, alike.signature.line or None, finished, RunSummary.load(path) if folder else None)
 
 
 def schema_names(path: Path) -> list[str]:

@@ -211,10 +211,9 @@ def _line(row: Row, figure: str, ours: float | None, n: int) -> dict[str, Any]:
 
 def _chosen(rows: tuple[Row, ...], scored: Scored) -> list[Row]:
     """The row Default or Backoff, whichever the run corresponds to; both if this is not known."""
-    facts = scored.summary.get("facts", {})
-    if not facts.get("template") and not facts.get("backoff"):
+    if scored.summary is None or not scored.summary.counts.facts.all:
         return list(rows)
-    wanted = "Default" if facts["template"] else "Backoff"
+    wanted = "Default" if scored.summary.counts.facts.template else "Backoff"
     return [row for row in rows if row.name.endswith(wanted)]
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from ..storage import Receipt, Receipts
+from ..storage import Fingerprint, Receipt, Receipts
 from ..storage.believed import Believed
-from ..storage.canonical import normal
 from .survey import Shard, Survey
 
 
@@ -22,7 +20,7 @@ class Totals:
 
 
 def add_up(
-    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Mapping[str, Any]], believed: Believed
+    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Fingerprint], believed: Believed
 ) -> Totals:
     """Look at every planned shard.
 
@@ -39,12 +37,11 @@ def add_up(
         if (known := believed.receipt(relative)) is not None:
             totals.receipts.append(known)
             continue
-        identity = normal(shard.info.identity)
-        receipt = receipts.read(relative)
-        if receipt and receipt.fingerprint == normal(fingerprint(shard)) and receipt.input.get("identity") == identity:
+        identity, receipt = shard.info.identity, receipts.read(relative)
+        if receipt and receipt.fingerprint == fingerprint(shard) and receipt.input.identity == identity:
             totals.receipts.append(receipt)
             unseen.append(shard)
-        elif notes.get(relative, {}).get("identity") == identity:
+        elif relative in notes and notes[relative].identity == identity:
             totals.failed.append(relative)
         else:
             totals.missing.append(relative)

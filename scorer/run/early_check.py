@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..errors import InputError
-from ..scoring.counts import Counts, add, error_rate, total
+from ..scoring.counts import total
+from ..storage.counts import Counts
 
 HOPELESS_AFTER_ROWS = 10_000
 HOPELESS_RATE = 0.95
@@ -14,47 +15,33 @@ HOPELESS_RATE = 0.95
 
 @dataclass
 class EarlyCheck:
-    """Looks at the tallies of the first windows.
+    """Looks at the counts of the first windows.
 
-    ``made_for``: name of the bundle whose own templates are used, ``None`` with a template file. ``max_error_rate``:
-    what the user accepts.
+    ``warnings``: what to say of the first window. ``max_error_rate``: what the user accepts.
     """
 
-    made_for: str | None
+    warnings: Callable[[Counts], Iterable[str]]
     max_error_rate: float
     say: Callable[[str], None]
-    seen: Counts = field(default_factory=lambda: total([]))
+    seen: Counts = field(default_factory=Counts)
 
-    def see(self, tallied: Counts) -> None:
+    def see(self, counts: Counts) -> None:
         """Take in one window; after the first :data:`HOPELESS_AFTER_ROWS` rows it is not looked at any more.
 
         Raises:
             InputError: nearly all of the first rows have errors, more than the user accepts; says which.
         """
-        before = self.seen["rows"]["in"]
+        before = self.seen.rows.all
         if before >= HOPELESS_AFTER_ROWS:
             return
         if not before:
-            self._warn_of_backoff(tallied["facts"])
-        self.seen = add(self.seen, tallied)
-        rate, rows = error_rate(self.seen), self.seen["rows"]
-        if rows["in"] >= HOPELESS_AFTER_ROWS and rate > max(HOPELESS_RATE, self.max_error_rate):
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows["errors"].items()))
+            for message in self.warnings(counts):
+                self.say(message)
+        self.seen = total([self.seen, counts])
+        rate, rows = self.seen.error_rate, self.seen.rows
+        if rows.all >= HOPELESS_AFTER_ROWS and rate > max(HOPELESS_RATE, self.max_error_rate):
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows.errors.items()))
             raise InputError(
-                f"{rate:.1%} of the first {rows['in']:,} rows cannot be scored ({kinds}); stopped. Look at the columns "
+                f"{rate:.1%} of the first {rows.all:,} rows cannot be scored ({kinds}); stopped. Look at the columns "
                 "and at `scorer plan`; --max-error-rate 1 runs on regardless"
             )
-
-    def _warn_of_backoff(self, facts: Counts) -> None:
-        count = facts["template"] + facts["backoff"]
-        if not facts["backoff"]:
-            return
-        predicates = facts["by_predicate"]
-        missing = sum(1 for entry in predicates.values() if entry["backoff"])
-        message = f"warning: {facts['backoff'] / count:.1%} of the facts in the first window have no template (backoff)"
-        if self.made_for and missing > len(predicates) / 2:
-            message += (
-                f"; {missing} of {len(predicates)} predicates are outside what the bundle {self.made_for} was made "
-                "for, so its labels may mean nothing here"
-            )
-        self.say(message)

@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,11 @@ from ..metric.rows import Rows
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide
-from .counts import Counts, count
+from ..storage.counts import Counts, RecheckCounts
+from .counts import count
 from .reuse import Disagreement, Reuse, ReuseMatch
 from .reuse.recheck import disagreements
-
-Tag = TypeVar("Tag")
-
-WINDOW_ROWS = 16384
-WINDOW_BYTES = 32 << 20
-"""The largest window by default: rows, and bytes of their columns as they stand in memory."""
+from .windows import Mark, ScoredWindow, Tag, Window
 
 
 class Model(Protocol):
@@ -84,30 +80,6 @@ class Judged:
         if details:
             columns.append(to_details(self.rows, self.checks, self.answers.probabilities, self.answers.status))
         return columns
-
-
-@dataclass(frozen=True)
-class Window(Generic[Tag]):
-    """Rows to score together. ``tag``: whatever tells the caller whose they are."""
-
-    tag: Tag
-    table: pa.Table
-    columns: InputColumns
-
-
-class Mark:
-    """What travels through the pipeline in its place among the windows, untouched: a shard's end, say."""
-
-
-@dataclass(frozen=True)
-class ScoredWindow(Generic[Tag]):
-    """What became of a :class:`Window`: its table with the output columns, its counts, and the rows that were scored
-    again and are not what their earlier output says."""
-
-    tag: Tag
-    table: pa.Table
-    counts: Counts
-    disagreements: list[Disagreement] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -168,7 +140,7 @@ class Pipeline:
         prepared = self.prepare(rows)
         return self.judge(prepared, self.model.run(prepared.work))
 
-    def finish(self, window: Window[Tag], judged: Judged) -> ScoredWindow[Tag]:
+    def finish(self, window: Window[Tag, InputColumns], judged: Judged) -> ScoredWindow[Tag]:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         schema = output_schema(self.names)
         arrays = judged.columns(sentences=self.names.sentences, details=self.names.details)
@@ -176,7 +148,7 @@ class Pipeline:
         if judged.match is not None:
             names = [column.name for column in schema]
             found = _recheck(judged, judged.match, dict(zip(names, arrays, strict=True)))
-            counts = {**counts, "recheck": {"rows": len(judged.match.to_recheck), "disagreed": len(found)}}
+            counts = replace(counts, recheck=RecheckCounts(len(judged.match.to_recheck), len(found)))
             arrays = judged.match.merge(names, arrays)
         table = window.table.select(list(window.columns.passed))
         for added, array in zip(schema, arrays, strict=True):
@@ -185,7 +157,7 @@ class Pipeline:
 
     def stream(
         self,
-        items: Iterable[Window[Tag] | Mark],
+        items: Iterable[Window[Tag, InputColumns] | Mark],
         reuse: Reuse | None = None,
         tick: Callable[[], None] = lambda: None,
     ) -> Iterator[ScoredWindow[Tag] | Mark]:
@@ -229,7 +201,9 @@ class Pipeline:
             for threads in (preparing, inferring):
                 threads.shutdown(wait=False, cancel_futures=True)
 
-    def _next(self, source: Iterator[Window[Tag] | Mark], reuse: Reuse | None) -> _Ready[Tag] | Mark | None:
+    def _next(
+        self, source: Iterator[Window[Tag, InputColumns] | Mark], reuse: Reuse | None
+    ) -> _Ready[Tag] | Mark | None:
         started = time.perf_counter()
         item = next(source, None)
         self.seconds["read"] += time.perf_counter() - started
@@ -263,7 +237,7 @@ class Pipeline:
 class _Ready(Generic[Tag]):
     """A window that is prepared."""
 
-    window: Window[Tag]
+    window: Window[Tag, InputColumns]
     prepared: Prepared
 
 
@@ -271,7 +245,7 @@ class _Ready(Generic[Tag]):
 class _OnItsWay(Generic[Tag]):
     """A window that the model was asked about."""
 
-    window: Window[Tag]
+    window: Window[Tag, InputColumns]
     prepared: Prepared
     answers: Future[Answers]
 

@@ -8,14 +8,13 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
-from ..inference.choices import Overlong, Precision
+from ..inference.choices import Layout, Overlong, Precision
 from ..inference.engine import Engine
 from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
@@ -24,7 +23,7 @@ from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import DeviceFacts, verify
 from ..metric.checks import KIND_NAMES, Options
 from ..metric.choices import MissingTemplate, Protocol, Sides
-from ..metric.inputs import ColumnNames, find_columns, output_schema
+from ..metric.inputs import ColumnNames, InputColumns, find_columns, output_schema
 from ..metric.python_rows import TripleLike
 from ..metric.rows import Rows, from_pairs
 from ..metric.sentences import Room, SentenceSide
@@ -33,11 +32,13 @@ from ..metric.templates import Templates, parse_optional
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
 from ..system.arguments import checked, described
-from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
-from .reuse import Origin
+from ..system.closing import Closing
+from .origin import Device, Origin
+from .pipeline import Judged, Model, Pipeline
 from .settings import Settings
 from .signature import Signature, signature
 from .splitting import open_splitter
+from .windows import ScoredWindow, Window
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Verdict:
     sentences: list[dict[str, Any]] | None = None
 
 
-class Scorer:
+class Scorer(Closing):
     """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
 
     Args:
@@ -92,7 +93,8 @@ class Scorer:
         sentences: check every sentence of a text too; needs the extra ``sentences``.
         overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
         exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
-        device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
+        device, precision, layout, attention, device_memory, threads, token_budget: see
+            :class:`scorer.inference.engine.Engine`.
 
     ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`.
 
@@ -108,6 +110,9 @@ class Scorer:
         *,
         device: str = "auto",
         precision: Precision = "auto",
+        layout: Layout = "auto",
+        attention: str | None = None,
+        device_memory: int = 0,
         templates: str | Path | Mapping[str, Any] | None = None,
         protocol: Protocol = "paper",
         checks: Sides = "both",
@@ -130,6 +135,8 @@ class Scorer:
             missing_template=missing_template,
             device=device,
             precision=precision,
+            layout=layout,
+            device_memory=device_memory,
             overlong=overlong,
             sentences=sentences,
             exact=exact,
@@ -151,6 +158,9 @@ class Scorer:
             opened,
             device=device,
             precision=precision,
+            layout=layout,
+            attention=attention,
+            device_memory=device_memory,
             token_budget=token_budget,
             threads=threads,
             exact=exact,
@@ -168,14 +178,6 @@ class Scorer:
             sentence_side = SentenceSide(splitter.split, room)
         model = ExactEngine(self.engine) if self.engine.exact else self.engine
         self.pipeline = Pipeline(model, self.templates, self.options, self.settings.columns, sentence_side)
-
-    def __enter__(self) -> Scorer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop the threads that compute; what is being computed is given up."""
@@ -209,7 +211,7 @@ class Scorer:
     @property
     def origin(self) -> Origin:
         """Where this scorer computes, and how far its numbers stray there."""
-        device = {"kind": self.engine.device.kind, "name": self.engine.device.name, "threads": self.engine.threads}
+        device = Device(self.engine.device.kind, self.engine.device.name, self.engine.threads)
         exact = self.exact_bound
         bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
         margin = None if exact is None else exact.margin
@@ -289,7 +291,7 @@ class Scorer:
         return self._score_batches(batches)
 
     def _score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
-        def windows() -> Iterator[Window[None]]:
+        def windows() -> Iterator[Window[None, InputColumns]]:
             for position, batch in enumerate(batches):
                 if not isinstance(batch, pa.RecordBatch | pa.Table):
                     wanted = "a pyarrow.RecordBatch or pyarrow.Table"

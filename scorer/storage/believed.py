@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from .receipts import Receipt, Receipts
+from .records import Fingerprint, Identity
 from .stamps import Stamp, stamp_of
 
 
@@ -21,7 +20,7 @@ class Believed:
         self._receipts = receipts
         self._known: dict[str, tuple[Receipt, tuple[Stamp | None, Stamp | None]]] = {}
 
-    def check(self, relative: str, identity: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> str | None:
+    def check(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> str | None:
         """Why a shard is not done; ``None`` when it is, and is remembered. See :meth:`Receipts.check`."""
         before = self._stamps(relative)
         found = self._receipts.check(relative, identity, fingerprint)

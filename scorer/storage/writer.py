@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
 
@@ -15,17 +14,9 @@ import pyarrow.parquet as pq
 from ..errors import OutputError
 from .durable import Holder, crash_point, discard, open_temporary, output_errors, publish
 from .receipts import file_sha256
+from .records import WrittenFile
 
 COMPRESSION_LEVEL = 1
-
-
-@dataclass(frozen=True)
-class WrittenFile:
-    """A committed file: SHA-256 as hex, size in bytes, rows."""
-
-    sha256: str
-    bytes: int
-    rows: int
 
 
 class ShardWriter:
@@ -85,15 +76,8 @@ class ShardWriter:
             raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
         if not table.num_rows:
             return
-        try:
-            with output_errors("write", self._path):
-                self._parquet.write_table(table, row_group_size=table.num_rows)
-        except pa.ArrowException as error:
-            self.abandon()
-            raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
-        except OutputError:
-            self.abandon()
-            raise
+        with self._or_abandoned():
+            self._parquet.write_table(table, row_group_size=table.num_rows)
         self._rows += table.num_rows
 
     def commit(self) -> WrittenFile:
@@ -104,23 +88,29 @@ class ShardWriter:
         """
         if self._parquet is None or self._file is None:
             raise OutputError(f"{self._path}: the file was committed or abandoned and cannot be committed")
+        with self._or_abandoned():
+            crash_point("output.written")
+            self._parquet.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            written = self._check()
+            publish(self._temporary, self._path, "output", self._holder)
+        self._parquet = self._file = None
+        return written
+
+    @contextmanager
+    def _or_abandoned(self) -> Iterator[None]:
+        """Throw the file away when anything inside fails."""
         try:
             with output_errors("write", self._path):
-                crash_point("output.written")
-                self._parquet.close()
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._file.close()
-                written = self._check()
-                publish(self._temporary, self._path, "output", self._holder)
+                yield
         except pa.ArrowException as error:
             self.abandon()
             raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
         except OutputError:
             self.abandon()
             raise
-        self._parquet = self._file = None
-        return written
 
     def abandon(self) -> None:
         """Delete what was written. Does nothing after a commit."""

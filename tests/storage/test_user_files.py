@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.storage import OutputFolder, Receipt, Receipts, ShardWriter, user_files
+from scorer.storage import OutputFolder, Receipts, ShardWriter, user_files
 from scorer.storage.user_files import check_user_file, staged, write_user_file
+from tests.storage.receipts import receipt
 from tests.storage.tables import LIMIT_S, rows_table
 
 
@@ -210,7 +211,7 @@ def out(tmp_path: Path) -> Path:
     with OutputFolder.open(tmp_path / "out", create=True) as folder:
         folder.write_plan({"schema": 1, "inputs": {"a.parquet": {}, "deep/b.parquet": {}}})
         written = ShardWriter(folder.path / "a.parquet", rows_table(1).schema).commit()
-        folder.receipts.write(Receipt("a.parquet", {}, "s", {"sha256": written.sha256, "bytes": written.bytes}, {}))
+        folder.receipts.write(receipt("a.parquet", {}, written))
         folder.write_run({})
         folder.write_success()
     return tmp_path / "out"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from ...errors import ShardError
+from ...system.closing import Closing
+from ...system.json_fields import Fields
+from ..records import Identity
 from .child import Child, EndedError, StalledError
 
 MEMORY_BYTES = 8 << 30
@@ -22,19 +24,15 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class ShardInfo:
-    """Facts about a shard: Arrow schema, rows and row groups according to its footer, and its identity.
-
-    ``identity``: ``size`` in bytes, ``mtime_ns`` (``None`` if the store has none), ``footer_sha256``. It is the same
-    after a round trip through JSON.
-    """
+    """Facts about a shard: Arrow schema, rows and row groups according to its footer, and its identity."""
 
     schema: pa.Schema
     rows: int
     row_groups: int
-    identity: dict[str, Any] = field(default_factory=dict)
+    identity: Identity
 
 
-class ShardReader:
+class ShardReader(Closing):
     """Reads shards in a child process of bounded memory, which is replaced when it crashes or stalls.
 
     A shard is tried twice, since a process can also be killed because of another one. Used by one thread at a time;
@@ -53,15 +51,7 @@ class ShardReader:
         self._ahead: dict[str, Any] | None = None  # the next request, already sent and not yet answered
         self._closed = False
         self._guard = threading.Lock()  # so that no child is started once this is closed
-        self._identities: dict[str, dict[str, Any]] = {}
-
-    def __enter__(self) -> ShardReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._identities: dict[str, Identity] = {}
 
     def close(self) -> None:
         """End the child process. Iterations in progress raise :class:`ShardError`."""
@@ -83,7 +73,10 @@ class ShardReader:
         self._talk = None
         with _arrow_errors(uri):
             schema = pa.ipc.read_schema(payload)
-        info = ShardInfo(schema, header["rows"], header["row_groups"], header["identity"])
+        found = Identity.from_json(Fields.of(header["identity"], uri))
+        if found is None:
+            raise ShardError(f"{uri}: the reader found no identity")
+        info = ShardInfo(schema, header["rows"], header["row_groups"], found)
         self._identities[uri] = info.identity
         return info
 
@@ -95,7 +88,7 @@ class ShardReader:
         max_bytes: int,
         limit: int | None = None,
         columns: Sequence[str] | None = None,
-        identity: Mapping[str, Any] | None = None,
+        identity: Identity | None = None,
     ) -> Iterator[pa.Table]:
         """The rows of a shard in order, cut into windows; see :func:`scorer.storage.reading.windows.cut`.
 
@@ -114,6 +107,7 @@ class ShardReader:
             raise ValueError(f"max_rows={max_rows} and max_bytes={max_bytes} must be at least 1")
         if columns is not None and not columns:
             raise ValueError("columns is empty; name at least one column, since a table without columns has no rows")
+        expected = identity or self._identities.get(uri)
         request = {
             "op": "windows",
             "uri": uri,
@@ -121,7 +115,7 @@ class ShardReader:
             "max_bytes": max_bytes,
             "limit": limit,
             "columns": list(columns) if columns is not None else None,
-            "identity": dict(identity) if identity is not None else self._identities.get(uri),
+            "identity": expected.to_json() if expected is not None else None,
             "skip": 0,
         }
         talk = _Conversation(request)

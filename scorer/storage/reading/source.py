@@ -10,12 +10,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...system.closing import Closing
 from .sizes import check_batch
 
 MAGIC = b"PAR1"
@@ -30,7 +30,7 @@ class RefusedError(Exception):
     """A shard that is refused before any of its data is decoded."""
 
 
-class Source:
+class Source(Closing):
     """A Parquet file, local or remote, opened for reading.
 
     ``identity``: ``size``, ``mtime_ns`` (``None`` if the store has none) and ``footer_sha256``.
@@ -103,12 +103,8 @@ class Source:
         self._file.seek(position)
         return bytes(self._file.read(length))
 
-    def __enter__(self) -> Source:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     def changed(self) -> bool:
