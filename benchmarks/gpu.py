@@ -1,12 +1,14 @@
-"""The same on a CUDA machine: `make bench-gpu`. Written without one: no GPU figure exists until it has run there.
+"""Compare this project with its alternatives on a CUDA machine: `make bench-gpu`.
+
+No GPU figure exists yet: the script was written on a machine without a GPU.
 
     python -m benchmarks.gpu --kit SITE_DIR [--folder .bench] [--groups e2e night choices labels mixed]
-    python -m benchmarks.gpu --device cpu --preset roberta-tiny --pairs 64      # does the script work?
+    python -m benchmarks.gpu --device cpu --preset roberta-tiny --pairs 64      # tries the script on a CPU
 
 Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
 export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
-transformers and sentence-transformers. In order: checkpoint and bundle; the device's matrix rate; everybody on E2E-like
-pairs; the program on many rows, with what the device did meanwhile and which attention kernels it took; our choices
+transformers and sentence-transformers. In order: checkpoint and bundle; the device's matrix rate; all settings on
+E2E-like pairs; the program on many rows, with what the device did and which attention kernels it took; our choices
 against others; labels of fp16 against fp32; mixed lengths. The short tables come last.
 
 Utilisation counts real tokens only. Work that our graph or batching saves still counts as useful, padding never does.

@@ -278,7 +278,7 @@ class Engine:
         return self._calls.done
 
     def give_up(self) -> None:
-        """Have calls that are under way end: whoever waited for them has left."""
+        """Stop the calls that are running; no caller waits for them any more."""
         self._calls.give_up()
 
     def close(self) -> None:

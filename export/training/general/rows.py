@@ -1,7 +1,7 @@
 """Rows of facts and text, and where in the text each fact's value stands.
 
 Columns of the Parquet file: triples, text, source, domain. A value that stands in the text exactly once, as whole
-words, can be exchanged in text and fact alike; that is what keeps true and false pairs alike in all but the truth.
+words, can be exchanged both in the text and in the fact, so that true and false pairs differ only in their truth.
 """
 
 from __future__ import annotations
