@@ -1,4 +1,4 @@
-"""What the columns of the logits mean: read from the checkpoint or given by the user, never guessed, since tools differ."""
+"""What the columns of the logits mean: read from the checkpoint or given by the user, and never guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences for probe pairs: small sets of facts, each with sentences that follow from it, may be true, or contradict it.
+"""Sentences for probe pairs: small sets of facts, with sentences that follow from them, may be true or contradict them.
 
 A frame is one fact said four ways. ``{a}`` is who or what it is about, ``{b}`` the value, ``{c}`` another value.
 """
