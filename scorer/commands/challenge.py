@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
+from ..inference.choices import Precision
 from .common import guarded, local, print_json, say, say_once, tell
+from .settings import DeviceOption, PrecisionOption
 
 if TYPE_CHECKING:
     from ..evaluation.challenge.case import Case
@@ -28,13 +30,8 @@ def challenge_command(
         int, typer.Option("--per-kind", min=1, max=1000, metavar="N", help="Number of pairs of each kind.")
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the texts.")] = 1,
-    device: Annotated[
-        str, typer.Option("--device", metavar="auto|cpu|cuda|cuda:N", help="Device of the bundle, as in `scorer run`.")
-    ] = "auto",
-    precision: Annotated[
-        str,
-        typer.Option("--precision", metavar="auto|fp32|fp16|int8", help="Variant of the bundle, as in `scorer run`."),
-    ] = "auto",
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
     fail_under: Annotated[
         float | None,
         typer.Option("--fail-under", min=0, max=1, metavar="X", help="Exit 1 if the balanced accuracy is below X."),
@@ -90,7 +87,9 @@ def challenge_command(
         raise typer.Exit(1)
 
 
-def _judge(name: str, cases: list[Case], device: str, precision: str, seed: int, per_kind: int) -> ChallengeResult:
+def _judge(
+    name: str, cases: list[Case], device: str, precision: Precision, seed: int, per_kind: int
+) -> ChallengeResult:
     from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
     from ..evaluation.challenge.result import challenge
     from ..scoring.scorer import Scorer
@@ -109,13 +108,7 @@ def _judge(name: str, cases: list[Case], device: str, precision: str, seed: int,
             shown = done
             say(f"{done:,} of {rows:,} texts")
 
-    with Scorer(
-        bundle,
-        templates=challenge_templates(),
-        device=device,
-        precision=precision,
-        log=say_once,  # type: ignore[arg-type]
-    ) as scorer:
+    with Scorer(bundle, templates=challenge_templates(), device=device, precision=precision, log=say_once) as scorer:
         return challenge(cases, BundleMetric(name, scorer), seed=seed, per_kind=per_kind, progress=progress)
 
 

@@ -31,6 +31,8 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
         f"specificity {share(result.specificity['value'])} ({_interval(result.specificity)}), "
         f"balanced accuracy over kinds {number(result.score)}"
     )
+    say("\nBy domain: wrong texts flagged, unchanged texts passed")
+    say(_domains(result))
     if result.checks:
         say("\nWhat must hold between texts")
         say(_checks(result))
@@ -44,6 +46,15 @@ def _kinds(result: ChallengeResult, wrong: bool) -> Table:
             made.add_row(kind.kind, kind.expected, kind.about, share(kind.right["value"]), _interval(kind.right),
                          share(kind.base["value"]), _interval(kind.base), share(kind.pairs["value"]),
                          f"{kind.right['n']:,}")  # fmt: skip
+    return made
+
+
+def _domains(result: ChallengeResult) -> Table:
+    made = table("domain", "sensitivity", INTERVAL, "specificity", INTERVAL, "pairs")
+    for one in result.domains:
+        made.add_row(one.domain, share(one.sensitivity["value"]), _interval(one.sensitivity),
+                     share(one.specificity["value"]), _interval(one.specificity),
+                     f"{one.specificity['n']:,}")  # fmt: skip
     return made
 
 

@@ -15,7 +15,6 @@ from ...metric.triples import Triple
 from ...scoring.output_columns import fine_codes, numbers
 from ...scoring.scorer import Scorer
 from ..baselines.writing import Judge, KeywordsJudge, SlotsJudge
-
 from .build import TRIPLES, templates
 from .case import Case
 from .domains import RESTAURANT
@@ -79,7 +78,8 @@ class BaselineMetric:
 
     def fits(self, case: Case) -> bool:
         slots = {attribute.predicate for attribute in RESTAURANT.attributes}
-        return self.name != "e2e-slots" or all(triple.predicate in slots for triple in case.triples)
+        one_name = len({triple.subject for triple in case.triples}) == 1
+        return self.name != "e2e-slots" or (one_name and all(triple.predicate in slots for triple in case.triples))
 
     def answer(self, rows: Sequence[Row], progress: Callable[[int], None]) -> Answers:
         table = _table(rows)

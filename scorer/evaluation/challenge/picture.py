@@ -24,8 +24,8 @@ def picture(result: ChallengeResult) -> str:
         f'aria-label="Challenge set: {_text(result.metric)}">',
         f"<style>{_STYLE}</style><rect width='{_WIDTH}' height='{height}' fill='#ffffff'/>",
         f'<text x="10" y="24" font-weight="600">{_text(result.metric)}: {result.score:.3f} balanced accuracy</text>',
-        '<text x="10" y="44" class="small">orange: changed texts that are wrong, share flagged; green: changed texts that '
-        "are right, share passed</text>",
+        '<text x="10" y="44" class="small">orange: changed texts that are wrong, share flagged; green: changed texts '
+        "that are right, share passed</text>",
         '<text x="10" y="60" class="small">blue mark: unchanged texts, share passed; black line: 95 % interval</text>',
     ]
     bottom = _TOP + _LINE * len(result.kinds)

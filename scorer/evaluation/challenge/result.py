@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 
+from ...metric.triples import Triple
 from ...stats.intervals import Rate, rate
 from .build import ABOUT, PER_KIND, REVISION, SEED
 from .case import HALLUCINATION, OK, OMISSION, Case
@@ -21,9 +22,9 @@ _BITS = {OMISSION: 1, HALLUCINATION: 2}
 
 @dataclass(frozen=True)
 class KindResult:
-    """One kind of change. ``expected``: what should be said of the changed texts. ``right``: of the changed texts, those
-    of which it is said (for an error: sensitivity). ``base``: of the unchanged texts, those that pass (specificity).
-    ``pairs``: pairs of which both are right. ``flagged``: changed texts with any error label."""
+    """One kind of change. ``expected``: what should be said of the changed texts. ``right``: of the changed texts,
+    those of which it is said (for an error: sensitivity). ``base``: of the unchanged texts, those that pass
+    (specificity). ``pairs``: pairs of which both are right. ``flagged``: changed texts with any error label."""
 
     kind: str
     about: str
@@ -46,6 +47,15 @@ class Check:
 
 
 @dataclass(frozen=True)
+class DomainResult:
+    """One domain: ``sensitivity`` of its changed texts that are wrong, ``specificity`` of its unchanged texts."""
+
+    domain: str
+    sensitivity: Rate
+    specificity: Rate
+
+
+@dataclass(frozen=True)
 class ChallengeResult:
     """``score``: mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy. ``sensitivity``: of all
     changed texts that are wrong; ``specificity``: of all texts that are right, changed or not. ``errors``: rows that
@@ -63,6 +73,7 @@ class ChallengeResult:
     sensitivity: Rate
     specificity: Rate
     kinds: tuple[KindResult, ...]
+    domains: tuple[DomainResult, ...]
     checks: tuple[Check, ...]
 
 
@@ -118,6 +129,7 @@ def challenge(
         rate(sum(kind.flagged["count"] for kind in wrong), sum(kind.flagged["n"] for kind in wrong)),
         rate(sum(one["count"] for one in passing), sum(one["n"] for one in passing)),
         kinds,
+        tuple(_domain(name, chosen, found, bases, edits) for name in sorted({one.domain for one in chosen})),
         tuple(check for check in _checks(chosen, found, bases, edits, originals, orders) if check is not None),
     )
 
@@ -135,6 +147,13 @@ def _kind(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, e
     passes, n = base == 0, len(numbers)
     return KindResult(name, ABOUT[name], expected, rate(int(right.sum()), n), rate(int(passes.sum()), n),
                       rate(int((right & passes).sum()), n), rate(int((edited != 0).sum()), n))  # fmt: skip
+
+
+def _domain(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, edits: np.ndarray) -> DomainResult:
+    mine = [number for number, one in enumerate(cases) if one.domain == name]
+    wrong = [number for number in mine if not cases[number].passes]
+    flagged, passed = int((found.fine[edits[wrong]] != 0).sum()), int((found.fine[bases[mine]] == 0).sum())
+    return DomainResult(name, rate(flagged, len(wrong)), rate(passed, len(mine)))
 
 
 def _checks(
@@ -191,7 +210,7 @@ def _of_fact(found: Answers, row: int, fact: int | None) -> float:
     return math.nan if value is None else float(value)
 
 
-def _reordered(one: Case) -> tuple:
+def _reordered(one: Case) -> tuple[Triple, ...]:
     """The facts in another order; the same one for the same case."""
     facts = list(one.triples)
     rng = Random(one.base)
