@@ -1,4 +1,4 @@
-# `make demo` and `make test` are all a newcomer needs; the rest is for those who work on the project.
+# A new user needs only `make demo` and `make test`; the other targets are for work on the project.
 PYTHON ?= python3
 PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 RUN := .venv/bin
@@ -11,13 +11,13 @@ AXE := .venv-dev/axe/node_modules/axe-core/axe.min.js
 help:
 	@echo "make demo       score the sample that ships, in a bare environment (.venv)"
 	@echo "make test       lint, types, import contract, smoke test of the bare environment, tests"
-	@echo "make test-slow  the tests that do not fit into make test: full-size export, long sweeps"
-	@echo "make format     rewrite the code as make test wants it"
-	@echo "make bench      this program beside its peers on this machine's CPU; SMOKE=1 for a short one: docs/bench.md"
-	@echo "make bench-gpu  the same on a CUDA machine, KIT=SITE_DIR: docs/bench.md"
-	@echo "make reproduce  the tables of the paper, with your bundle, templates and data: docs/reproduce.md"
-	@echo "make lock       write requirements.lock again: run-time dependencies pinned by hash, from constraints.txt"
-	@echo "make audit-deps look the locked versions up among known vulnerabilities; needs the network"
+	@echo "make test-slow  the slow tests: full-size export, long sweeps"
+	@echo "make format     format the code and fix lint findings"
+	@echo "make bench      compare this program with its peers on this machine's CPU; SMOKE=1: shorter; docs/bench.md"
+	@echo "make bench-gpu  the same on a CUDA machine; KIT=SITE_DIR; docs/bench.md"
+	@echo "make reproduce  the tables of the paper, with your bundle, templates and data; docs/reproduce.md"
+	@echo "make lock       update requirements.lock: run-time dependencies pinned by hash, from constraints.txt"
+	@echo "make audit-deps check the locked versions for known vulnerabilities; needs the network"
 	@echo "make clean      remove environments and caches"
 
 # The bare run-time environment: no torch, no transformers.
@@ -39,7 +39,7 @@ demo: .venv/installed
 	@echo "Three of the rows, explained:"
 	@for row in 0 1 2; do echo; $(RUN)/scorer explain demo-out --row sample.parquet:$$row || exit $$?; done
 	@echo
-	@echo "The scored Parquet is demo-out/sample.parquet: the input's columns and the labels beside them."
+	@echo "The scored Parquet is demo-out/sample.parquet: the columns of the input, followed by the labels."
 	@echo "This model is small and knows restaurants only. For other data export a real one: see README.md."
 
 lint: .venv-dev/installed
@@ -61,17 +61,17 @@ test: lint smoke
 test-slow: .venv-dev/installed $(AXE)
 	$(DEV)/pytest -m slow
 
-# What looks for obstacles to screen readers in the audit's report. Without npm its tests are skipped and say so.
+# axe-core checks the accessibility of the audit's report. Without npm, its tests are skipped with that reason.
 $(AXE): .venv-dev/installed
 	-npm install --silent --no-save --no-audit --no-fund --prefix .venv-dev/axe axe-core@4.14.1
 
-# Tools that look at dependencies, apart from what they look at.
+# Tools that check dependencies, in an environment of their own.
 .venv-audit/installed: Makefile
 	$(PYTHON) -m venv .venv-audit
 	.venv-audit/bin/pip install -q --disable-pip-version-check pip-audit==2.10.1 uv==0.13.9
 	touch $@
 
-# Hashes of every wheel of every platform, as the public index gives them; no index is named in the file.
+# Hashes of the wheels of all platforms, as the public index gives them; the file names no index.
 lock: .venv-audit/installed
 	.venv-audit/bin/uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes --extra cpu \
 	  -c constraints.txt --custom-compile-command "make lock" -o requirements.lock pyproject.toml
@@ -82,7 +82,7 @@ audit-deps: .venv-audit/installed
 	  echo "audit-deps: failed: a vulnerability is known, or the advisories of the package index could not be reached" >&2; \
 	  exit 1; }
 
-# The peers, each as its own documentation installs it.
+# The peers, each installed as its documentation says.
 .venv-bench/installed: pyproject.toml constraints.txt constraints-bench.txt
 	$(PYTHON) -m venv .venv-bench
 	$(BENCH)/pip install $(PIP_FLAGS) torch

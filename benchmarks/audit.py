@@ -1,4 +1,4 @@
-"""How long an audit of a million scored rows takes, and in how much memory.
+"""Measure time and memory of an audit of a million scored rows.
 
     python -m benchmarks.audit [--rows 1000000] [--shards 20] [--changed 0.05] [--keep FOLDER]
 
@@ -45,7 +45,10 @@ print(json.dumps({
 
 
 def shards(rows: int, count: int, changed: float) -> Iterator[tuple[str, pa.Table]]:
-    """Scored shards of made-up restaurants and 20 systems; the first ``changed`` of each shard has other texts."""
+    """Scored shards (name, table) of invented restaurants and 20 systems.
+
+    The texts of the first share ``changed`` of the rows of each shard differ.
+    """
     struct = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
     done = 0
     for number in range(count):
@@ -71,7 +74,7 @@ def shards(rows: int, count: int, changed: float) -> Iterator[tuple[str, pa.Tabl
 
 
 def make(folder: Path, rows: int, count: int, changed: float) -> tuple[Path, Path]:
-    """Two outputs; those that exist are kept."""
+    """Make the two output folders; existing ones are used as they are."""
     outputs = folder / "first", folder / "second"
     counted = {slot: {"template": 1, "backoff": 0} for slot in SLOTS}
     for output, share in zip(outputs, (0.0, changed), strict=True):
@@ -97,7 +100,7 @@ def main() -> None:
     print(machine.in_words(machine.describe()))
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.keep or Path(scratch)
-        # Not in this process: a child begins with the peak memory of its parent.
+        # In other processes, since a child starts with the peak memory of its parent.
         with ProcessPoolExecutor(1, get_context("spawn")) as making:
             first, second = making.submit(make, folder, args.rows, args.shards, args.changed).result()
         for what, arguments in (("alone", (second,)), ("against a baseline", (second, first))):

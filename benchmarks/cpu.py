@@ -1,4 +1,4 @@
-"""This project alongside its alternatives, on this machine's processor, in one run.
+"""Compare this project with its alternatives on this machine's processor, in one run.
 
     python -m benchmarks.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
 
@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scorer.inference.bundle import EMBEDDED, Bundle
+from scorer.inference.bundle import Bundle
+from scorer.inference.shipped import SHIPPED
 
 from . import machine, picture, results, settings
 from .prepare import prepare
@@ -27,7 +28,7 @@ from .settings import Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = ("pairs", "rows", "overhead")
-EMBEDDED_CHECKPOINT = ROOT / "export" / "embedded" / "checkpoint"
+EMBEDDED_CHECKPOINT = ROOT / "export" / "training" / "e2e" / "checkpoint"
 
 
 def say(message: str) -> None:
@@ -35,7 +36,7 @@ def say(message: str) -> None:
 
 
 class Bench:
-    """What all groups of a run share."""
+    """The settings and results that all groups of a run share."""
 
     def __init__(self, folder: Path, rounds: int, threads: int, only: Sequence[str], deadline: float) -> None:
         self.folder, self.rounds, self.threads, self.only, self.deadline = folder, rounds, threads, only, deadline
@@ -54,7 +55,7 @@ class Bench:
         rounds: int | None = None,
         floor_mb: int = 3000,
     ) -> None:
-        """Run a group's rounds. ``paths``: of checkpoint, bundle and other prepared parts."""
+        """Run the rounds of a group. ``paths``: the paths of checkpoint, bundle and other prepared parts."""
         say(f"\n{title}")
         chosen = [s for s in asked if not self.only or s.name in self.only or s.name == reference]
         spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": self.threads}
@@ -74,7 +75,7 @@ class Bench:
         self.groups.append(Group(name, title, unit, items, reference, counted, measured))
 
     def environment(self) -> dict[str, str]:
-        """The environment of a setting: no network, no chatter, our threads, our own cache of device facts."""
+        """The environment of a setting: no network, no progress output, our threads, our own cache of device facts."""
         return os.environ | {
             "OMP_NUM_THREADS": str(self.threads),
             "TOKENIZERS_PARALLELISM": "false",
@@ -85,7 +86,7 @@ class Bench:
 
 
 def full_size(bench: Bench, preset: str, pairs: int) -> None:
-    """Distinct pairs with a full-size model: everybody."""
+    """Measure all settings on distinct pairs with a full-size model."""
     base = bench.folder / preset
     base.mkdir(parents=True, exist_ok=True)
     environment = bench.environment()
@@ -109,10 +110,10 @@ def full_size(bench: Bench, preset: str, pairs: int) -> None:
 
 
 def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int, many: int) -> None:
-    """Whole rows with the embedded model; in a smoke run its pairs too."""
+    """Measure whole rows with the embedded model; in a smoke run also its pairs."""
     base = bench.folder / "embedded"
-    bundle = Bundle.load("embedded")
-    paths = {"checkpoint": str(EMBEDDED_CHECKPOINT), "bundle": str(EMBEDDED)}
+    bundle = Bundle.load("embedded-e2e")
+    paths = {"checkpoint": str(EMBEDDED_CHECKPOINT), "bundle": str(SHIPPED["embedded-e2e"].folder)}
     if bundle.templates_file is not None:
         paths["templates"] = str(bundle.templates_file)
     if smoke and "pairs" in groups:
@@ -163,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def results_folder(folder: Path, *, smoke: bool) -> Path:
-    """Where results go by default. Those of a smoke run are not figures to publish, so they stay in the work folder."""
+    """The default folder of results. Those of a smoke run are not for publication, so they stay in the work folder."""
     return folder / "results" if smoke else ROOT / "benchmarks" / "results"
 
 

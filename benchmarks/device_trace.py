@@ -1,7 +1,7 @@
-"""What a CUDA device did while it was watched: how long it stood idle, which kernels ran and for how long.
+"""Read from a profiler's trace what a CUDA device did: how long it was idle, which kernels ran and for how long.
 
-Read from the trace that PyTorch's profiler writes (Chrome's trace format); the profiler sees the kernels of every
-library in the process.
+The trace is the one that PyTorch's profiler writes (Chrome's trace format); the profiler sees the kernels of all
+libraries in the process.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _ATTENTION = ("sdpa", "attention", "fmha", "flash")
 
 @dataclass(frozen=True)
 class DeviceTrace:
-    """``seconds``: from the first thing on the device to the last. ``idle``: share of them in which nothing ran.
-    ``copies``: share in which only memory was copied. ``kernels``: seconds and calls by name, longest first.
+    """``seconds``: from the first event on the device to the last. ``idle``: share of this time in which nothing ran.
+    ``copies``: share in which only memory was copied. ``kernels``: seconds and number of calls by name, longest first.
     """
 
     seconds: float
@@ -30,7 +30,7 @@ class DeviceTrace:
 
     @property
     def attention(self) -> dict[str, tuple[float, int]]:
-        """The kernels whose names speak of attention."""
+        """The kernels whose names contain those of attention kernels."""
         return {name: at for name, at in self.kernels.items() if any(sign in name.lower() for sign in _ATTENTION)}
 
 
@@ -62,7 +62,7 @@ def from_events(events: Iterable[Mapping[str, Any]]) -> DeviceTrace | None:
 
 
 def covered(intervals: Sequence[tuple[float, float]]) -> float:
-    """The length of the union of intervals, whose kernels may run side by side."""
+    """The length of the union of intervals; kernels may run at the same time."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(intervals):
         if end > reached:

@@ -1,4 +1,4 @@
-"""What a gate against the baseline finds: the table of docs/audit.md, as Markdown.
+"""The differences that a gate against the baseline can detect: the table of docs/audit.md, as Markdown.
 
 ::
 

@@ -191,12 +191,13 @@ class Bench:
         mixed: bool = False, bundle: Path | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Run a group's rounds on its own sample, and return the options that every setting got."""
-        from scorer.inference.bundle import EMBEDDED, Bundle
+        from scorer.inference.bundle import Bundle
+        from scorer.inference.shipped import SHIPPED
 
         from .sample import write_sample
 
         # Real weights want the templates that they were trained with.
-        worded = Bundle.load(EMBEDDED if bundle else self.base / "bundle")
+        worded = Bundle.load(SHIPPED["embedded-e2e"].folder if bundle else self.base / "bundle")
         sample = write_sample(self.base / name, worded, pairs=pairs, systems=1, seed=5, mixed=mixed)
         spec = {
             "checkpoint": str(self.base / "checkpoint"), "bundle": str(bundle or self.base / "bundle"),

@@ -1,9 +1,9 @@
-"""The host overhead alone: checks per second from Parquet to Parquet when the model costs nothing.
+"""The host overhead: checks per second from Parquet to Parquet when the model takes no time.
 
     python -m benchmarks.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard] [--profile]
     python -m benchmarks.host_overhead --rows 10000 100000 1000000 --model int8     # does the rate hold as data grows?
 
-The model is replaced by one that answers at once; all else is the program as it is: reading in the child process,
+The model is replaced by one that answers immediately; the rest is the real program: reading in the child process,
 parsing, templates, tokenisation (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches,
 verdicts, row keys, writing with checksums, receipts. Each size runs in a separate process, so that peak memory is
 measured for it alone. The model should remain the bottleneck: roberta-large on a large GPU computes some thousands of
@@ -30,14 +30,15 @@ from typing import Any
 import numpy as np
 
 from scorer import Scorer
-from scorer.inference.batches import assemble
-from scorer.inference.engine import TOKEN_BUDGETS, Answers, Engine, Work
+from scorer.inference.devices import KINDS
+from scorer.inference.engine import Answers, Engine, Work
 from scorer.run.options import RunOptions
 from scorer.run.runner import run, versions
+from scorer.scoring.plan import Budgets
 
 
 class FreeModel:
-    """An engine's host work without its model: batches are assembled as ever, then everything is entailed."""
+    """The host work of an engine without its model: batches are assembled as usual, then all pairs are entailed."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -47,14 +48,13 @@ class FreeModel:
 
     def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
         for batch in work.batches:
-            assemble(batch, work.pairs, work.first, work.second, self._engine.bundle.layout)
-        self._engine.computed += len(work.pairs)
+            self._engine.layout.assemble(batch, work)
         asked = len(work.pairs.inverse)
         certain = np.tile(np.array([0.05, 0.05, 0.9], np.float32), (asked, 1))
         return Answers(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])
 
     def give_up(self) -> None:
-        """Nothing here takes long."""
+        """Does nothing, since no call takes long."""
 
 
 class Silent:
@@ -65,37 +65,38 @@ class Silent:
 
 
 def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
-    """Run once over made rows; the figures of that run. ``precision``: of the embedded model, ``None`` for none."""
+    """Run once over generated rows; returns the figures of the run. ``precision``: variant of the embedded model,
+    ``None`` for the model that takes no time."""
 
-    def make(budgets: dict[str, Any]) -> Scorer:
+    def make(budgets: Budgets) -> Scorer:
         if precision is not None:
-            return Scorer.embedded(device="cpu", precision=precision)
+            return Scorer("embedded-e2e", device="cpu", precision=precision)
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
         # keep up with; the session itself is never asked.
-        scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
+        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()
     outcome = run(RunOptions((str(data),), out), make, Silent())
     seconds = time.perf_counter() - began
     summary = outcome.summary
-    rows = summary["rows"]["in"]
+    rows, checks = summary.counts.rows.all, summary.counts.checks
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     if precision is not None:
-        seconds = summary["speed"]["seconds"]
+        seconds = summary.speed.seconds
     return {
         "rows": rows,
         "model": precision or "free",
-        "shards": summary["shards"]["done"],
-        "checks": summary["checks"]["all"],
-        "unique_pairs": summary["checks"]["unique"],
+        "shards": summary.shards.done,
+        "checks": checks.all,
+        "unique_pairs": checks.unique,
         "seconds": round(seconds, 2),
         "rows_per_second": round(rows / seconds),
-        "checks_per_second": round(summary["checks"]["all"] / seconds),
+        "checks_per_second": round(checks.all / seconds),
         "peak_mb": round(own / 1024),
         "peak_mb_reader": round(child / 1024),
-        "stages": summary["seconds"],
+        "stages": dict(summary.seconds),
     }
 
 
@@ -142,9 +143,9 @@ def main() -> None:
 
 
 def _cpu_name() -> str:
-    from scorer.inference.sessions import resolve_device
+    from scorer.inference.devices import device
 
-    return resolve_device("cpu").name
+    return device("cpu").name
 
 
 def _profile(data: Path, out: Path, precision: str | None) -> None:

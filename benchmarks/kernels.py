@@ -1,10 +1,10 @@
-"""Two choices of the graphs for a CPU, measured: residuals apart from their normalisation, and pairs in a call.
+"""Measure two choices of the graphs for a CPU: residuals separate from their normalisation, and pairs per call.
 
     python -m benchmarks.kernels [--bundle DIR] [--tokens 47]
 
-The runtime's kernels of a residual and its normalisation, fused into one and apart (export/rewrite.py): minimum of many
-calls, one thread. Then pairs a second of a bundle's int8 variant by pairs a call (export/by_pair.py): calls side by
-side, one for each processor, medians of rounds that take turns.
+First the runtime's kernels of a residual and its normalisation, fused and separate (export/rewrite.py): minimum of many
+calls, one thread. Then pairs per second of a bundle's int8 variant by the number of pairs per call (export/by_pair.py):
+one call for each processor at the same time, medians of interleaved rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAIRS_A_CALL, ROUNDS, ROUND_S = (1, 2, 4, 8, 16), 5, 3.0
 
 
 def residual(width: int) -> Any:
-    """A residual and its normalisation as additions and LayerNormalization, which the runtime fuses if it may."""
+    """A residual and its normalisation as additions and LayerNormalization, which the runtime fuses if allowed."""
     from onnx import TensorProto, helper, numpy_helper
 
     nodes = [
@@ -38,7 +38,7 @@ def residual(width: int) -> Any:
 
 
 def nanoseconds(model: bytes, width: int, unwanted: list[str]) -> float:
-    """Time of a call for each element, the least of many."""
+    """Nanoseconds of a call per element, the minimum of many calls."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -55,9 +55,10 @@ def nanoseconds(model: bytes, width: int, unwanted: list[str]) -> float:
 
 
 def pairs_a_second(bundle: str, tokens: int) -> dict[int, list[float]]:
-    """Of each number of pairs a call, in every round."""
+    """Pairs per second in every round, by the number of pairs per call."""
     from scorer.inference.bundle import Bundle
-    from scorer.inference.sessions import Device, available_threads, create_session
+    from scorer.inference.devices import Device
+    from scorer.inference.sessions import available_threads, create_session
 
     opened = Bundle.load(bundle)
     session = create_session(opened.variant("int8"), Device("cpu"), 1)
@@ -84,10 +85,10 @@ def pairs_a_second(bundle: str, tokens: int) -> dict[int, list[float]]:
 
 
 def main() -> None:
-    from scorer.inference.sessions import CPU, unwanted_fusions
+    from scorer.inference.devices import CPU, unwanted_fusions
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bundle", default="embedded", help="with an int8 variant")
+    parser.add_argument("--bundle", default="embedded-e2e", help="with an int8 variant")
     parser.add_argument("--tokens", type=int, default=TOKENS, help="of a pair")
     args = parser.parse_args()
     print(f"ns an element, {TOKENS} tokens: fused | apart | ratio")

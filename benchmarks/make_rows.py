@@ -1,10 +1,10 @@
-"""Rows like those of a nightly evaluation, any number of them, the same for the same seed.
+"""Generate any number of rows like those of a nightly evaluation, the same for the same seed.
 
     python -m benchmarks.make_rows --rows 1000000 --shards 50 OUT_DIR
 
-A *data set* of inputs (restaurants, 3 to 8 facts each) is answered by many *systems*; a system renders an input from
-one of a few phrasings a slot, sometimes drops or adds a fact. So inputs repeat across systems, texts repeat where two
-systems agree, and lengths spread as in E2E: what deduplication and length sorting meet in practice.
+A *data set* of inputs (restaurants, 3 to 8 facts each) is answered by many *systems*; a system renders an input with
+one of a few phrasings per slot, and sometimes drops or adds a fact. So inputs repeat across systems, texts repeat if
+two systems agree, and lengths are distributed as in E2E, as deduplication and length sorting meet them in practice.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def inputs(rng: np.random.Generator, n: int) -> list[list[tuple[str, str, str]]]
 
 
 def render(rng: np.random.Generator, triples: list[tuple[str, str, str]], style: int) -> str:
-    """One system's text of an input: mostly its own phrasing, now and then a fact dropped or one too many."""
+    """The text of one system for an input: mostly in its own phrasing, sometimes with a dropped or an added fact."""
     said = [t for t in triples if rng.random() > 0.05]
     if rng.random() < 0.03:
         slot = str(rng.choice(list(SLOTS)))

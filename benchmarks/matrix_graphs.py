@@ -1,6 +1,8 @@
-"""Writes the graphs that measure a device's matrix rate: ``python -m benchmarks.matrix_graphs [FOLDER]``.
+"""Write the graphs that test a device and measure its matrix rate.
 
-They ship with the scorer, which has no library to make graphs with.
+    python -m benchmarks.matrix_graphs [FOLDER]
+
+They ship with the scorer, which has no library for writing graphs.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "scorer" / "inference" / "matrix"
 
 
 def graphs() -> dict[str, Any]:
-    """A product of two square matrices in each precision, by the name of its file."""
+    """By file name: a product of two square matrices in each precision, and the graph that tests a device."""
     from onnx import TensorProto, helper
 
     forms = {
@@ -31,7 +33,27 @@ def graphs() -> dict[str, Any]:
         made[f"{precision}.onnx"] = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="d2t-scorer"
         )
+    made["start.onnx"] = _start()
     return made
+
+
+def _start() -> Any:
+    """What a device is tried with: a product, and a sum of integers along an axis, as a model counts the tokens of its
+    mask. The two need the libraries that a model's graph needs."""
+    from onnx import TensorProto, helper
+
+    nodes = [
+        helper.make_node("MatMul", ["a", "b"], ["c"]),
+        helper.make_node("Cast", ["c"], ["whole"], to=TensorProto.INT32),
+        helper.make_node("ReduceSum", ["whole", "axis"], ["d"], keepdims=0),
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", "n"]) for name in ("a", "b", "c")]
+    total = helper.make_tensor_value_info("d", TensorProto.INT32, ["n"])
+    axis = helper.make_tensor("axis", TensorProto.INT64, [1], [1])
+    graph = helper.make_graph(nodes, "start", ends[:2], [ends[2], total], [axis])
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="d2t-scorer"
+    )
 
 
 def main() -> None:

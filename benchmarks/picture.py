@@ -1,4 +1,4 @@
-"""Bars in SVG: one panel a group, fastest first, ours in colour, with a line from the slowest round to the fastest."""
+"""Draw bars in SVG: one panel per group, fastest first, ours in colour, with a line from slowest to fastest round."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What the benchmark's settings load, made once and kept: checkpoint, bundle, and the forms that peers want.
+"""Prepare once what the settings of the benchmark load: checkpoint, bundle, and the formats that peers need.
 
     python -m benchmarks.prepare --preset roberta-large --folder .bench [--parts checkpoint bundle onnx openvino]
 
 The checkpoint has random weights (``export.random_init``) and is written as a folder that every library opens, so that
-everybody runs the same numbers. Each part is made in a process of its own, because a full-size model needs the memory,
-and into a folder that is renamed when it is whole.
+all settings run the same weights. Each part is made in its own process, because a full-size model needs the memory, and
+in a folder that is renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def make_openvino(folder: Path, out: Path, preset: str, precisions: Sequence[str
 
 
 def _calibration_pairs() -> list[tuple[str, str]]:
-    """Rows of another seed than the sample's: a text with one of its facts."""
+    """Pairs of a text with one of its facts, from rows of another seed than the sample's."""
     import numpy as np
 
     from benchmarks import make_rows
@@ -130,10 +130,10 @@ def prepare(
     python: str = sys.executable,
     log: Callable[[str], None] = print,
 ) -> dict[str, str]:
-    """Make what is missing below ``folder``; why each part that failed did, by its name.
+    """Make the missing parts below ``folder``; returns the reason for each part that failed, by its name.
 
     Raises:
-        SystemExit: checkpoint or bundle, without which there is nothing to compare, could not be made.
+        SystemExit: the checkpoint or the bundle could not be made; without them, nothing can be compared.
     """
     failed: dict[str, str] = {}
     for part in parts:
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--preset", default="roberta-large")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--precision", default="fp32,int8", help="variants of our bundle, by comma")
+    parser.add_argument("--precision", default="fp32,int8", help="comma-separated variants of our bundle")
     parser.add_argument("--inner", choices=PARTS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)

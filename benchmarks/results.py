@@ -1,4 +1,4 @@
-"""Figures as a Markdown table and as JSON, both from the same summary."""
+"""Write figures as a Markdown table and as JSON, both from the same summary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 def summarise(group: Group) -> dict[str, Any]:
-    """A group as it stands in the JSON: every setting with its rounds, medians, ratios, and agreement."""
+    """A group in the form of the JSON: every setting with its rounds, medians, ratios, and agreement."""
     reference = group.find(group.reference)
     return {
         "name": group.name,
@@ -65,9 +65,9 @@ def _summarise_one(group: Group, one: Measured, reference: Measured | None) -> d
 
 
 def agreement(found: Any, expected: Any) -> dict[str, Any]:
-    """Share of equal labels; for probabilities, of shape (pairs, 3), also the largest difference.
+    """Share of equal labels; for probabilities (float, *Shape:* (pairs, 3)) also the largest difference.
 
-    Empty if the two differ in kind or length.
+    Empty if the two differ in type or length.
     """
     if not found or not expected or len(found) != len(expected):
         return {}
@@ -83,7 +83,7 @@ def agreement(found: Any, expected: Any) -> dict[str, Any]:
 
 
 def table(group: dict[str, Any]) -> str:
-    """A group's Markdown table, fastest first; what could not be measured comes last, with the reason."""
+    """The Markdown table of a group, fastest first; settings that could not be measured are last, with the reason."""
     done = sorted((s for s in group["settings"] if "median" in s), key=lambda s: -s["median"])
     reference = next((s["label"] for s in group["settings"] if s["name"] == group["reference"]), group["reference"])
     with_differences = any("max_probability" in s for s in done)
@@ -111,7 +111,7 @@ def table(group: dict[str, Any]) -> str:
 
 
 def rounds_done(groups: Sequence[dict[str, Any]]) -> str:
-    """How many rounds the settings that were measured really had, in words; a deadline may have ended them early."""
+    """The number of rounds that the measured settings had, in words; a deadline may have ended them early."""
     counts = [len(s["rounds"]) for group in groups for s in group["settings"] if s["rounds"]]
     if not counts:
         return "no round"
@@ -120,13 +120,13 @@ def rounds_done(groups: Sequence[dict[str, Any]]) -> str:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a result; floats that JSON cannot hold are null."""
+    """Write a result; floats that JSON cannot represent become null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_clean({"schema": SCHEMA, **content}), indent=1, ensure_ascii=False) + "\n")
 
 
 def all_versions(measured: Sequence[Measured]) -> dict[str, str]:
-    """Versions of every package that any setting imported."""
+    """Versions of all packages that any setting imported."""
     found: dict[str, str] = {}
     for one in measured:
         found |= one.opened.get("versions", {})

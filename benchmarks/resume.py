@@ -1,12 +1,13 @@
-"""What it costs to find that everything is done: resuming a run whose shards are all finished.
+"""Measure the cost of resuming a run whose shards are all finished.
 
     python -m benchmarks.resume [--shards 10000] [--folder DIR] [--profile FILE]
 
 One shard of a few rows is scored by the embedded model. The others are copies of it: the same input, the same output, a
-receipt each. Then the same command runs again, in a separate process; it looks at every input, every
-receipt and every output's bytes, and finds nothing to do. The first of these runs writes the plan, the second is the
-one that counts. What starting costs is that of a run over one finished shard.
-Goal: 100,000 shards in 60 s, and no cost that grows faster than their number.
+receipt each. Then the same command runs again, in a separate process; it checks every input, every receipt and the
+bytes of every output, and finds nothing to do. The first of these runs writes the plan, the second is measured. The
+start-up time is that of a run over one finished shard.
+
+Goal: 100,000 shards in 60 s, and no cost that grows faster than the number of shards.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from scorer.storage import Receipts
 from . import machine
 
 A_FOLDER = 1000
-"""Shards in one folder."""
+"""Number of shards in one folder."""
 FIRST = "000/000.parquet"
 
 
@@ -38,14 +39,14 @@ def resume(data: Path, out: Path, profile: Path | None = None) -> tuple[float, d
     """Seconds of a run, and its summary."""
     under = ["-m", "cProfile", "-o", str(profile)] if profile is not None else []
     call = [sys.executable, *under, "-m", "scorer", "run", str(data), "--out", str(out)]
-    call += ["--bundle", "embedded", "--json"]
+    call += ["--bundle", "embedded-e2e", "--json"]
     began = time.perf_counter()
     ended = subprocess.run(call, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - began, json.loads(ended.stdout)
 
 
 def make(base: Path, shards: int) -> tuple[Path, Path]:
-    """A folder of inputs and one of outputs, all of them finished."""
+    """Make a folder of inputs and a folder of their outputs, all finished."""
     data, out = base / f"in{shards}", base / f"out{shards}"
     (data / FIRST).parent.mkdir(parents=True)
     triple = {"subject": "Blue Spice", "predicate": "eatType", "object": "pub"}

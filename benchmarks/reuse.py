@@ -62,7 +62,7 @@ def change(data: Path, out: Path, percent: float) -> int:
 
 def timed_run(data: Path, out: Path, *more: str) -> dict[str, Any]:
     """Run the command line once: wall-clock and processor seconds, child processes included, and its counts."""
-    command = [sys.executable, "-m", "scorer", "run", str(data), "--out", str(out), "--bundle", "embedded", *more]
+    command = [sys.executable, "-m", "scorer", "run", str(data), "--out", str(out), "--bundle", "embedded-e2e", *more]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -81,14 +81,15 @@ def timed_run(data: Path, out: Path, *more: str) -> dict[str, Any]:
 def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """A run whose model answers at once, in this process."""
     from scorer import Scorer
-    from scorer.inference.engine import TOKEN_BUDGETS
+    from scorer.inference.devices import KINDS
     from scorer.run.options import RunOptions
     from scorer.run.runner import run
+    from scorer.scoring.plan import Budgets
 
     from .host_overhead import FreeModel, Silent
 
-    def make(budgets: dict[str, Any]) -> Scorer:
-        scorer = Scorer.embedded(device="cpu", precision="fp32", token_budget=TOKEN_BUDGETS["cuda"][0])
+    def make(budgets: Budgets) -> Scorer:
+        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()
@@ -96,12 +97,12 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     wall = time.perf_counter() - began
     own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {
-        "rows": summary["rows"],
+        "rows": summary.counts.rows.to_json(),
         "wall": round(wall, 2),
         "cpu": round(sum(used.ru_utime + used.ru_stime for used in (own, child)), 2),
         "peak_mb": round(own.ru_maxrss / 1024),
-        "recheck": summary["recheck"],
-        "stages": summary["seconds"],
+        "recheck": summary.recheck.to_json(),
+        "stages": dict(summary.seconds),
     }
 
 

@@ -1,6 +1,7 @@
 """Interleaved rounds: every setting once per round, each in a separate process.
 
-So what else the machine does falls on all alike. A ratio is taken within a round, and the median of the ratios shown.
+Other load on the machine thus affects all settings equally. Ratios are computed within a round, and their median is
+shown.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from .settings import Setting
 
 
 class WorkerError(Exception):
-    """A setting cannot be measured; the message is the reason that the table shows."""
+    """A setting cannot be measured; the table shows the message as the reason."""
 
 
 class Worker:
-    """A setting's process; see :mod:`benchmarks.worker` for what is said.
+    """The process of a setting; see :mod:`benchmarks.worker` for the messages.
 
     Raises:
-        WorkerError: it did not start; the reason is its own.
+        WorkerError: it did not start; the message is the reason that it gave.
     """
 
     def __init__(self, spec: Mapping[str, Any], environment: Mapping[str, str], log: Path, python: str, limit: float):
@@ -52,7 +53,7 @@ class Worker:
             raise
 
     def ask(self, line: str) -> dict[str, Any]:
-        """Say a line and wait for the answer."""
+        """Send a line and wait for the answer."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")
@@ -93,12 +94,12 @@ class Worker:
 
     def _ended(self) -> str:
         code = self._process.wait()
-        return "killed, probably for want of memory" if code == -9 else f"ended with exit code {code}"
+        return "killed, probably for lack of memory" if code == -9 else f"ended with exit code {code}"
 
 
 @dataclass
 class Measured:
-    """A setting with its rounds. ``answers``: of its last pass. ``error``: why there are none."""
+    """A setting with its rounds. ``answers``: the results of its last pass. ``error``: why there are none."""
 
     setting: Setting
     rounds: list[dict[str, Any]] = field(default_factory=list)
@@ -108,18 +109,18 @@ class Measured:
 
     @property
     def part(self) -> int | None:
-        """How many of the sample's pairs this slow setting is measured on, if not on all."""
+        """The number of pairs that this setting is measured on, if it is too slow for the whole sample."""
         part: int | None = self.setting.options.get("pairs")
         return part
 
     def rates(self, items: int) -> list[float]:
-        """Items a second, by round."""
+        """Items per second, by round."""
         return [min(self.part or items, items) / one["seconds"] for one in self.rounds]
 
 
 @dataclass
 class Group:
-    """Settings measured on one sample. ``items``: how many ``unit`` a pass computes."""
+    """Settings measured on one sample. ``items``: the number of ``unit`` that a pass computes."""
 
     name: str
     title: str
@@ -133,7 +134,7 @@ class Group:
         return next((m for m in self.measured if m.setting.name == name and m.rounds), None)
 
     def ratio(self, one: Measured, other: Measured) -> float:
-        """How many times as fast ``one`` is as ``other``: the median of the rounds' own ratios."""
+        """The speed of ``one`` divided by that of ``other``: the median of the ratios within rounds."""
         rates, theirs = (
             {r["round"]: rate for r, rate in zip(m.rounds, m.rates(self.items), strict=True)} for m in (one, other)
         )
@@ -155,12 +156,12 @@ def run_rounds(
     deadline: float = float("inf"),
     say: Callable[[str], None] = lambda message: None,
 ) -> list[Measured]:
-    """Measure settings in interleaved rounds: the first in the order given, later ones the fastest first, so that those
-    that stand close together at the top have most rounds when the clock ends them.
+    """Measure settings in interleaved rounds: the first in the order given, later ones with the fastest first, so that
+    the fastest settings have most rounds when the time is over.
 
-    A process stays open between rounds as long as ``memory_floor_mb`` are still available then, else it is opened
-    again. ``failed``: parts that could not be prepared, with the reason. ``deadline``: after it the first round is
-    finished and nothing more begun.
+    A process is kept between rounds if ``memory_floor_mb`` MB are still available, otherwise it is started again.
+    ``failed``: parts that could not be prepared, with the reason. ``deadline``: after it, the first round is finished
+    and no other one started.
     """
     measured = [Measured(setting) for setting in settings]
     for one in measured:
@@ -185,7 +186,7 @@ def run_rounds(
 
 
 def in_order(measured: Sequence[Measured]) -> list[Measured]:
-    """Settings by the seconds of their last pass; those without one keep their place at the end."""
+    """Settings by the seconds of their last pass; those without one are last, in their order."""
     return sorted(measured, key=lambda one: one.rounds[-1]["seconds"] if one.rounds else float("inf"))
 
 
@@ -204,7 +205,7 @@ def _pass(
     try:
         if name not in open_workers:
             spec = dict(spec_of(one.setting))
-            if one.opened:  # the choice of the first round is kept, so that all rounds measure the same
+            if one.opened:  # the batch size chosen in the first round is kept, so that all rounds measure the same
                 spec["options"] = {**spec["options"], **_settled(one.opened["chosen"])}
             worker = Worker(spec, environment_of(one.setting), logs / f"{name}.log", python_of(one.setting), limit)
             open_workers[name] = worker

@@ -1,7 +1,7 @@
-"""The benchmark's sample: rows, and the distinct pairs that their checks ask.
+"""The sample of the benchmark: rows, and the distinct pairs of their checks.
 
-Rows come from :mod:`benchmarks.make_rows`. The pairs are exactly what ``scorer run`` computes for these rows, so that
-its rate can be held against that of anybody who is handed the pairs.
+Rows come from :mod:`benchmarks.make_rows`. The pairs are exactly those that ``scorer run`` computes for these rows, so
+that its rate can be compared with that of programs that are given the pairs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scorer.metric.templates import Templates
 
 @dataclass(frozen=True)
 class Sample:
-    """Where a sample lies and what is in it. ``checks``: asked pairs; ``pairs``: distinct ones."""
+    """The files of a sample and their counts. ``checks``: number of pairs; ``pairs``: number of distinct pairs."""
 
     rows_file: str
     pairs_file: str
@@ -41,11 +41,11 @@ def write_sample(
 ) -> Sample:
     """Write ``rows.parquet`` and ``pairs.json`` into ``folder``.
 
-    ``rows``: how many, or 0 for as many as give at least ``pairs`` distinct pairs. ``systems``: how many texts answer
-    the same input; with 1 the texts are all different. ``mixed``: lengths up to the longest, as in WebNLG. Facts are
-    worded by the bundle's templates, else by backoff.
+    ``rows``: number of rows, or 0 for as many as give at least ``pairs`` distinct pairs. ``systems``: number of texts
+    for each input; with 1, all texts are different. ``mixed``: lengths up to the longest, as in WebNLG. Facts use the
+    bundle's templates, otherwise backoff.
     """
-    # Every row gives more than one pair, nearly all of them more than three.
+    # Every row gives more than one pair, and nearly every row more than three.
     make_rows.write(folder, rows or max(min(pairs, 4096), pairs // 3), 1, seed, systems)
     table = pq.read_table(folder / "part-0000.parquet")
     (folder / "part-0000.parquet").unlink()
@@ -86,7 +86,7 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
 
 
 def _merged(table: pa.Table, bundle: Bundle, seed: int) -> pa.Table:
-    """Rows joined one to five at a time, facts and texts alike, those that grow too long for the model left out."""
+    """One to five rows combined to one, both facts and texts; rows that become too long for the model are left out."""
     rng = np.random.default_rng(seed)
     tokenizer = TextTokenizer(bundle)
     triples, texts = table["triples"].to_pylist(), table["text"].to_pylist()
@@ -108,5 +108,6 @@ def _first_of_each(checks: Checks) -> np.ndarray:
 
 
 def _enough(rows: np.ndarray, pairs: int) -> int:
-    """Rows whose checks together give at least ``pairs`` distinct pairs. ``rows``: the row of each, ascending."""
+    """The number of rows whose checks give at least ``pairs`` distinct pairs. ``rows``: int64, *Shape:* (distinct,),
+    the row of each distinct pair, ascending."""
     return int(rows[min(pairs, len(rows)) - 1]) + 1

@@ -1,4 +1,4 @@
-"""Who is measured, and how each is set up: as its own documentation shows it, and in its best setting."""
+"""The settings that are measured: each program as its documentation shows it, and in its fastest configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 class Setting:
     """A way to compute the sample. ``runner``: module:function below ``benchmarks.runners``. ``needs``: prepared parts.
 
-    ``ours``: this project. ``bare``: not a program but a limit: the runtime's session fed with finished batches.
+    ``ours``: this project. ``bare``: not a program but a limit: the runtime's session with prepared batches.
     """
 
     name: str
@@ -23,13 +23,13 @@ class Setting:
 
 
 REFERENCE = "torch-fp32"
-"""What labels and probabilities are compared with, and what ratios refer to."""
+"""The setting that labels, probabilities and speeds are compared with."""
 
 _INT8 = "model_qint8_avx512_vnni.onnx"
 
 
 def cpu_pairs(*, everyone: bool = True) -> list[Setting]:
-    """Settings on distinct pairs; not ``everyone``: those that need nothing but the checkpoint, in fp32."""
+    """Settings on distinct pairs; without ``everyone`` only those that need just the checkpoint, in fp32."""
     few = [
         Setting(REFERENCE, "PyTorch fp32, batches by length", "pytorch:batches"),
         Setting("script", "PyTorch fp32, one pair at a time (the original script's way)", "pytorch:one_at_a_time"),
@@ -111,5 +111,5 @@ def cpu_rows() -> list[Setting]:
 
 
 def cpu_overhead() -> list[Setting]:
-    """The program against the bare session, on enough rows that starting no longer counts."""
+    """The program compared with the bare session, on enough rows that start-up time is negligible."""
     return [s for s in _our_pairs(("fp32", "int8")) if s.bare or s.name.startswith("run")]

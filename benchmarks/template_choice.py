@@ -1,6 +1,6 @@
 """Does it matter how a template is chosen among rough candidates? Four ways to choose, the same outputs scored.
 
-    python -m benchmarks.template_choice DIR [--bundle embedded] [--slots 2] [--seeds 10] [--out FOLDER]
+    python -m benchmarks.template_choice DIR [--bundle embedded-e2e] [--slots 2] [--seeds 10] [--out FOLDER]
 
 DIR holds ``e2e_all.parquet`` and ``e2e_primary.parquet``: triples, text, system, mr_id, gold_fine. References are made
 from the outputs of half of the inputs: sentences that name at most so many slots of their input, as far as values can
@@ -143,7 +143,7 @@ def compare(counts: dict[str, tuple[Any, Any]], seeds: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--bundle", default="embedded")
+    parser.add_argument("--bundle", default="embedded-e2e")
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=None, help="keep references, templates and figures here")

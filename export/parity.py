@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError
+from scorer.inference.devices import unwanted_fusions
 from scorer.inference.schemes import NLI, Scheme
-from scorer.inference.sessions import unwanted_fusions
 
 from .probes import Probe
 from .tokenization import PairTokenizer

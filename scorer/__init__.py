@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .scoring.scorer import Scorer as Scorer
     from .scoring.scorer import Verdict as Verdict
 
-# ONNX Runtime's wheels from 1.31 on can report usage to their maker: a thread of its own, a session file in the
-# folder for temporary files, a collector's address. It looks at this as it is loaded, and here nothing leaves the
-# machine; whoever sets it otherwise is not overruled.
+# ONNX Runtime's wheels from 1.31 on can report usage to their vendor: with a thread, a session file in the folder for
+# temporary files, and the address of a collector. The variable is read when the library is loaded. Here it is switched
+# off, so that no data leaves the machine, unless the user has set it.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _HOME = {

@@ -14,7 +14,7 @@
     ├── DeviceError                 a device or provider that was named and does not start
     └── MissingDependencyError      an optional extra is needed and not installed
 
-A message is one line: what is wrong, where, the value found, and how to mend it. The command line prints it
+A message is one line: what is wrong, where, the value found, and how to fix it. The command line prints it
 and exits; a library user catches :class:`ScorerError`.
 """
 

@@ -20,7 +20,8 @@ from scorer.metric.keys import row_keys
 from scorer.metric.rows import Rows
 from scorer.metric.verdict import FINE, ROUGH
 from scorer.scoring.signature import FOOTER_KEY
-from scorer.storage import OutputFolder, Receipt, Receipts, ShardWriter
+from scorer.storage import OutputFolder, Receipts, ShardWriter
+from tests.storage.receipts import receipt
 
 SIGNATURE = (
     "model:made-up@0123456789ab|prec:fp32|ep:cpu|exact:no|templates:none|protocol:paper|optional:none|checks:both|"
@@ -124,8 +125,7 @@ def finish(
             for start in range(0, len(table), WINDOW):
                 writer.write(table.slice(start, WINDOW))
             written = writer.commit()
-            output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
-            receipts.write(Receipt(relative, {"uri": relative, "identity": {}}, {"signature": signature}, output, {}))
+            receipts.write(receipt(relative, {"signature": signature}, written, relative))
             _count(found, table, prefix)
         counted = by_predicate or {}
         facts = {kind: sum(n.get(kind, 0) for n in counted.values()) for kind in ("template", "backoff")}

@@ -141,7 +141,7 @@ def test_the_signature_is_still_there(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def opened() -> Scorer:
-    return Scorer.embedded(device="cpu")
+    return Scorer("embedded-e2e", device="cpu")
 
 
 FACT = "The b of a is c."

@@ -16,7 +16,7 @@ from scorer.commands.ending import run_app
 
 @guarded
 def reproduce_command(
-    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or the word embedded.")],
+    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, `embedded` or `embedded-e2e`.")],
     templates_e2e: Annotated[
         Path, typer.Option("--templates-e2e", metavar="FILE", parser=local, help="Templates for E2E.")
     ],
@@ -42,6 +42,7 @@ def reproduce_command(
     from scorer.errors import ScorerError
     from scorer.evaluation.correlation import available
     from scorer.evaluation.published import EMBEDDED_NOTE, STRANGER_NOTE
+    from scorer.inference.shipped import SHIPPED
     from scorer.storage.user_files import write_user_file
 
     from .reproduce import print_lines, reproduce
@@ -63,7 +64,7 @@ def reproduce_command(
         print_json(lines)
     else:
         print_lines(lines, wide_console())
-    if bundle == "embedded":
+    if bundle in SHIPPED and SHIPPED[bundle].model == SHIPPED["embedded-e2e"].model:
         say(f"note: E2E: {EMBEDDED_NOTE}")
         say(f"note: WebNLG: {STRANGER_NOTE}")
 

@@ -1,8 +1,8 @@
 """Reproduce the tables of Dušek & Kasner (INLG 2020): both data sets, both protocols, with templates and by backoff.
 
 The published figures most likely come from the authors' code, which differs from the paper in more than the checks
-(see ``docs/reproduce.md``). So the protocol ``nlgi_eval`` gets the data as that code read it: E2E slots under its own
-names, and the word "nan" for an empty text.
+(see ``docs/reproduce.md``). So for the protocol ``nlgi_eval``, the data is prepared as that code read it: E2E slots
+have the code's names, and an empty text is the word "nan".
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SLOT_NAMES = {
     "familyFriendly": "family_friendly",
     "customer rating": "rating",
 }
-"""E2E slots as the code names them; its backoff texts contain these names."""
+"""The code's names of E2E slots; its backoff texts contain these names."""
 
 _ROWS: dict[tuple[str, str], Row] = {
     (data, row.name.split()[1]): row for data, rows in (("e2e", TABLE_2), ("webnlg", TABLE_1)) for row in rows
@@ -85,7 +85,7 @@ def reproduce(
     ``ours``, ``interval``, ``published`` and ``difference``.
 
     Raises:
-        ScorerError: as :func:`prepare`. UsageError: the model was exchanged on the way.
+        ScorerError: as :func:`prepare`. UsageError: the model was replaced during the runs.
     """
     prepared = prepare(data, templates, out)
     lines = []
@@ -99,7 +99,7 @@ def reproduce(
 
 
 def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition, tuple[Path, Path]]:
-    """Write the inputs and template files of all conditions below ``out``; the files of each condition.
+    """Write the inputs and template files of all conditions below ``out``; returns the files of each condition.
 
     Raises:
         InputError, ColumnError: a data file cannot be read, or has no texts and triples. TemplateError: a template file
@@ -125,7 +125,7 @@ def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition
 
 
 def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
-    """One table: ours, and below it the published row with the difference."""
+    """One table: our figures, and below them the published row with the difference."""
     made = table("data", "templates", "protocol", *_HEADERS, "n", "errors", left=3)
     for line in all_visible(list(lines)):
         cells = [number(line["ours"][name]) for name in FIGURES]
@@ -165,7 +165,7 @@ def _line(condition: Condition, report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:
-    """Eight runs take a while; a bundle that was replaced meanwhile would make a table of two models."""
+    """Refuse results of two models, for example if the bundle was replaced during the eight runs."""
     one, other = (Signature(line["signature"] or "") for line in (first, last))
     changed = [part for part in differences(one, other) if part.startswith(("model:", "prec:", "metric:"))]
     if changed:
@@ -176,7 +176,7 @@ def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:
 
 
 def _as_the_code_read_it(table: pa.Table) -> pa.Table:
-    """The code's names of E2E slots, and what pandas makes of an empty text."""
+    """The code's names of E2E slots, and "nan" for an empty text, as pandas reads it."""
     triples = table["triples"].combine_chunks()
     triples = triples.chunk(0) if isinstance(triples, pa.ChunkedArray) else triples
     parts = triples.flatten()
@@ -193,7 +193,7 @@ def _as_the_code_read_it(table: pa.Table) -> pa.Table:
 
 
 def _with_aliases(path: Path) -> dict[str, Any]:
-    """A template file that also knows its predicates by the code's names."""
+    """The content of a template file, with aliases for the code's names of its predicates."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:
@@ -223,7 +223,7 @@ def _read(path: Path) -> pa.Table:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Write, unless it is there already: a run whose input has a new date starts over."""
+    """Write a file unless it has this content already: a run whose input has a new date starts over."""
     with output_errors("read", path):
         is_there = path.is_file() and path.read_bytes() == content
     if not is_there:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scorer.inference.engine import Engine, Feed
-from scorer.inference.sessions import CUDA_OPTIONS, create_session, runtime
+from scorer.inference.devices import Device
+from scorer.inference.layouts import Feed
+from scorer.inference.sessions import create_session, runtime
+from scorer.inference.work import Work
 
 from .common import Probabilities
-from .ours import assembled, open_engine, prepare, scattered, shapes_of
+from .ours import open_engine, prepare, scattered, shapes_of
 
 Results = Callable[[], Sequence[npt.NDArray[np.float32]]]
 """Fetches the logits of a pass, a batch each, after the clock has stopped."""
@@ -31,18 +33,17 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
     options = spec["options"]
     engine = open_engine(spec)
     work = prepare(spec, engine)
-    feeds = assembled(engine, work)
+    feeds = list(engine.feeds(work))
     cuda = dict(options.get("cuda", {}))
     if options.get("graph"):
         cuda["enable_cuda_graph"] = "1"
+    session = engine.session.session
     if cuda and engine.device.kind == "cuda":
-        engine._session = None  # its memory first
-        model = engine.bundle.variant(engine.precision)
-        engine._session = create_session(model, engine.device, engine.threads, {**CUDA_OPTIONS, **cuda})
+        session = create_session(engine.bundle.variant(engine.precision), engine.device, engine.threads, cuda)
     if options.get("bound") or options.get("graph"):
-        one_pass = _bound(engine, feeds, graphs=bool(options.get("graph")))
+        one_pass = _bound(session, engine.device, feeds, work, graphs=bool(options.get("graph")))
     else:
-        one_pass = _called(engine, feeds, options.get("callers", 1))
+        one_pass = _called(session, feeds, options.get("callers", 1))
 
     def run() -> tuple[Probabilities, float]:
         began = time.perf_counter()
@@ -55,8 +56,7 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
     return run
 
 
-def _called(engine: Engine, feeds: Sequence[Feed], callers: int) -> Callable[[], Results]:
-    session = engine._session
+def _called(session: Any, feeds: Sequence[Feed], callers: int) -> Callable[[], Results]:
     pool = ThreadPoolExecutor(callers)
 
     def one_pass() -> Results:
@@ -66,16 +66,15 @@ def _called(engine: Engine, feeds: Sequence[Feed], callers: int) -> Callable[[],
     return one_pass
 
 
-def _bound(engine: Engine, feeds: Sequence[Feed], *, graphs: bool) -> Callable[[], Results]:
-    ort, session, device = runtime(), engine._session, engine.device
+def _bound(session: Any, device: Device, feeds: Sequence[Feed], work: Work, *, graphs: bool) -> Callable[[], Results]:
+    ort = runtime()
     calls = []
-    for feed in feeds:
+    for batch, feed in zip(work.batches, feeds, strict=True):
         binding = session.io_binding()
         for name, array in feed.items():
             value = ort.OrtValue.ortvalue_from_numpy(array, device.kind, device.index)
             binding.bind_ortvalue_input(name, value)
-        pairs = len(feed["input_ids"])
-        result = ort.OrtValue.ortvalue_from_shape_and_type([pairs, 3], np.float32, device.kind, device.index)
+        result = ort.OrtValue.ortvalue_from_shape_and_type([batch.rows, 3], np.float32, device.kind, device.index)
         binding.bind_ortvalue_output("logits", result)
         how = ort.RunOptions()
         if graphs and device.kind == "cuda":

@@ -1,4 +1,4 @@
-"""What runners share: the sample, batches by length, and the choice of a batch size."""
+"""Functions shared by runners: the sample, batches by length, and the choice of a batch size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Probabilities = npt.NDArray[np.float32]
 
 
 def load_pairs(spec: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
-    """The sample's pairs and their lengths in tokens; with the option ``pairs``, that many, spread over the sample."""
+    """The sample's pairs and their lengths in tokens; with the option ``pairs``, that number, spread over the
+    sample."""
     content = json.loads(Path(spec["pairs"]).read_text())
     pairs, lengths = [(premise, hypothesis) for premise, hypothesis in content["pairs"]], content["tokens"]
     count = min(spec["options"].get("pairs", len(pairs)), len(pairs))
@@ -25,7 +26,7 @@ def load_pairs(spec: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
 
 
 def load_cuda(spec: dict[str, Any]) -> None:
-    """Have PyTorch, where it is installed, load the CUDA libraries it came with, before the runtime looks for them."""
+    """If PyTorch is installed, let it load its CUDA libraries before the runtime searches for them."""
     if spec.get("device", "cpu").startswith("cuda"):
         with contextlib.suppress(ImportError):
             import torch  # noqa: F401 - for what it loads
@@ -34,8 +35,8 @@ def load_cuda(spec: dict[str, Any]) -> None:
 def neighbours(lengths: Sequence[int], count: int, block: int) -> list[int]:
     """Positions of about ``count`` pairs: blocks of neighbours by length, spread evenly over the lengths.
 
-    A batch of the whole holds pairs of nearly one length. A sample that is spread pair by pair would fill large batches
-    with padding that they do not have, and speak for small ones.
+    In the whole sample, the pairs of a batch have nearly the same length. If single pairs were taken instead of blocks,
+    large batches would have more padding than they really have, and small ones would be chosen.
     """
     order = np.argsort(lengths, kind="stable")
     block = min(block, len(order))
@@ -54,7 +55,7 @@ def by_length(lengths: Sequence[int], batch: int) -> Iterator[list[int]]:
 def choose(
     candidates: Sequence[Any], attempt: Callable[[Any, list[int]], Any], lengths: Sequence[int], count: int = 16
 ) -> Any:
-    """The fastest candidate on a small sample, each tried after a warm-up of its own; a single one is only warmed up.
+    """The fastest candidate on a small sample, each measured after its own warm-up; a single one is only warmed up.
 
     ``candidates``: batch sizes, or tuples that end in one. ``attempt``: called with a candidate and positions of pairs.
     """
@@ -72,7 +73,7 @@ def choose(
 
 
 def synchronise(device: str) -> None:
-    """Wait for a CUDA device, so that a measured time is that of the work and not of asking for it."""
+    """Wait for a CUDA device, so that the measured time is that of the work and not of its submission."""
     if device.startswith("cuda"):
         import torch
 
@@ -80,7 +81,7 @@ def synchronise(device: str) -> None:
 
 
 def softmax(logits: Any) -> Probabilities:
-    """Probabilities of logits, both (pairs, 3)."""
+    """Probabilities of logits; both float, *Shape:* (pairs, 3)."""
     values = np.asarray(logits, np.float64)
     weights = np.exp(values - values.max(axis=1, keepdims=True))
     return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)

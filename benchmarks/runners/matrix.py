@@ -1,4 +1,4 @@
-"""The device's own rate on large matrix products: what utilisation is held against."""
+"""The device's rate on large matrix products, the reference for utilisation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rate(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[lis
     def one() -> tuple[list[float], float]:
         best, took = 0.0, 0.0
         for n in sizes:
-            # A narrow spread of values: products of wide random ones draw more power, and the clock falls.
+            # Values of small variance: products of others take more power, which lowers the clock rate.
             a, b = (torch.randn(n, n, device=device, dtype=torch.float32).mul(0.02).to(dtype) for _ in range(2))
             for _ in range(3):
                 a @ b

@@ -1,4 +1,4 @@
-"""OpenVINO's own runtime: one call after another, or a queue of streams side by side, whichever is faster."""
+"""OpenVINO's own runtime: one call after another, or a queue of parallel streams, whichever is faster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from .common import Probabilities, by_length, choose, load_pairs, softmax
 
 _STEP = 8
-"""Lengths are padded to multiples of it: a new shape costs compiling its kernels."""
+"""Lengths are padded to multiples of this: the kernels of each new shape must be compiled."""
 
 
 def infer(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probabilities]:

@@ -1,4 +1,4 @@
-"""This project: the whole program from Parquet to Parquet, and a bare session fed with what it would compute."""
+"""This project: the whole program from Parquet to Parquet, and a bare session with the batches of the program."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scorer.inference.batches import assemble
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine, Feed, Work
+from scorer.inference.engine import Engine, Work
 from scorer.inference.exact_engine import ExactEngine
+from scorer.inference.layouts import Feed
 
 from .common import Probabilities, load_cuda, load_pairs, softmax
 
@@ -53,30 +54,24 @@ def prepare(spec: dict[str, Any], engine: Engine) -> Work:
     return engine.prepare(texts, np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32))
 
 
-def assembled(engine: Engine, work: Work) -> list[Feed]:
-    """What the session is fed with, a call each."""
-    made = [assemble(batch, work.pairs, work.first, work.second, engine.bundle.layout) for batch in work.batches]
-    feeds = [dict(zip(("input_ids", "attention_mask"), one, strict=True)) for one in made]
-    return [{name: feed[name] for name in engine._inputs} for feed in feeds]
-
-
 def scattered(work: Work, results: Sequence[npt.NDArray[np.float32]]) -> Probabilities:
     """Probabilities of the sample's pairs from the logits of the batches."""
     logits = np.zeros((len(work.pairs), 3), np.float32)
     for batch, result in zip(work.batches, results, strict=True):
-        logits[batch.pairs] = result
+        logits[batch.pairs] = result[: len(batch.pairs)]
     return softmax(logits)[work.pairs.inverse]
 
 
 def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[Probabilities, float]]:
-    """The runtime alone: batches are tokenised, packed and assembled beforehand, then only run.
+    """The runtime alone: batches are tokenised, packed and assembled before the measurement.
 
-    What no program around the runtime can beat; the ratio to it is the program's overhead.
+    No program that uses the runtime can be faster; the ratio to it is the program's overhead.
     """
     engine = open_engine(spec)
     work = prepare(spec, engine)
-    feeds = assembled(engine, work)
-    session, pool = engine._session, engine._pool
+    feeds = list(engine.feeds(work))
+    session = engine.session.session
+    pool = ThreadPoolExecutor(engine.threads) if engine.per_pair else None
 
     def call(feed: Feed) -> npt.NDArray[np.float32]:
         logits: npt.NDArray[np.float32] = session.run(["logits"], feed)[0]
@@ -97,8 +92,8 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
 
 
 def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[Any, float]]:
-    """``scorer run`` on the sample's rows, Parquet to Parquet, loading apart: the time of reading, checks, tokens,
-    inference, verdicts, writing with checksums, and receipts. Answers with the label of every row.
+    """``scorer run`` on the sample's rows, Parquet to Parquet, without loading: the time of reading, checks, tokens,
+    inference, verdicts, writing with checksums, and receipts. The result is the label of every row.
 
     The scorer is opened once and kept between passes, as the program keeps it between shards.
     """
@@ -120,7 +115,7 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)
-            chosen["unique"] = outcome.summary["checks"]["unique"]
+            chosen["unique"] = outcome.summary.counts.checks.unique
             return pq.read_table(folder / "out" / rows.name)["fine"].to_pylist(), seconds
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -137,8 +132,8 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
 
 
 def engine_pairs(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probabilities]:
-    """The engine on pairs of strings: what peers are given, and what they answer with. ``exact``: whether as
-    ``--exact`` has it; where it is said, labels are in the order contradiction, neutral, entailment."""
+    """The engine on pairs of strings, with the inputs and results of the peers. ``exact``: whether as with ``--exact``;
+    if given, labels are in the order contradiction, neutral, entailment."""
     engine = open_engine(spec)
     pairs, lengths = load_pairs(spec)
     premises, hypotheses = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -153,7 +148,7 @@ def engine_pairs(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], P
 
 def shapes_of(engine: Engine, work: Work) -> dict[str, Any]:
     """Counted things: calls, shapes, padding."""
-    shapes = {(len(batch.pairs), batch.sequence_length) for batch in work.batches}
+    shapes = {(batch.rows, batch.tokens) for batch in work.batches}
     return {
         "way": "each pair by itself, side by side" if engine.per_pair else "batches",
         "calls": len(work.batches),

@@ -11,8 +11,8 @@ from .common import Probabilities, choose, load_pairs
 
 
 def classify(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probabilities]:
-    """As documented: a list of pairs, all scores back. ``sorted``: handed over by length, which the pipeline
-    does not do by itself."""
+    """As documented: a list of pairs in, all scores out. ``sorted``: pass pairs sorted by length, which the pipeline
+    does not do itself."""
     import torch
     from transformers import pipeline
 

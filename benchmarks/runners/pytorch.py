@@ -25,7 +25,7 @@ def open_model(spec: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def one_at_a_time(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probabilities]:
-    """A pair a call, tokenised on the way: what the metric's original script does."""
+    """One pair per call, including its tokenisation, as the metric's original script does."""
     import torch
 
     tokenizer, model = open_model(spec)
@@ -60,7 +60,7 @@ def batches(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Probab
                 texts = [list(side) for side in zip(*(pairs[i] for i in members), strict=True)]
                 inputs = tokenizer(*texts, padding=True, return_tensors="pt").to(model.device)
                 pending.append((members, model(**inputs).logits))
-            for members, logits in pending:  # fetched at the end, so that a GPU is never waited for
+            for members, logits in pending:  # fetched at the end, so that no call waits for the GPU
                 found[members] = softmax(logits.float().cpu().numpy())
         return found
 

@@ -1,4 +1,4 @@
-"""Whole rows, Parquet to Parquet, the ways of people who do not have this program: written from the paper alone."""
+"""Whole rows, Parquet to Parquet, without this program: implementations written from the paper only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENTAILMENT = 2
 
 
 def script(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], list[str]]:
-    """The original script's way: row by row, check by check, a pair a call."""
+    """As the original script does it: row by row, check by check, one pair per call."""
     import torch
 
     tokenizer, model = open_model(spec)
@@ -35,7 +35,7 @@ def script(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], list[st
 
 
 def cross_encoder(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], list[str]]:
-    """All checks of all rows in one list, to a CrossEncoder, which sorts and batches them."""
+    """All checks of all rows in one list for a CrossEncoder, which sorts and batches them."""
     import torch
     from sentence_transformers import CrossEncoder
 
@@ -63,7 +63,7 @@ def _name(omission: bool, hallucination: bool) -> str:
 
 
 def _over_rows(spec: dict[str, Any], judge: Callable[[list[tuple[list[str], str]]], list[str]]) -> Callable[[], Any]:
-    """Read Parquet, word the facts, judge, write Parquet."""
+    """Read Parquet, verbalise the facts, label, write Parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""Another runner's pass under PyTorch's profiler, to see what the device does."""
+"""Run the pass of another runner under PyTorch's profiler, to see what the device does."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from benchmarks.worker import find_runner
 
 
 def watched(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
-    """``of``: the runner, which is run once beforehand, so that what happens once is not watched.
+    """``of``: the runner, which is run once before, so that one-time work is not profiled.
 
-    Answers with the fields of :class:`benchmarks.device_trace.DeviceTrace` and ``attention``, or with nothing where
-    nothing ran on a CUDA device. The profiler costs time: the seconds are no rate.
+    The result has the fields of :class:`benchmarks.device_trace.DeviceTrace` and ``attention``, and is empty if nothing
+    ran on a CUDA device. Profiling takes time: do not use the seconds as a rate.
     """
     from torch.profiler import ProfilerActivity, profile
 

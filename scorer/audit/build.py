@@ -18,6 +18,7 @@ from ..scoring.outputs import Output, open_output
 from ..scoring.rates_file import RatesFile
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
+from ..storage.counts import FactCounts
 from ..system.arguments import check_fields, checked
 from ..system.formats import AUDIT_SCHEMA
 from . import callouts, failing_templates, gates, history, rules
@@ -134,15 +135,15 @@ class _Audit:
             schema=AUDIT_SCHEMA,
             out=_printable(self.output.path),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
-            finished=str(self.output.summary.get("finished", "")),
+            finished=self.output.summary.finished,
             partial=self.output.extent.reason,
             status="fail" if checked["nothing_checked"] and checked["required"] else gates.worst_of(found),
             checked=checked,
             signature=signature,
             bundle=_bundle(signature),
             templates=self._templates_shown(),
-            device=_device(self.output.summary),
-            versions={str(k): str(v) for k, v in (self.output.summary.get("versions") or {}).items()},
+            device=self.output.summary.device.name or self.output.summary.device.kind,
+            versions=dict(self.output.summary.versions),
             options=OptionsShown(by=[list(grouping) for grouping in self.by], errors=self.options.errors),
             rows=_row_counts(everything),
             baseline=baseline,
@@ -207,11 +208,11 @@ class _Audit:
         self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]
     ) -> dict[Grouping, list[GroupFigures]]:
         rates = _omission_rates(before) if before is not None else {}
-        shares = _backoff_shares(self.output.summary)
+        shares = _backoff_shares(self.output.summary.counts.facts)
         context = Context(run, self.options.errors, ids[1], shares, rates.get)
         figures = {grouping: group_figures(context, grouping, codes) for grouping, codes in self.codes.items()}
         if before is not None:
-            missed = _backoff_shares(before.output.summary)
+            missed = _backoff_shares(before.output.summary.counts.facts)
             for grouping, codes in self.codes.items():
                 add_changes(before, run, ids, grouping, codes, figures[grouping], self.options.errors, missed)
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
@@ -243,7 +244,7 @@ class _Audit:
         return Baseline(
             out=_printable(self.earlier.path),
             partial=self.earlier.extent.reason,
-            finished=str(self.earlier.summary.get("finished", "")),
+            finished=self.earlier.summary.finished,
             signature=self.earlier.signature,
             same_signature=not self.differs,
             differs=self.differs,
@@ -290,13 +291,9 @@ def _omission_rates(run: ScannedRun) -> dict[str, float]:
     return {name: lost / facts for name, facts, lost in zip(names, checked, omitted, strict=True) if facts}
 
 
-def _backoff_shares(summary: dict[str, Any]) -> Callable[[str], float | None]:
+def _backoff_shares(facts: FactCounts) -> Callable[[str], float | None]:
     """The share of a predicate's facts that had no template, as the run counted them."""
-    counted = (summary.get("facts") or {}).get("by_predicate") or {}
-    shares = {}
-    for predicate, counts in counted.items():
-        total = counts.get("template", 0) + counts.get("backoff", 0)
-        shares[predicate] = counts.get("backoff", 0) / total if total else 0.0
+    shares = {name: counts.backoff / counts.all if counts.all else 0.0 for name, counts in facts.by_predicate.items()}
     return lambda predicate: shares.get(predicate, shares.get(OTHER_PREDICATES))
 
 
@@ -323,11 +320,6 @@ def _row_counts(everything: GroupFigures) -> RowCounts:
 def _bundle(signature: str) -> BundleShown:
     name, _, sha = parse(signature).get("model", "").rpartition("@")
     return BundleShown(name=name, sha=sha)
-
-
-def _device(summary: dict[str, Any]) -> str:
-    device = summary.get("device")
-    return str(device.get("name") or device.get("kind") or "") if isinstance(device, dict) else ""
 
 
 def _printable(path: Path) -> str:

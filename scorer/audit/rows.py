@@ -148,8 +148,8 @@ def flips(before: ScannedRun, after: ScannedRun, matched: Matched, *, same_signa
     was, now = before.fine[matched.before], after.fine[matched.after]
     flipped = np.flatnonzero((was != now) & (was >= 0) & (now >= 0))
     pairs = sorted(zip(matched.after[flipped].tolist(), matched.before[flipped].tolist(), strict=True))
-    bounds = [run.output.summary.get("company_bound") for run in (before, after)]
-    numbers = [float(bound) for bound in bounds if isinstance(bound, (int, float))]
+    bounds = [run.output.summary.company_bound for run in (before, after)]
+    numbers = [bound for bound in bounds if bound is not None]
     known = same_signature and len(numbers) == 2
     allowed = allowed_difference(*numbers) if known else None
     measured = pairs[: MOST_FLIPS_MEASURED if known else MOST_FLIPS]

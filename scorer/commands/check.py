@@ -9,7 +9,7 @@ import typer
 
 from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import EMBEDDED_NOTE, guarded, open_scorer, print_json, say
+from .common import guarded, note_of, open_scorer, print_json, say
 from .settings import takes_settings
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def check_command(
         raise UsageError("pass both --triples and --text, or neither to open the console")
     row = _parse(triples) if triples is not None else None
     with open_scorer(settings) as scorer:
-        if settings.bundle == "embedded":
-            say(f"note: {EMBEDDED_NOTE}")
+        if note := note_of(settings):
+            say(f"note: {note}")
         if row is None:
             _console(scorer)
             return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ScorerError
+from ..inference.shipped import SHIPPED
 from .ending import guarded as guarded
 from .show.output import print_json as print_json
 from .show.output import say as say
@@ -50,9 +51,12 @@ ReuseOption = Annotated[
         "otherwise they are scored. Repeatable.",
     ),
 ]
-EMBEDDED_NOTE = (
-    "the embedded model knows restaurants (E2E) and nothing else; for other data pass a real bundle with --bundle"
-)
+
+
+def note_of(settings: Settings) -> str | None:
+    """What a user should know of the model that ships; ``None`` for a bundle folder."""
+    shipped = SHIPPED.get(str(settings.bundle))
+    return shipped.note if shipped else None
 
 
 def open_scorer(settings: Settings, *, threads: int | None = None, token_budget: int | None = None) -> Scorer:

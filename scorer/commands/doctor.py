@@ -13,7 +13,7 @@ from ..errors import ScorerError
 from .common import guarded, print_json, say
 
 if TYPE_CHECKING:
-    from .show.doctor import BundleFindings
+    from .show.doctor import BundleFindings, GpuFindings
 
 _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch", "optimum-onnx")
 
@@ -39,13 +39,15 @@ def doctor_command(
     findings = Findings(_packages())
     try:
         bundle = str(local_path(bundle, "--bundle"))
+        findings.gpus = _gpus()
+        findings.problems += [gpu.problem for gpu in findings.gpus if gpu.problem]
         findings.providers = _providers()
         findings.bundle = _bundle(bundle)
     except ScorerError as error:
         findings.problems.append(str(error))
-    if len(_wheels()) > 1:
+    if names := _conflicting_wheels():
         findings.problems.append(
-            "both onnxruntime and onnxruntime-gpu are installed and shadow each other; uninstall both, then install one"
+            f"{' and '.join(names)} are installed in one folder and shadow each other; uninstall both, then install one"
         )
     if as_json:
         print_json(findings.as_json())
@@ -78,27 +80,51 @@ def _packages() -> dict[str, str | None]:
     return found
 
 
-def _wheels() -> dict[str, str]:
-    from ..inference.sessions import installed_wheels
+def _conflicting_wheels() -> list[str]:
+    from ..inference.sessions import conflicting_wheels
 
-    return installed_wheels()
+    return conflicting_wheels()
 
 
 def _providers() -> dict[str, str]:
     """Provider → ``starts``, or why not. A session is created on each: a provider that is listed may still fail."""
-    from ..inference.sessions import CPU, CUDA, OWN_GRAPH, create_session, resolve_device, runtime
+    from ..inference.devices import KINDS
+    from ..inference.sessions import resolve_device, runtime
 
+    kinds = {row.provider: name for name, row in KINDS.items()}
     found = {}
     for provider in runtime().get_available_providers():
-        device = {CPU: "cpu", CUDA: "cuda"}.get(provider)
-        if device is None:
+        kind = kinds.get(provider)
+        if kind is None:
             found[provider] = "not used by this program"
             continue
         try:
-            create_session(OWN_GRAPH, resolve_device(device), 1)
+            resolve_device(kind)
             found[provider] = "starts"
         except ScorerError as error:
             found[provider] = f"does not start: {error}"
+    return found
+
+
+def _gpus() -> list[GpuFindings]:
+    """The GPUs that the driver shows this process, and whether ONNX Runtime has kernels for them."""
+    from ..inference import cuda
+    from ..inference.sessions import runtime
+    from .show.doctor import GpuFindings
+
+    found: list[GpuFindings] = []
+    while (gpu := cuda.read_gpu(len(found))) is not None:
+        found.append(
+            GpuFindings(
+                name=gpu.name,
+                uuid=gpu.uuid,
+                capability=gpu.capability,
+                memory_bytes=gpu.memory,
+                driver_cuda=gpu.driver,
+                cudnn=gpu.cudnn or None,
+                problem=cuda.kernels_missing(gpu.capability, str(runtime().__version__)),
+            )
+        )
     return found
 
 
@@ -110,7 +136,7 @@ def _bundle(bundle: str) -> BundleFindings:
     from .show.doctor import BundleFindings
 
     opened = Bundle.load(bundle)
-    engine = Engine(opened)
+    engine = Engine(opened, warn=say)
     facts = verify(engine, say)
     probes = opened.probes()
     few = slice(0, max(1, len(probes.premises) // 4))

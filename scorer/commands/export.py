@@ -22,7 +22,10 @@ def export_command(
     ] = "fp32,fp16,int8",
     revision: Annotated[
         str | None,
-        typer.Option("--revision", help="Revision of a hub checkpoint; recorded as a commit. Default: the newest."),
+        typer.Option(
+            "--revision",
+            help="Revision of a hub checkpoint; recorded as a commit. Default: the newest. Exits 2 for a folder.",
+        ),
     ] = None,
     labels: Annotated[
         str | None,

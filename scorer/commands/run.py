@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UsageError
 from ..scoring.settings import Settings
 from .common import (
-    EMBEDDED_NOTE,
     InputsArgument,
     LimitOption,
     ReuseOption,
     guarded,
     local,
+    note_of,
     open_scorer,
     print_json,
     say,
@@ -24,6 +24,7 @@ from .common import (
 from .settings import takes_settings
 
 if TYPE_CHECKING:
+    from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
 
 
@@ -77,11 +78,11 @@ def run_command(
     from .show.progress import make_reporter
     from .show.summary import print_summary
 
-    if settings.bundle == "embedded":
-        say(f"note: {EMBEDDED_NOTE}")
+    if note := note_of(settings):
+        say(f"note: {note}")
 
-    def make(budgets: dict[str, Any]) -> Scorer:
-        return open_scorer(settings, threads=budgets.get("threads"), token_budget=budgets.get("batch_tokens"))
+    def make(budgets: Budgets) -> Scorer:
+        return open_scorer(settings, threads=budgets.threads, token_budget=budgets.batch_tokens)
 
     options = RunOptions(
         inputs=tuple(inputs),
@@ -97,7 +98,7 @@ def run_command(
     with make_reporter() as reporter:
         outcome = run(options, make, reporter)
     if as_json:
-        print_json(outcome.summary)
+        print_json(outcome.summary.to_json())
     print_summary(outcome.summary, out, to_stderr=as_json)
     if outcome.exit_code:
         say(f"scorer: {outcome.reason}")

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from ..inference.choices import Overlong, Precision
+from ..inference.shipped import SHIPPED
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..scoring.settings import Settings
 
 BundleOption = Annotated[
-    str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`; exits 2 if it is invalid.")
+    str, typer.Option("--bundle", metavar="B", help="Bundle folder, `embedded` or `embedded-e2e`.")
 ]
 DeviceOption = Annotated[
     str,
@@ -173,7 +174,7 @@ def _settings(given: dict[str, Any]) -> Settings:
     named = {field: given.pop(name) for field, (name, _) in COLUMN_OPTIONS.items() if name in given}
     if (keep := named.get("keep")) is not None:
         named["keep"] = tuple(name.strip() for name in keep.split(",") if name.strip())
-    if given["bundle"] != "embedded":
+    if given["bundle"] not in SHIPPED:
         given["bundle"] = str(local_path(given["bundle"], "--bundle").resolve())
     templates = given["templates"]
     given["templates"] = str(local_path(templates, "--templates").resolve()) if templates else None

@@ -94,11 +94,9 @@ def extract_command(
     from .show.templates import print_extracted
 
     engine = None
-    if choose is None:
-        choose = Choose.nli if bundle is not None else Choose.first
-        if bundle is None:
-            say(f"note: {NO_MODEL_NOTE}")
-    if bundle is not None and choose is not Choose.nli:
+    if choose is None and bundle is None:
+        say(f"note: {NO_MODEL_NOTE}")
+    if bundle is not None and choose is not None and choose is not Choose.nli:
         raise UsageError(f"--bundle is used by --choose nli only, not by {choose.value}; remove one of them")
     if bundle is not None:
         from ..inference.bundle import Bundle
@@ -114,7 +112,7 @@ def extract_command(
         out,
         ColumnNames(text=text_column, triples=triples_column, mr=mr_column),
         where=where or (),
-        choose=choose.value,
+        choose=choose.value if choose is not None else None,
         seed=seed,
         model=engine,
         references=references,

@@ -1,7 +1,7 @@
-"""The field's own files (E2E, WebNLG, Quintd) as one table of inputs for a run.
+"""Convert the published files of the field (E2E, WebNLG, Quintd) to one table of inputs for a run.
 
-Reads what was published, as it was published: quotes, byte order marks, headers of several spellings, lines that are
-broken. Every line that is a row becomes a row; what cannot be read in it is null, and is reported with file and line.
+Files are read as they were published, with quotes, byte order marks, several forms of headers and malformed lines.
+Every line that is a row becomes a row; a value that cannot be read becomes null, and is reported with file and line.
 """
 
 from __future__ import annotations

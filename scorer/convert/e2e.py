@@ -1,7 +1,7 @@
-"""Files of the E2E challenge and of those who evaluated it since.
+"""Files of the E2E challenge and of later evaluations of it.
 
 System outputs (TSV, header ``MR output``), the data set and its cleaned version (CSV, ``mr,ref``, ``fixed``,
-``orig_mr``), files of texts alone beside a file of meaning representations. Dušek et al. 2018, 2019.
+``orig_mr``), and files of texts that belong to a file of meaning representations. Dušek et al. 2018, 2019.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def convert_e2e(
     text_column: str | None = None,
     empty: Sequence[str] = (),
 ) -> Rows:
-    """Rows from E2E files, each ``FILE`` or ``NAME=FILE``.
+    """Rows from E2E files, each given as ``FILE`` or ``NAME=FILE``.
 
-    Without ``texts`` each of ``inputs`` is a system's file with inputs and outputs. With it there is one file of
-    inputs, and ``texts`` are files of one output a line. A reference file, with one line for every reference, can
-    stand for its inputs: a text file then has as many lines as it has lines, or as it has distinct inputs.
+    Without ``texts``, each of ``inputs`` is a system's file with inputs and outputs. With ``texts``, there is one file
+    of inputs, and ``texts`` are files with one output per line. The file of inputs may be a reference file with one
+    line per reference: a text file then has as many lines as this file has lines or distinct inputs.
 
     Args:
-        references: a file of inputs and references, which become a column.
-        empty: texts that stand for no text (``null``, ``N/A``).
+        references: a file of inputs and references; the references become a column.
+        empty: texts that mean that there is no text (``null``, ``N/A``).
 
     Raises:
-        ScorerError: a file that cannot be read or used; under ``strict``, the first malformed line.
+        ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
     form = Form(read_mr, True, True, mr_column, text_column, tuple(empty))
     rows = Rows()
@@ -55,7 +55,7 @@ def convert_e2e(
             if not sheet.has_text:
                 raise UsageError(
                     f"{display(source.path)} has no column of texts (its columns: {sheet.column_names}); "
-                    "name it by --text-column, or give the texts by --texts"
+                    "name it with --text-column, or pass the texts with --texts"
                 )
             found: References = by_key(known, rows) if known is not None else no_references
             for item in sheet.inputs():
@@ -66,7 +66,7 @@ def convert_e2e(
 
 
 def read_mr(mr: str) -> list[Triple] | str:
-    """The triples of a meaning representation, or what is wrong with it."""
+    """The triples of a meaning representation, or a description of its error."""
     triples = parse_mr(mr)
     if triples is not None:
         return triples
@@ -87,7 +87,7 @@ def _with_text_files(
     problems: Problems,
 ) -> None:
     if len(inputs) != 1:
-        raise UsageError(f"with --texts there is one file of inputs, but {len(inputs)} were given")
+        raise UsageError(f"--texts needs exactly one file of inputs, but {len(inputs)} were given")
     source = parse_source(inputs[0])
     sheet = Sheet(source, form, problems)
     items = list(sheet.inputs())

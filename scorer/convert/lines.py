@@ -1,4 +1,4 @@
-"""Files as lines of text, with the lines that are not text marked."""
+"""Read files as lines of text, and mark lines that are not valid text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from ..errors import InputError
 
-# What a line that cannot be read shows in the place of its bytes; fields that hold it become null.
+# Replaces the bytes of a line that cannot be read; fields that contain it become null.
 UNREADABLE = "\ufffd"
 NUL = "\0"
 
 _NOT_TEXT = {
     codecs.BOM_UTF16_LE: "UTF-16 text; save it as UTF-8",
     codecs.BOM_UTF16_BE: "UTF-16 text; save it as UTF-8",
-    b"PAR1": "Parquet, which `scorer run` reads as it is",
+    b"PAR1": "Parquet, which `scorer run` reads directly",
     b"PK\x03\x04": "a spreadsheet or zip archive; save it as CSV or unpack it",
     b"\x1f\x8b": "compressed by gzip; unpack it",
 }
@@ -24,14 +24,14 @@ _NOT_TEXT = {
 
 @dataclass
 class Lines:
-    """The lines of a file, without their ends. ``broken``: what is wrong with a line, by its position from 0."""
+    """The lines of a file, without line ends. ``broken``: the error of a line, by its position from 0."""
 
     text: list[str]
     broken: dict[int, str] = field(default_factory=dict)
 
 
 def display(path: str | Path) -> str:
-    """A path as text that can always be shown and stored, whatever bytes the file system has in it."""
+    """A path as text that can always be shown and stored, even if its bytes are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -39,7 +39,7 @@ def read_bytes(path: str | Path) -> bytes:
     """The bytes of a file.
 
     Raises:
-        InputError: there is no such file, it cannot be read, it is empty, or it is of a kind that holds no text.
+        InputError: there is no such file, it cannot be read, it is empty, or it is not a text file.
     """
     try:
         content = Path(path).read_bytes()
@@ -55,10 +55,10 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_lines(path: str | Path) -> Lines:
-    """The lines of a UTF-8 file, with or without a byte order mark, ended by LF, CRLF or (throughout) CR.
+    """The lines of a UTF-8 file, with or without a byte order mark, that end with LF, CRLF or (throughout) CR.
 
-    Other characters that some programs take for line ends (U+2028, form feed) are text: files of one text a line
-    must not gain lines by them.
+    Other characters that some programs treat as line ends (U+2028, form feed) are part of the text: they must not add
+    lines to a file of one text per line.
 
     Raises:
         InputError: as :func:`read_bytes`.

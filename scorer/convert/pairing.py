@@ -1,4 +1,4 @@
-"""Inputs and texts brought together: texts beside their inputs, or in files of one text a line."""
+"""Pair inputs with texts that are in the same file, or in files with one text per line."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .problems import Problems
 from .rows import Input, Rows, Text
 from .sources import Source
 
-# The references for a text of an input; the text is given where it stands beside the input and may be one of them.
+# The references for a text of an input; the text is passed if it is in the file of the input and may be one of them.
 References = Callable[[Input, "Text | None"], "list[str] | None"]
 
 
 def add_own_texts(rows: Rows, inputs: Iterable[Input], system: str, references: References) -> None:
-    """A row for every text that stands beside its input. ``system`` is for texts that name none."""
+    """A row for every text in the file of its input. ``system``: the system of texts that name none."""
     for source in inputs:
         for text in source.texts:
             rows.add(
@@ -38,9 +38,9 @@ def add_text_files(
     problems: Problems,
     empty: Sequence[str],
 ) -> None:
-    """A row for every line of every text file, with the input of the same number.
+    """A row for every line of every text file, with the input of the same position.
 
-    ``choices``: what the inputs may be (all of them, or each distinct one once); the files' number of lines decides.
+    ``choices``: possible lists of inputs (all of them, or each distinct one once); the number of lines decides.
 
     Raises:
         InputError: a file has another number of lines than there are inputs.
@@ -52,7 +52,7 @@ def add_text_files(
             counts = " or ".join(f"{n:,}" for n in dict.fromkeys(len(choice) for choice in choices))
             raise InputError(
                 f"{display(system.path)} has {len(lines.text):,} lines, but {where} has {counts} inputs; "
-                "it must have one line for every input, blank where the system wrote nothing"
+                "it must have one line for every input, a blank one if the system wrote nothing"
             )
         rows.inputs = max(rows.inputs, len(inputs))
         for number, source in enumerate(inputs):
@@ -68,7 +68,7 @@ def add_text_files(
 
 
 def by_key(known: Mapping[object, list[str]], rows: Rows) -> References:
-    """References looked up by input; inputs that have none get an empty list and are counted."""
+    """Look up references by input; inputs without references get an empty list and are counted."""
     missing: set[object] = set()
 
     def look_up(source: Input, text: Text | None) -> list[str]:
@@ -81,8 +81,8 @@ def by_key(known: Mapping[object, list[str]], rows: Rows) -> References:
     return look_up
 
 
-def beside(source: Input, text: Text | None) -> list[str]:
-    """The other texts that stand beside an input, as references."""
+def own_texts(source: Input, text: Text | None) -> list[str]:
+    """The other texts of an input in its file, as references."""
     return source.references(without=text)
 
 

@@ -12,9 +12,9 @@ VALUE_LENGTH = 80
 
 
 class Problems:
-    """Takes every malformed line of a conversion.
+    """Collects the malformed lines of a conversion.
 
-    Under ``strict`` the first one ends the conversion; else the first ``SHOWN`` are passed to ``say``, and all are
+    With ``strict``, the first one ends the conversion; otherwise the first ``SHOWN`` are passed to ``say``, and all are
     counted.
     """
 
@@ -25,26 +25,26 @@ class Problems:
         self._say = say
 
     def add(self, file: str, line: int, what: str, value: str | None = None) -> None:
-        """Report one line: where it is, what is wrong with it, and what was found there.
+        """Report one line: its position, its error, and the value found there.
 
         Raises:
-            InputError: under ``strict``.
+            InputError: with ``strict``.
         """
         found = "" if value is None else f": {shorten(value)}"
         message = f"{file}:{line}: {what}{found}"
         if self._strict:
-            raise InputError(f"{message}; mend the line, or leave out --strict to keep its row without what is broken")
+            raise InputError(f"{message}; fix the line, or leave out --strict to keep its row without the broken value")
         self.count += 1
         if self.count <= SHOWN:
             self._say(message)
 
     def close(self) -> None:
-        """Say how many more there were than were shown."""
+        """Report the number of malformed lines that were not shown."""
         if self.count > SHOWN:
             self._say(f"and {self.count - SHOWN:,} more malformed lines, counted but not shown")
 
 
 def shorten(value: str) -> str:
-    """A value as it is shown in a message: one line, control characters escaped, no longer than needed."""
+    """A value as shown in a message: on one line, control characters escaped, shortened."""
     cut = value if len(value) <= VALUE_LENGTH else value[: VALUE_LENGTH - 3] + "..."
     return repr(cut)

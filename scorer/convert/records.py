@@ -1,4 +1,4 @@
-"""Lines as records of fields: CSV and TSV, where one broken line costs one record and not the rest of the file."""
+"""Read CSV and TSV lines as records of fields; a broken line affects one record only, not the rest of the file."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from .lines import Lines
 
-# A quoted field may hold line ends. One that has not closed by then is a stray quote, not a long text.
+# A quoted field may contain line ends. One that is not closed after this many lines is a stray quote, not a long text.
 MAX_RECORD_LINES = 100
 
 
 class Record(NamedTuple):
-    """A record: the number of its first line from 1, its fields, and what is wrong with it.
+    """A record: the number of its first line from 1, its fields, and its error.
 
-    A record that cannot be divided into fields has none. ``raw`` is its (first) line.
+    A record that cannot be split into fields has none. ``raw`` is its (first) line.
     """
 
     line: int
@@ -25,15 +25,15 @@ class Record(NamedTuple):
 
 
 def find_separator(first: str) -> str | None:
-    """What separates the fields of a file whose first line is this: tab, comma, or ``None`` for one field a line."""
+    """The field separator of a file, by its first line: tab, comma, or ``None`` for one field per line."""
     return next((separator for separator in "\t," if separator in first), None)
 
 
 def read_records(lines: Lines, separator: str | None) -> Iterator[Record]:
-    """The records of a file; blank lines are none.
+    """The records of a file; blank lines are skipped.
 
-    Fields may be quoted by ``"``, doubled inside. A tab-separated line whose quotes do not make sense is taken
-    literally, since most such files were written without quoting.
+    Fields may be quoted by ``"``, which is doubled inside. A tab-separated line with unbalanced quotes is taken
+    literally, since most such files are written without quoting.
     """
     position = 0
     while position < len(lines.text):
@@ -54,7 +54,7 @@ def read_records(lines: Lines, separator: str | None) -> Iterator[Record]:
 
 
 def unquote(field: str) -> str:
-    """A field without the quotes around it; as it is when they do not enclose it properly."""
+    """A field without the quotes around it; unchanged if they do not enclose it properly."""
     inner = field[1:-1]
     if len(field) < 2 or field[0] != '"' or field[-1] != '"' or '"' in inner.replace('""', ""):
         return field
@@ -62,7 +62,7 @@ def unquote(field: str) -> str:
 
 
 def _read_quoted(lines: list[str], position: int, separator: str) -> tuple[list[str], int, str | None]:
-    """Fields, lines taken, problem of a record with quotes in its first line."""
+    """Fields, number of lines, and error of a record with quotes in its first line."""
     window = (lines[n] + "\n" for n in range(position, min(position + MAX_RECORD_LINES, len(lines))))
     reader = csv.reader(window, delimiter=separator, strict=True)
     try:
@@ -70,7 +70,7 @@ def _read_quoted(lines: list[str], position: int, separator: str) -> tuple[list[
     except csv.Error as error:
         problem = _explain(str(error))
     else:
-        # Two stray quotes on two lines of a TSV file look like a field of several lines; its tabs give it away.
+        # Two stray quotes on two lines of a TSV file look like a field of several lines, except that it contains tabs.
         if separator != "\t" or not any("\n" in field and "\t" in field for field in fields):
             return fields, reader.line_num, None
         problem = "a quote that is not closed"

@@ -1,4 +1,4 @@
-"""The rows of a conversion, gathered column by column, and the Arrow table they make."""
+"""Collect the rows of a conversion by column, and build an Arrow table from them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..metric.triples import Triple
 TRIPLES = pa.list_(pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())]))
 OWN = ("mr", "triples", "text", "system", "file", "line", "references", "original_triples")
 
-# Numbers that come out as they went in: 007 is a code, and 20 digits are an identifier that a float would round.
+# Numbers whose text is unchanged after conversion: 007 is a code, and 20 digits are an identifier that a float rounds.
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(slots=True)
 class Text:
-    """A text that stands beside its input, and the line it stands on. ``None``: the text cannot be read."""
+    """A text in the file of its input, and its line number. ``None``: the text cannot be read."""
 
     line: int
     text: str | None
@@ -31,7 +31,7 @@ class Text:
 
 @dataclass(slots=True)
 class Input:
-    """An input of a file: as written, as triples (``None``: cannot be read), with the texts that stand beside it."""
+    """An input of a file: as written, as triples (``None``: cannot be read), and its texts in the same file."""
 
     file: str
     line: int
@@ -43,18 +43,18 @@ class Input:
 
     @property
     def key(self) -> object:
-        """What two spellings of one input have in common."""
+        """A value that is equal for two spellings of the same input."""
         return tuple(sorted(self.triples)) if self.triples else self.mr
 
     def references(self, without: Text | None = None) -> list[str]:
-        """The readable texts that stand beside this input, but for one of them."""
+        """The readable texts of this input, except ``without``."""
         return [text.text for text in self.texts if text is not without and text.text]
 
 
 class Rows:
-    """A growing table. Equal lists of triples are kept once, since systems share their inputs.
+    """A growing table. Equal lists of triples are stored once, since systems share their inputs.
 
-    ``inputs`` and ``unreferenced`` are counts for the summary, kept by whoever adds the rows.
+    ``inputs`` and ``unreferenced`` are counts for the summary, maintained by the code that adds rows.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Rows:
         references: list[str] | None = None,
         extra: Mapping[str, str] | None = None,
     ) -> None:
-        """Append a row: an input, and a text from the line of a file."""
+        """Append a row: an input, and a text from a line of a file."""
         rows = len(self)
         self.mr.append(source.mr)
         self._facts.append(source.triples)
@@ -102,8 +102,8 @@ class Rows:
             column.append(values.get(name))
 
     def table(self) -> pa.Table:
-        """The rows as Arrow: mr, triples, text, system, file, line (int32), references and original triples where
-        there are any, then the columns that were passed through, as numbers where all their values are."""
+        """The rows as Arrow: mr, triples, text, system, file, line (int32), references and original triples if there
+        are any, then the other columns of the input, as numbers if all their values are numbers."""
         columns: dict[str, pa.Array] = {
             "mr": pa.array(self.mr, pa.string()),
             "triples": self._facts.array(),
@@ -122,7 +122,7 @@ class Rows:
 
 
 class _Lists:
-    """A column of lists of triples, each distinct list kept once."""
+    """A column of lists of triples that stores each distinct list once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Triple, ...], int] = {}
@@ -147,7 +147,7 @@ class _Lists:
 
 
 def typed(values: Sequence[str | None]) -> pa.Array:
-    """A column of strings as int64 or float64 where every value is written as one (blank is null), else as strings."""
+    """A column of strings as int64 or float64 if every value is such a number (blank is null), otherwise as strings."""
     filled = [value.strip() for value in values if value is not None and value.strip()]
     conversions: list[tuple[re.Pattern[str], Any, pa.DataType]] = [
         (_INTEGER, int, pa.int64()),
@@ -160,7 +160,7 @@ def typed(values: Sequence[str | None]) -> pa.Array:
 
 
 def free_names(names: Sequence[str]) -> list[str]:
-    """Names for columns to pass through: none twice, none that a conversion gives a meaning itself."""
+    """Unique names for columns that are passed through, different from the columns that a conversion writes."""
     taken: set[str] = set(OWN)
     free = []
     for name in names:

@@ -1,4 +1,4 @@
-"""CSV and TSV files of inputs: which column is which, and one input a record."""
+"""CSV and TSV files of inputs: identify the columns, and read one input per record."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MR_NAMES = ("mr", "meaning_representation", "orig_mr")
 TEXT_NAMES = ("text", "output", "system_output", "ref", "reference", "human_reference", "utterance", "prediction")
 SYSTEM_NAMES = ("system", "team")
 
-# Reads one meaning representation: its triples, or a sentence that says what is wrong with it.
+# Reads one meaning representation: returns its triples, or a description of its error.
 Parser = Callable[[str], "list[Triple] | str"]
 
 
 @dataclass(frozen=True)
 class Form:
-    """What the readers of two kinds of data do differently.
+    """The differences between the two kinds of data.
 
-    ``parse``: a meaning representation as triples, or what is wrong. ``headless``: files without a header are known
-    by their first line. ``unwrap``: quotes that some systems wrote around both values are taken off.
+    ``parse``: from a meaning representation to triples, or to a description of its error. ``headless``: recognises a
+    file without a header by its first line. ``unwrap``: remove quotes that some systems wrote around both values.
     """
 
     parse: Parser
@@ -46,14 +46,14 @@ class _Columns:
 
     @property
     def passed(self) -> list[tuple[int, str]]:
-        """Columns without a meaning of their own, under the names they get."""
+        """The other columns (position, name in the output), which are passed through."""
         own = {self.mr, self.text, self.system}
         others = [n for n in range(len(self.names)) if n not in own]
         return list(zip(others, free_names([self.names[n] or f"column_{n + 1}" for n in others]), strict=True))
 
 
 class Sheet:
-    """A CSV or TSV file, opened: its columns are known, its inputs can be read once.
+    """An open CSV or TSV file: its columns are known, and its inputs can be read once.
 
     Raises:
         InputError: the file cannot be read, or has no column of meaning representations.
@@ -70,7 +70,7 @@ class Sheet:
         first = next((line for line in lines.text if line.strip()), None)
         if first is None:
             raise InputError(f"{self._shown} has only blank lines")
-        # A file of one meaning representation a line has commas, but no fields.
+        # A file with one meaning representation per line has commas, but no fields.
         plain = form.headless and "\t" not in first and isinstance(form.parse(first.strip()), list)
         self._records = read_records(lines, None if plain else find_separator(first))
         self._pending: Record | None = next(self._records)
@@ -82,16 +82,16 @@ class Sheet:
 
     @property
     def has_text(self) -> bool:
-        """Whether each input has a text beside it."""
+        """Whether there is a column of texts."""
         return self._columns.text is not None
 
     @property
     def column_names(self) -> str:
-        """The columns, for messages."""
+        """The names of the columns, for messages."""
         return ", ".join(name or "(no name)" for name in self._columns.names)
 
     def inputs(self) -> Iterator[Input]:
-        """The inputs in order; what is malformed is reported and null."""
+        """The inputs in order; malformed values are reported and become null."""
         if self._pending is not None:
             yield self._input(self._pending)
         for record in self._records:
@@ -111,7 +111,7 @@ class Sheet:
         else:
             text = next((lower.index(name) for name in TEXT_NAMES if name in lower and lower.index(name) != mr), None)
         system = next((lower.index(name) for name in SYSTEM_NAMES if name in lower), None)
-        if self._named_system:  # the user's word goes before the file's, whose column is then one of the others
+        if self._named_system:  # the user's name overrides the file's column, which is then passed through
             system = None
         return _Columns(names, mr, text, system if system not in (mr, text) else None)
 
@@ -127,7 +127,7 @@ class Sheet:
         if not self._form.headless or len(found) != 1 or len(fields) > 2:
             raise InputError(
                 f"{self._shown}:{record.line}: neither a header with a column mr nor a meaning representation: "
-                f"{record.raw[:80]!r}; give the file a header, or name its column by --mr-column"
+                f"{record.raw[:80]!r}; add a header to the file, or name its column with --mr-column"
             )
         mr = found[0]
         if len(fields) == 1:
@@ -178,7 +178,8 @@ def _bare(field: str) -> str:
 
 
 def _unwrap(mr: str | None, text: str | None) -> tuple[str | None, str | None]:
-    """Take quotes off both values where they are around the meaning representation; a text alone may be a quotation."""
+    """Remove quotes around both values, if they are around the meaning representation; a quoted text alone is kept,
+    since it may be a quotation."""
     if mr is None or (bare := _bare(mr)) == mr:
         return mr, text
     if text is not None and text[:1] == mr[0]:

@@ -1,4 +1,4 @@
-"""Files as the command line names them: ``FILE`` or ``NAME=FILE``."""
+"""Files as given on the command line: ``FILE`` or ``NAME=FILE``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .lines import display
 
 
 class Source(NamedTuple):
-    """A file and the name it goes by. ``named``: the user gave the name, it is not the file's."""
+    """A file and its name. ``named``: whether the user gave the name; otherwise it is that of the file."""
 
     name: str
     path: Path
@@ -21,18 +21,18 @@ class Source(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file's name as rows record it; without folders, so that a conversion is the same wherever it is run."""
+        """The file's name as written to rows; without folders, so that the result does not depend on the folder."""
         return display(self.path.name)
 
 
 def parse_source(argument: str) -> Source:
-    """Read ``FILE`` or ``NAME=FILE``; the whole is a file's name if there is such a file.
+    """Read ``FILE`` or ``NAME=FILE``; if a file of the whole name exists, that is meant.
 
     Raises:
         UsageError: it is empty, or a URI of a store.
     """
     if not argument.strip():
-        raise UsageError("a file name is empty; is a variable of the shell not set?")
+        raise UsageError("a file name is empty; check for an unset variable of the shell")
     name, sign, path = argument.partition("=")
     if sign and name.strip() and path and not _exists(Path(argument)):
         return Source(display(name.strip()), local_path(path, "the input"), True)
@@ -41,10 +41,10 @@ def parse_source(argument: str) -> Source:
 
 
 def parse_systems(arguments: Sequence[str]) -> list[Source]:
-    """Sources that name a system each.
+    """Sources that each name a system.
 
     Raises:
-        UsageError: two of them have one name.
+        UsageError: two of them have the same name.
     """
     sources = [parse_source(argument) for argument in arguments]
     paths: dict[str, Path] = {}
@@ -59,12 +59,12 @@ def parse_systems(arguments: Sequence[str]) -> list[Source]:
 
 
 def expand_folders(sources: Sequence[Source], suffix: str) -> list[Source]:
-    """Sources with each folder replaced by the files of this suffix in it, at any depth, in the order of their paths.
+    """Replace each folder among the sources by its files of this suffix, at any depth, in the order of their paths.
 
-    Names that begin with ``_`` or ``.`` are skipped, as they are among Parquet inputs.
+    Names that begin with ``_`` or ``.`` are skipped, as for Parquet inputs.
 
     Raises:
-        InputError: a folder has none, or cannot be read.
+        InputError: a folder has no such file, or cannot be read.
     """
     files: list[Source] = []
     for source in sources:
@@ -86,8 +86,8 @@ def expand_folders(sources: Sequence[Source], suffix: str) -> list[Source]:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is such a file, as far as this user can tell."""
+    """Whether the file exists and is visible to this user."""
     try:
         return path.exists()
-    except OSError:  # a name too long, a folder that cannot be entered; opening it will say so
+    except OSError:  # a name too long, a folder that cannot be entered; opening the file reports this
         return False

@@ -1,6 +1,6 @@
 """Files of the WebNLG challenges: XML of inputs with lexicalisations, and CSV of the human evaluation of 2017.
 
-Gardent et al. 2017; Castro Ferreira et al. 2020. Underscores and quotes in triples stay: the templates see to them.
+Gardent et al. 2017; Castro Ferreira et al. 2020. Underscores and quotes in triples are kept; the templates handle them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..errors import InputError, UsageError
 from ..metric.triples import Triple, parse_triple
 from ..system.arguments import checked
 from .lines import display, read_bytes
-from .pairing import References, add_own_texts, add_text_files, beside, no_references
+from .pairing import References, add_own_texts, add_text_files, no_references, own_texts
 from .problems import Problems, shorten
 from .rows import Input, Rows
 from .sheets import Form, Sheet
@@ -34,18 +34,18 @@ def convert_webnlg(
     empty: Sequence[str] = (),
     lang: str | None = None,
 ) -> Rows:
-    """Rows from WebNLG files or folders of XML, each ``PATH`` or ``NAME=PATH``.
+    """Rows from WebNLG files or folders of XML, each given as ``PATH`` or ``NAME=PATH``.
 
-    With ``texts``, files of one text a line, a row is an input with a line of a file; the inputs of several files
-    follow one another in the order given. Without, a row is an input with a text of its own file: each
-    lexicalisation (system ``reference``), or the text column of a CSV (system: its column, else the file's name).
+    With ``texts`` (files with one text per line), a row is an input with a line of a file; the inputs of several files
+    are concatenated in the order given. Without, a row is an input with a text of its own file: each lexicalisation
+    (system ``reference``), or the text column of a CSV (system: from its column, otherwise the file's name).
 
     Args:
-        empty: texts that stand for no text (``null``).
-        lang: leave out lexicalisations marked as of another language.
+        empty: texts that mean that there is no text (``null``).
+        lang: leave out lexicalisations that are marked with another language.
 
     Raises:
-        ScorerError: a file that cannot be read or used; under ``strict``, the first malformed line.
+        ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
     form = Form(read_triples, False, False, mr_column, text_column, tuple(empty))
     sources = expand_folders([parse_source(argument) for argument in inputs], ".xml")
@@ -56,7 +56,7 @@ def convert_webnlg(
             items += read_xml(source, problems, lang) if _xml(source) else Sheet(source, form, problems).inputs()
         where = display(sources[0].path) if len(sources) == 1 else f"{len(sources)} files together"
         systems = parse_systems(texts)
-        found: References = beside if any(item.texts for item in items) else no_references
+        found: References = own_texts if any(item.texts for item in items) else no_references
         add_text_files(rows, [items], where, systems, found, problems, form.empty)
         return rows
     for source in sources:
@@ -68,7 +68,7 @@ def convert_webnlg(
 
 
 def read_triples(mr: str) -> list[Triple] | str:
-    """The triples of ``s | p | o<br>s | p | o``, or what is wrong with it."""
+    """The triples of ``s | p | o<br>s | p | o``, or a description of its error."""
     if not mr.strip():
         return "an input without triples"
     triples = []
@@ -91,10 +91,10 @@ def _add_lexicalisations(rows: Rows, source: Source, problems: Problems, lang: s
     if not any(entry.texts for entry in entries):
         kind = f" in the language {lang!r}" if lang is not None else ""
         raise InputError(
-            f"{display(source.path)} has no lexicalisations{kind}; give the texts of a system by --texts NAME=FILE"
+            f"{display(source.path)} has no lexicalisations{kind}; pass the texts of a system with --texts NAME=FILE"
         )
     rows.inputs += len(entries)
-    add_own_texts(rows, entries, source.name if source.named else REFERENCE, beside)
+    add_own_texts(rows, entries, source.name if source.named else REFERENCE, own_texts)
 
 
 def _add_sheet(rows: Rows, source: Source, form: Form, problems: Problems) -> None:
@@ -102,7 +102,7 @@ def _add_sheet(rows: Rows, source: Source, form: Form, problems: Problems) -> No
     if not sheet.has_text:
         raise UsageError(
             f"{display(source.path)} has no column of texts (its columns: {sheet.column_names}); "
-            "name it by --text-column, or give the texts by --texts NAME=FILE"
+            "name it with --text-column, or pass the texts with --texts NAME=FILE"
         )
     seen: set[object] = set()
     for item in sheet.inputs():

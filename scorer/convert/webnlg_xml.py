@@ -1,7 +1,7 @@
-"""WebNLG's XML (versions 1 to 3, and the enriched 1.5): the only place that knows its elements.
+"""WebNLG's XML (versions 1 to 3, and the enriched 1.5); only this module knows its elements.
 
-Read by expat directly: it gives line numbers, and no document can make it open a file or grow without end. Documents
-that declare entities or name an external part are refused before any of it is looked at.
+Parsed with expat directly: it gives line numbers, and a document cannot make it open files or use memory without
+limit. Documents that declare entities or refer to an external part are refused before their content is read.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def is_xml(content: bytes) -> bool:
 
 
 def read_xml(source: Source, problems: Problems, lang: str | None = None) -> list[Input]:
-    """The entries of a file: modified triples (original ones where there are no modified), lexicalisations as texts.
+    """The entries of a file: modified triples (otherwise the original ones), with lexicalisations as texts.
 
-    ``lang`` leaves out lexicalisations marked as of another language.
+    ``lang``: leave out lexicalisations that are marked with another language.
 
     Raises:
-        InputError: not well-formed, not safe, or not WebNLG; with the line.
+        InputError: not well-formed, not safe, or not WebNLG; the message names the line.
     """
     reader = _Reader(source, problems, lang)
     shown = display(source.path)
@@ -46,10 +46,10 @@ def read_xml(source: Source, problems: Problems, lang: str | None = None) -> lis
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code) or "unknown error"
         raise InputError(
-            f"{shown}:{error.lineno}: not well-formed XML at column {error.offset + 1}: {reason}; mend the file"
+            f"{shown}:{error.lineno}: not well-formed XML at column {error.offset + 1}: {reason}; fix the file"
         ) from error
     except (LookupError, ValueError) as error:
-        raise InputError(f"{shown}: an encoding that is not known here ({error}); save the file as UTF-8") from error
+        raise InputError(f"{shown}: unknown encoding ({error}); save the file as UTF-8") from error
     if not reader.entries:
         raise InputError(f"{shown} has no <entry> elements; WebNLG's XML has one for every input")
     return reader.entries
@@ -66,7 +66,7 @@ class _Entry:
 
 
 class _Reader:
-    """The handlers of expat, and what they have gathered."""
+    """The handlers of expat, and the entries that they have read."""
 
     def __init__(self, source: Source, problems: Problems, lang: str | None) -> None:
         self.entries: list[Input] = []
@@ -106,7 +106,7 @@ class _Reader:
             self._gathered, self._begin = [], self.parser.CurrentLineNumber
             self._lex, self._whole = attributes, self._gathered
         elif name == "text" and self._path[-2] == "lex":
-            self._gathered = []  # version 1.5 has the text in an element of its own, beside its annotation
+            self._gathered = []  # version 1.5 has the text in its own element, next to its annotation
 
     def _end(self, name: str) -> None:
         self._path.pop()
@@ -130,7 +130,7 @@ class _Reader:
                 entry.texts.append(Text(self._begin, text, None, extra))
 
     def _characters(self, data: str) -> None:
-        # Only what stands directly in the element: annotation inside a lexicalisation is not its text.
+        # Only characters directly in the element: annotation inside a lexicalisation is not part of its text.
         if self._gathered is not None and self._path[-1] in ("mtriple", "otriple", "lex", "text"):
             self._gathered.append(data)
 
@@ -158,7 +158,7 @@ class _Reader:
 
     def _doctype(self, name: str, system: str | None, public: str | None, subset: bool) -> None:
         if system or public:
-            self._refuse(f"the document names an external part ({system or public!r}), which is never opened")
+            self._refuse(f"the document refers to an external part ({system or public!r}), which is never opened")
 
     def _entity(self, name: str, *rest: object) -> None:
         self._refuse(f"the document declares the entity {name!r}; write its text instead")

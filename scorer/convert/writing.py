@@ -1,4 +1,4 @@
-"""The one Parquet file of a conversion: whole or not there at all."""
+"""Write the Parquet file of a conversion, completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ROW_GROUP = 100_000
 
 @checked
 def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
-    """Refuse an output that would destroy something, before any work is done.
+    """Refuse an output that would overwrite something, before any work is done.
 
     Raises:
-        UsageError: ``out`` is one of the inputs, or names no Parquet file.
-        OutputError: ``out`` is there already and ``force`` is not set, or it is a folder.
+        UsageError: ``out`` is one of the inputs, or not the name of a Parquet file.
+        OutputError: ``out`` exists and ``force`` is not set, or it is a folder.
     """
     if out.suffix != ".parquet":
         raise UsageError(
@@ -41,7 +41,7 @@ def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
             if path.exists() and path.samefile(out):
                 raise UsageError(f"--out {out} is an input, which is never overwritten; choose another name")
     if not force:
-        raise OutputError(f"--out {out} is there already; choose another name, or overwrite it with --force")
+        raise OutputError(f"--out {out} exists; choose another name, or replace it with --force")
 
 
 @checked
@@ -50,10 +50,10 @@ def write_rows(rows: Rows, out: Path) -> None:
 
     Raises:
         InputError: there are no rows.
-        OutputError: it cannot be written; whatever had that name before is untouched then.
+        OutputError: it cannot be written; an earlier file of that name is unchanged.
     """
     if not len(rows):
-        raise InputError(f"the inputs have no rows, so {out} was not written")
+        raise InputError(f"the inputs have no rows, so {out} was not written; check the input files")
     write_table(rows.table(), out)
 
 
@@ -61,7 +61,7 @@ def write_table(table: pa.Table, out: Path, what: str = "--out") -> None:
     """Write a table; ``what``: the option that named the file.
 
     Raises:
-        OutputError: it cannot be written; an earlier file of that name is then unchanged.
+        OutputError: it cannot be written; an earlier file of that name is unchanged.
     """
     with staged(out, what) as place:
         writer = ShardWriter(place, table.schema)

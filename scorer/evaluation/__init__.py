@@ -1,7 +1,7 @@
-"""Scores against gold: the figures of the papers, and the rivals they were compared with.
+"""Scores compared with gold: the figures of the papers, and the baselines they were compared with.
 
 ``gold``        a scored folder or file; ``columns`` its labels and scores as arrays; ``inputs`` which rows share one
-``truth``       the gold labels that the predictions are held against; ``labels`` the two together
+``truth``       the gold labels that the predictions are compared with; ``labels`` both together
 ``figures``     confusion counts to accuracy, precision, recall, F1, each side on its own
 ``bootstrap``   95 % intervals over inputs; the test of two dependent correlations
 ``correlation`` Pearson, Spearman, Kendall, by sentence and by system; the annotators' ceiling
@@ -10,7 +10,7 @@
 ``published``   what the papers printed
 ``spans``       flagged sentences or spans against error spans: files of them in ``span_files`` and ``span_gold``,
                 shown by ``span_rendering``; ``agreement`` of the annotators who marked them
-``baselines``   the rivals, as a run's output columns
+``baselines``   the metrics of other papers, with a run's output columns
 
-All but the correlations need no more than the run-time dependencies; those need the extra ``stats``.
+Only the correlations need more than the run-time dependencies: the extra ``stats``.
 """

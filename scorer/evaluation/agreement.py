@@ -1,7 +1,7 @@
-"""Annotators who marked and typed the same spans: joined by majority, and how far they agree.
+"""Several annotators marked spans and gave each a category: their majority vote, and their agreement.
 
 C. Thomson and E. Reiter, *A Gold Standard Methodology for Evaluating Accuracy in Data-To-Text Systems*, INLG 2020: a
-span is an error when most annotators mark it, and of the category that most annotators give it, if there is one.
+span is an error if most annotators mark it; its category is the one that most annotators give it, if there is one.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy.typing as npt
 from ..errors import InputError
 
 NO_ERROR, NO_TYPE, NO_MAJORITY = "no_error", "no_type", "no_majority"
-"""Labels of an annotator who did not mark the span, and of one who did but gave it no category; and what a marked span
-is whose category has no majority."""
+"""Label of an annotator who did not mark the span; of one who marked it without a category; category of a marked span
+for which no category has a majority."""
 
 PUBLISHED_KAPPA = 0.79
 
 
 @dataclass(frozen=True)
 class Votes:
-    """What annotators said. ``items``: identifiers, in order of appearance. ``labels``: all that occur, sorted.
-    ``counts``: int64, *Shape:* (items, labels), annotators who gave an item a label."""
+    """The labels that annotators gave. ``items``: identifiers, in order of appearance. ``labels``: all labels that
+    occur, sorted. ``counts``: int64, *Shape:* (items, labels), number of annotators who gave the item the label."""
 
     items: list[str]
     labels: list[str]
@@ -33,18 +33,18 @@ class Votes:
 
     @property
     def annotators(self) -> npt.NDArray[np.int64]:
-        """Annotators of each item. *Shape:* (items,)."""
+        """Number of annotators of each item. int64, *Shape:* (items,)."""
         return np.asarray(self.counts.sum(axis=1))
 
     def count(self, label: str) -> npt.NDArray[np.int64]:
-        """Annotators who gave each item this label. *Shape:* (items,)."""
+        """Number of annotators who gave each item this label. int64, *Shape:* (items,)."""
         if label not in self.labels:
             return np.zeros(len(self.items), np.int64)
         return self.counts[:, self.labels.index(label)]
 
 
 def collect(items: Iterable[str], labels: Iterable[str]) -> Votes:
-    """Votes of one (item, label) an annotator."""
+    """Count the labels of each item. ``items`` and ``labels`` have one entry for each item and annotator."""
     item_numbers: dict[str, int] = {}
     pairs = [
         (item_numbers.setdefault(item, len(item_numbers)), label) for item, label in zip(items, labels, strict=True)
@@ -57,8 +57,8 @@ def collect(items: Iterable[str], labels: Iterable[str]) -> Votes:
 
 
 def majority(votes: Votes) -> list[str | None]:
-    """The category of each item that more than half of its annotators marked, :data:`NO_MAJORITY` where no more than
-    half agree on one; ``None`` for items that are no errors."""
+    """The category of each item: ``None`` if at most half of its annotators marked it (no error), and
+    :data:`NO_MAJORITY` if it is an error but no category has more than half of the votes."""
     annotators = votes.annotators
     marked = 2 * (annotators - votes.count(NO_ERROR)) > annotators
     categories = [label for label in votes.labels if label not in (NO_ERROR, NO_TYPE)]
@@ -74,9 +74,9 @@ def fleiss_kappa(counts: npt.NDArray[np.int64]) -> float | None:
     """Fleiss' κ: J. L. Fleiss, *Measuring nominal scale agreement among many raters*, Psychological Bulletin 76 (1971).
 
     Args:
-        counts: int64, *Shape:* (items, labels), raters who gave an item a label.
+        counts: int64, *Shape:* (items, labels), number of raters who gave the item the label.
 
-    Returns: ``None`` without items, with fewer than two raters, or where one label is all there is.
+    Returns: κ, at most 1; ``None`` if there are no items, fewer than two raters, or only one label.
 
     Raises:
         InputError: items have different numbers of raters.
@@ -87,7 +87,8 @@ def fleiss_kappa(counts: npt.NDArray[np.int64]) -> float | None:
     n = int(raters[0])
     if (raters != n).any():
         raise InputError(
-            f"Fleiss' kappa needs as many annotators for each item; there are {sorted(set(raters.tolist()))}"
+            "Fleiss' kappa needs the same number of annotators for each item; the items have "
+            f"{', '.join(map(str, sorted(set(raters.tolist()))))} annotators; complete the annotations"
         )
     if n < 2:
         return None
@@ -98,7 +99,8 @@ def fleiss_kappa(counts: npt.NDArray[np.int64]) -> float | None:
 
 
 def agreement(votes: Votes) -> dict[str, Any]:
-    """Fleiss' κ over the items that every annotator typed, and over all, where not marking is a label too."""
+    """Fleiss' κ over the items to which every annotator gave a category, and over all items, where "not marked" is a
+    label too."""
     typed = (votes.count(NO_ERROR) == 0) & (votes.count(NO_TYPE) == 0)
     return {
         "annotators": int(votes.annotators.max(initial=0)),

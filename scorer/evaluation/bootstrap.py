@@ -1,6 +1,6 @@
-"""Resampling: 95 % intervals over inputs, and the test of two dependent correlations.
+"""Bootstrap: 95 % intervals over inputs, and the test of two dependent correlations.
 
-Rows of one input (twenty systems put the same facts into words) are not independent, so inputs are drawn with
+Rows of one input (the outputs of twenty systems for the same facts) are not independent, so inputs are drawn with
 replacement, each with all its rows; intervals over rows would be too narrow.
 """
 
@@ -21,10 +21,10 @@ Statistic = Callable[[Floats, Floats], float]
 
 RESAMPLES = 1000
 SEED = 20201215
-_CELLS = 4_000_000  # draws held at once
+_CELLS = 4_000_000  # draws in memory at a time
 
 # Wilcox (2009) draws 599 samples; to hold 95 % under heteroscedasticity, the bounds of the difference of Pearson
-# correlations move outwards where pairs are few. (pairs below, rank of the lower bound, of the upper), from 1.
+# correlations move outwards for small samples. (number of pairs below which it holds, ranks of both bounds, from 1.)
 WILCOX_RESAMPLES = 599
 _WILCOX_RANKS = ((40, 7, 593), (80, 8, 592), (180, 11, 588), (250, 14, 585))
 _WILCOX_MANY = (15, 584)
@@ -36,10 +36,10 @@ def figure_intervals(
     """95 % percentile intervals of all figures.
 
     Args:
-        fine, rough: counts by input, *Shape:* (inputs, 4, 5) and (inputs, 2, 3).
+        fine, rough: int64, counts by input, *Shape:* (inputs, 4, 5) and (inputs, 2, 3).
 
-    Returns: as :func:`scorer.evaluation.figures.measure`, each figure as (low, high); ``None`` where more than one in
-    twenty samples has no such figure, or there are fewer than two inputs.
+    Returns: as :func:`scorer.evaluation.figures.measure`, each figure as (low, high); ``None`` if the figure is
+    undefined in more than 5 % of the samples, or if there are fewer than two inputs.
     """
     inputs = len(rough)
     drawn: dict[str, dict[str, list[Values]]] = {}
@@ -55,7 +55,11 @@ def figure_intervals(
 
 
 def percentiles(values: Values) -> Interval | None:
-    """The middle 95 % of resampled values; ``None`` where more than one in twenty is NaN, or there are none."""
+    """The 2.5th and 97.5th percentiles of resampled values; ``None`` if there are none, or over 5 % of them are NaN.
+
+    Args:
+        values: float64, *Shape:* (samples,).
+    """
     there = values[~np.isnan(values)]
     if not len(values) or len(there) < 0.95 * len(values):
         return None
@@ -64,7 +68,11 @@ def percentiles(values: Values) -> Interval | None:
 
 
 def cluster_samples(inputs: Indices, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[Indices]:
-    """Row numbers of samples that draw whole inputs with replacement. ``inputs``: *Shape:* (rows,)."""
+    """Row numbers (int64) of samples that draw whole inputs with replacement.
+
+    Args:
+        inputs: int64, *Shape:* (rows,), the input of each row.
+    """
     order = np.argsort(inputs, kind="stable")
     lengths = np.bincount(np.unique(inputs, return_inverse=True)[1])
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
@@ -81,7 +89,7 @@ class Comparison:
     """Whether one metric's correlation with the human score is higher than another's.
 
     ``difference``: first minus second. ``low``, ``high``: its 95 % interval. ``p``: two-sided bootstrap p-value.
-    ``higher``: ``first``, ``second``, or ``None`` when the interval holds 0. ``n``: pairs.
+    ``higher``: ``first``, ``second``, or ``None`` if the interval contains 0. ``n``: number of pairs.
     """
 
     difference: float
@@ -98,12 +106,13 @@ def compare_correlations(
     """Wilcox's percentile bootstrap for two correlations that share the human score.
 
     R. R. Wilcox (2009), Comparing Pearson correlations: dealing with heteroscedasticity and nonnormality; the pairs
-    (first, human) and (second, human) of one row are drawn together. *Shape:* (n,) each, no NaN.
+    (first, human) and (second, human) of one row are drawn together.
 
     Args:
-        pearson: move the bounds outwards for few pairs, as the paper does for Pearson's correlation.
+        first, second, human: float64, *Shape:* (n,), without NaN.
+        pearson: move the bounds outwards for small samples, as the paper does for Pearson's correlation.
 
-    Returns: ``None`` with fewer than three pairs, or where a correlation is not defined (a constant metric).
+    Returns: ``None`` if there are fewer than three pairs, or if a correlation is undefined (a constant metric).
     """
     n = len(human)
     if n < 3:
@@ -114,7 +123,8 @@ def compare_correlations(
         rows = rng.integers(0, n, n)
         differences[b] = statistic(first[rows], human[rows]) - statistic(second[rows], human[rows])
     observed = statistic(first, human) - statistic(second, human)
-    # A sample of one repeated row has no correlation; where that is more than a rarity there is nothing to say.
+    # A sample that repeats one row has no correlation. If more than 5 % of the samples are like that, there is no
+    # result.
     differences = np.sort(differences[~np.isnan(differences)])
     if np.isnan(observed) or len(differences) < 0.95 * WILCOX_RESAMPLES:
         return None
@@ -126,7 +136,10 @@ def compare_correlations(
 
 
 def by_input(codes: Indices, used: npt.NDArray[np.bool_]) -> tuple[Indices, int]:
-    """Inputs of the used rows, counted from 0 without gaps; and their number."""
+    """Number the inputs of the used rows from 0 without gaps; also returns how many there are.
+
+    *Shape:* (rows,) each; 0 for rows that are not used.
+    """
     found, renumbered = np.unique(codes[used], return_inverse=True)
     result = np.zeros(len(codes), np.int64)
     result[used] = renumbered
@@ -134,7 +147,7 @@ def by_input(codes: Indices, used: npt.NDArray[np.bool_]) -> tuple[Indices, int]
 
 
 def _weights(inputs: int, resamples: int, seed: int) -> Iterator[Indices]:
-    """How often each input is drawn, in blocks of samples. *Shape:* (samples, inputs)."""
+    """How often each input is drawn, in blocks of samples. int64, *Shape:* (samples, inputs)."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // inputs)
     for start in range(0, resamples, block):
@@ -142,11 +155,11 @@ def _weights(inputs: int, resamples: int, seed: int) -> Iterator[Indices]:
 
 
 def _weighted(weights: Indices, counts: Counts) -> Counts:
-    """Counts of each sample. (samples, inputs) by (inputs, a, b) → (samples, a, b)."""
+    """The counts of each sample. *Shape:* (samples, inputs) times (inputs, a, b) → (samples, a, b)."""
     flat = counts.reshape(len(counts), -1).astype(np.float64)
     return np.rint(weights.astype(np.float64) @ flat).astype(np.int64).reshape(len(weights), *counts.shape[1:])
 
 
 def nested(intervals: Mapping[str, Mapping[str, Interval | None]], block: str) -> dict[str, list[float] | None]:
-    """One block of intervals as JSON has it."""
+    """One block of intervals in the form of the JSON report."""
     return {name: None if pair is None else list(pair) for name, pair in intervals.get(block, {}).items()}

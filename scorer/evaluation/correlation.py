@@ -15,7 +15,7 @@ from .bootstrap import Floats, Indices, Statistic, cluster_samples, compare_corr
 
 KINDS = ("pearson", "spearman", "kendall")
 MINIMUM = 3  # with two pairs every correlation is 1 or -1
-# Beyond these many rows a thousand resampled coefficients take minutes; the interval is None then.
+# Above this number of rows, a thousand resampled coefficients take minutes, and the interval is None.
 _INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
 _COMPARED_ROWS = 20000
 
@@ -24,12 +24,13 @@ def available() -> bool:
     """Whether the extra ``stats`` is installed."""
     try:
         return all(util.find_spec(name) is not None for name in ("scipy", "sklearn"))
-    except (ImportError, ValueError):  # something else has the name of the package
+    except (ImportError, ValueError):  # a module of the user has the name of the package
         return False
 
 
 def statistic(kind: str) -> Statistic:
-    """The coefficient of two arrays of *Shape:* (n,) without NaN; NaN where one of them is constant."""
+    """A function that computes the coefficient of two float64 arrays, *Shape:* (n,), without NaN; its result is NaN if
+    one of them is constant."""
     from scipy import stats
 
     function = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
@@ -43,13 +44,14 @@ def statistic(kind: str) -> Statistic:
 
 
 def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: int = 0) -> dict[str, Any]:
-    """All three coefficients of the rows where both are there.
+    """All three coefficients over the rows that have both values.
 
     Args:
-        x, y: float64, *Shape:* (rows,), NaN for none.
-        inputs: int64, *Shape:* (rows,), which rows have the same input; for intervals.
+        x, y: float64, *Shape:* (rows,), NaN where there is no value.
+        inputs: int64, *Shape:* (rows,), the input of each row; needed for intervals.
+        resamples: number of bootstrap samples; 0 for no intervals.
 
-    Returns: ``n``, each of :data:`KINDS` (``None`` when undefined), and ``interval`` by kind when asked.
+    Returns: ``n``, each of :data:`KINDS` (``None`` if undefined), and with ``resamples`` the ``interval`` of each.
     """
     there = ~(np.isnan(x) | np.isnan(y))
     x, y = x[there], y[there]
@@ -69,7 +71,10 @@ def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: in
 
 
 def compare(first: Floats, second: Floats, human: Floats) -> dict[str, dict[str, Any] | None]:
-    """The test of two metrics by each coefficient, over rows where all three are there; ``None`` where undefined."""
+    """Test two metrics with each coefficient, over rows that have all three values; ``None`` if undefined.
+
+    *Shape:* (rows,) each, float64, NaN where there is no value.
+    """
     there = ~(np.isnan(first) | np.isnan(second) | np.isnan(human))
     first, second, human = first[there], second[there], human[there]
     if not available() or len(human) > _COMPARED_ROWS:
@@ -82,7 +87,7 @@ def compare(first: Floats, second: Floats, human: Floats) -> dict[str, dict[str,
 
 
 def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tuple[list[Floats], npt.NDArray[np.bool_]]:
-    """Means by system over the rows where all values are there; and which systems have any such row.
+    """Means by system over the rows that have all values, and a mask of the systems that have such a row.
 
     *Shape:* (rows,) each → (n_systems,) each.
     """
@@ -93,10 +98,10 @@ def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tupl
 
 
 def ceiling(rows: Indices, ratings: Floats) -> dict[str, Any]:
-    """One annotator against the mean of the others of the same text, over all annotations of texts with two or more.
+    """Correlation of one annotator with the mean of the others of the same text, over texts with two or more.
 
     Args:
-        rows: int64, *Shape:* (annotations,), which text. ratings: float64, *Shape:* (annotations,).
+        rows: int64, *Shape:* (annotations,), the text of each. ratings: float64, *Shape:* (annotations,).
     """
     there = ~np.isnan(ratings)
     rows, ratings = rows[there], ratings[there]
@@ -108,7 +113,10 @@ def ceiling(rows: Indices, ratings: Floats) -> dict[str, Any]:
 
 
 def ranking(confidence: Floats, not_ok: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """How well a low confidence finds the rows that are not OK, whatever the threshold: ROC AUC, average precision."""
+    """How well low confidence finds the rows that are not OK, over all thresholds: ROC AUC and average precision.
+
+    *Shape:* (rows,) each; float64 and bool.
+    """
     there = ~np.isnan(confidence)
     confidence, not_ok = confidence[there], not_ok[there]
     result: dict[str, Any] = {"n": len(confidence), "roc_auc": None, "average_precision": None}
@@ -122,7 +130,7 @@ def ranking(confidence: Floats, not_ok: npt.NDArray[np.bool_]) -> dict[str, Any]
 
 
 def spearman_with_count(counts: Floats, correct: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """Spearman of the number of facts with correctness, and with errors: the same value with the other sign."""
+    """Spearman's ρ of the number of facts with correctness, and with errors (the same value, opposite sign)."""
     found = correlate(counts, correct.astype(np.float64))["spearman"]
     return {"n": len(counts), "correctness": found, "errors": None if found is None else -found}
 

@@ -1,10 +1,10 @@
 """From confusion counts to figures. All functions work on a stack of counts at once, as the bootstrap needs.
 
 Counts of FINE labels are *Shape:* (..., 4, 5): gold label, then predicted label or error. Counts of ROUGH labels are
-*Shape:* (..., 2, 3) in the same way. not_OK is the positive class. A row with an error is not_OK (nobody vouches for
-its text), wrong under every FINE label, and names no side.
+*Shape:* (..., 2, 3) in the same way. not_OK is the positive class. A row with an error counts as not_OK (its text was
+not verified), is wrong for every FINE label, and counts for neither side.
 
-A figure without a denominator is NaN here and null in JSON, not 0.
+A figure whose denominator is 0 is NaN here and null in JSON, not 0.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def confusion(
     groups: npt.NDArray[np.int64] | None = None,
     n_groups: int = 1,
 ) -> Counts:
-    """Count (gold, predicted) pairs, by group if asked. Rows without gold are left out.
+    """Count (gold, predicted) pairs, optionally by group. Rows without gold are left out.
 
     Args:
-        gold: int8, *Shape:* (rows,), -1 for none.
+        gold: int8, *Shape:* (rows,), -1 for no label.
         predicted: int8, *Shape:* (rows,), -1 for an error.
         groups: int64, *Shape:* (rows,), below ``n_groups``.
 
@@ -51,7 +51,7 @@ def confusion(
 
 
 def rough_figures(counts: Counts) -> dict[str, Values]:
-    """Accuracy, and precision, recall, F1 of not_OK; an error counts as not_OK. *Shape:* (...) each."""
+    """Accuracy, and precision, recall and F1 of not_OK; an error counts as not_OK. *Shape:* (..., 2, 3) → (...)."""
     flagged = counts[..., 1] + counts[..., 2]
     correct = counts[..., 0, 0] + flagged[..., 1]
     return {
@@ -61,7 +61,10 @@ def rough_figures(counts: Counts) -> dict[str, Values]:
 
 
 def fine_figures(counts: Counts) -> dict[str, Values]:
-    """Accuracy over the four labels, and the mean F1 of the labels that occur in gold or prediction."""
+    """Accuracy over the four labels, and the mean F1 of the labels that occur in gold or predictions.
+
+    *Shape:* (..., 4, 5) → (...).
+    """
     square = counts[..., :_FINE]
     hits = np.diagonal(square, axis1=-2, axis2=-1)
     occurring = counts.sum(axis=-1) + square.sum(axis=-2)
@@ -74,7 +77,10 @@ def fine_figures(counts: Counts) -> dict[str, Values]:
 
 
 def side_figures(counts: Counts, side: str) -> dict[str, Values]:
-    """Precision, recall, F1 of one side, ``omission`` or ``hallucination``, whatever the other side says."""
+    """Precision, recall and F1 of one side (``omission`` or ``hallucination``), regardless of the other side.
+
+    *Shape:* (..., 4, 5) → (...).
+    """
     has = _SIDES[side]
     named = counts[..., :_FINE][..., has].sum(axis=-1)
     total = counts.sum(axis=-1)
@@ -83,7 +89,10 @@ def side_figures(counts: Counts, side: str) -> dict[str, Values]:
 
 
 def measure(fine: Counts | None, rough: Counts) -> dict[str, dict[str, Values]]:
-    """All figures of a stack of counts, as the JSON names them; without FINE gold, those of ROUGH alone."""
+    """All figures of a stack of counts, by their names in the JSON; without FINE gold, only those of ROUGH.
+
+    *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each.
+    """
     figures = {"rough": rough_figures(rough)}
     if fine is not None:
         figures["fine"] = fine_figures(fine)
@@ -93,13 +102,13 @@ def measure(fine: Counts | None, rough: Counts) -> dict[str, dict[str, Values]]:
 
 
 def collapse(fine: Counts) -> Counts:
-    """ROUGH counts of FINE counts. *Shape:* (..., 4, 5) → (..., 2, 3)."""
+    """From FINE counts to ROUGH counts. *Shape:* (..., 4, 5) → (..., 2, 3)."""
     rows = np.stack([fine[..., 0, :], fine[..., 1:, :].sum(axis=-2)], axis=-2)
     return np.stack([rows[..., 0], rows[..., 1:_FINE].sum(axis=-1), rows[..., _FINE]], axis=-1)
 
 
 def confusion_table(counts: Counts) -> dict[str, dict[str, int]]:
-    """One matrix as gold label → predicted label (or ``error``) → rows."""
+    """One matrix as a dictionary: gold label → predicted label (or ``error``) → number of rows."""
     names = FINE if len(counts) == _FINE else ROUGH
     return {
         gold: dict(zip((*names, ERROR), line, strict=True)) for gold, line in zip(names, counts.tolist(), strict=True)
@@ -107,7 +116,10 @@ def confusion_table(counts: Counts) -> dict[str, dict[str, int]]:
 
 
 def strawmen(fine: Counts | None, rough: Counts) -> dict[str, Any]:
-    """What costs nothing: counts that "always OK" gets, and that knowing every omission but no hallucination gets."""
+    """The figures of two trivial predictions on the same gold: always OK; every omission right, no hallucination found.
+
+    *Shape:* (4, 5) and (2, 3).
+    """
     always = np.zeros_like(rough)
     always[:, 0] = rough.sum(axis=-1)
     made: dict[str, tuple[Counts | None, Counts]] = {"always OK": (None, always)}

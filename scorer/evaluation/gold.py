@@ -5,43 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from ..errors import InputError
 from ..metric.inputs import one_array
-from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, recorded, schema_of
+from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, schema_of
 from ..scoring.signature import optional_of, parse
-from ..storage.plan import PLAN, RUN, SUCCESS
+from ..scoring.summary import RunSummary
+from ..storage.plan import PLAN, SUCCESS
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What was scored.
+    """A scored folder or file.
 
-    ``table``: the columns that were asked for, all files one after the other. ``signature``: the same in all files,
-    ``None`` when they carry none. ``finished``: whether a run came to its end here (a single file always counts).
-    ``summary``: the content of ``_run.json``, empty without one.
+    ``table``: the columns that were asked for, all files concatenated. ``signature``: the same in all files, ``None``
+    if they have none. ``finished``: whether the run is complete (always true for a single file). ``summary``: its
+    ``_run.json``, ``None`` if there is none.
     """
 
     table: pa.Table
     signature: str | None
     finished: bool
-    summary: dict[str, Any]
+    summary: RunSummary | None
 
     @property
     def omissions_checked(self) -> bool:
-        """Whether the run looked for omissions at all, as far as the signature says."""
+        """Whether the run checked for omissions, according to its signature."""
         return not self.signature or parse(self.signature).get("checks") != "hallucination"
 
     @property
     def optional(self) -> frozenset[str]:
-        """The facts that a text need not say, as the signature names them (``eatType=restaurant``)."""
+        """The optional facts, as the signature lists them (``eatType=restaurant``)."""
         return frozenset("=".join(pair) for pair in optional_of(self.signature or ""))
 
     def has(self, name: str) -> bool:
-        """Whether there is such a column."""
+        """Whether the table has this column."""
         return name in self.table.schema.names
 
     def array(self, name: str) -> pa.Array:
@@ -53,16 +53,17 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
     """Read a scored folder or a single scored file.
 
     Args:
-        columns: only these, as far as they exist; all by default. A missing column is looked for by whoever needs it.
+        columns: read only those of these columns that exist; all columns by default. A missing column is no error here:
+            the code that needs it reports it.
 
     Raises:
-        InputError: nothing to read, a file that is no Parquet, files that do not fit together.
-        UsageError: files of different signatures; names the first difference.
+        InputError: nothing to read, a file that is not Parquet, files of different columns.
+        UsageError: files of different signatures; the message names the first difference.
     """
     files = data_files(path)
     wanted = None if columns is None else list(dict.fromkeys(columns))
     alike = OneSignature("figures compare only under equal signatures: evaluate them apart")
-    for file in files:  # before anything is read of any of them
+    for file in files:  # all signatures are compared before any data is read
         alike.add_footer(file.name, schema_of(file).metadata)
     tables = []
     for file in files:
@@ -73,11 +74,11 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
     try:
         table = pa.concat_tables(tables, promote_options="permissive").replace_schema_metadata(None)
     except pa.ArrowException as e:
-        raise InputError(f"the files of {path} do not fit together: {e}; evaluate them one by one") from e
+        raise InputError(f"the files of {path} have different columns: {e}; evaluate them one at a time") from e
     folder = path.is_dir()
     ours = folder and (path / PLAN).exists()
     finished = not ours or (path / SUCCESS).exists()
-    return Scored(table, alike.signature.line or None, finished, recorded(path, RUN) if folder else {})
+    return Scored(table, alike.signature.line or None, finished, RunSummary.load(path) if folder else None)
 
 
 def schema_names(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Scores against human ratings: which columns, by sentence and by system, side by side."""
+"""Scores against human ratings: the columns that hold them, and correlations by sentence and by system."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ RATINGS = (
     "human_quality",
     "human_naturalness",
 )
-"""Names of ratings that are found by themselves, those about content first."""
+"""Names of rating columns that are used without an option, those about content first."""
 
 SIDES = (
     ("min:fact_entailment", "human_coverage"),
     ("mean:fact_entailment", "human_coverage"),
     ("text_entailment", "human_relevance"),
 )
-"""Each side of the metric with the question to raters that it should answer."""
+"""Each side of the metric, and the rating that it should correlate with."""
 
 TEXT_ID, ANNOTATED_ID = "id", "row_id"
-"""What names a text in a scored file, and in a file of annotations."""
+"""Column that identifies a text in a scored file, and in a file of annotations."""
 
 _REDUCTIONS = ("min", "mean", "neg")
 
 
 def rating_columns(names: list[str], given: tuple[str, ...]) -> list[str]:
-    """The columns of human ratings: those named, else those known that exist."""
+    """The columns of human ratings: the given ones, otherwise the known names that exist."""
     return list(given) if given else [name for name in RATINGS if name in names]
 
 
 def base_column(metric: str) -> str:
-    """The column behind a metric: ``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` → ``ter``."""
+    """The column that a metric is computed from: ``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` →
+    ``ter``."""
     how, colon, column = metric.partition(":")
     return column if colon and how in _REDUCTIONS else metric
 
@@ -60,7 +61,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 class Ratings:
-    """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN for none."""
+    """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN where there is no value."""
 
     def __init__(self, scored: Scored, prefix: str, columns: list[str], system: str, inputs: Indices) -> None:
         self.scored, self.prefix, self.columns, self.inputs = scored, prefix, columns, inputs
@@ -76,21 +77,22 @@ class Ratings:
             ColumnError: missing or not numeric.
         """
         if not self.scored.has(column):
-            raise ColumnError(f"no column {column!r} of human scores")
+            raise ColumnError(f"no column {column!r} of human ratings; name an existing column with --human")
         return numbers(self.scored.array(column), column)
 
     def metric(self, name: str, *, required: bool = True) -> Floats | None:
-        """A score column, an output column before any other of the same name; ``fine`` and ``rough`` are 1 where OK.
+        """A score column; an output column takes precedence over another of the same name. ``fine`` and ``rough`` are 1
+        for OK and 0 otherwise.
 
         Raises:
-            ColumnError: missing though required, or not numeric.
+            ColumnError: missing although ``required``, or not numeric.
         """
         column = base_column(name)
         found = next((c for c in (self.prefix + column, column) if self.scored.has(c)), None)
         if found is None:
             if not required:
                 return None
-            raise ColumnError(f"--metric {name!r}: no such column")
+            raise ColumnError(f"--metric {name!r}: the scored files have no column {column!r}; name one that they have")
         array = self.scored.array(found)
         if column in ("fine", "rough") and column == name:
             codes = label_codes(array, FINE if column == "fine" else ROUGH, found)
@@ -104,7 +106,8 @@ class Ratings:
         return numbers(array, found)
 
     def blocks(self, metrics: list[str], resamples: int) -> dict[str, Any]:
-        """``correlation`` of the first metric with the first rating, all ``correlations``, and what follows."""
+        """The JSON blocks of ratings: ``correlation`` of the first metric with the first rating, all ``correlations``,
+        and the blocks derived from them."""
         values: dict[str, Floats] = {}
         for name in metrics:
             found = self.metric(name, required=bool(self.columns))
@@ -140,7 +143,7 @@ class Ratings:
         return lines
 
     def _comparisons(self, values: dict[str, Floats]) -> list[dict[str, Any]]:
-        """The first metric against each other, with the first rating, by sentence and by system."""
+        """The first metric compared with every other one, by their correlations with the first rating."""
         names = list(values)
         if not self.columns or len(names) < 2:
             return []
@@ -167,9 +170,9 @@ class Ratings:
 
 
 def of_texts(raw: Scored, scored: Scored) -> Scored | None:
-    """The annotations of the texts that are evaluated, so that the ceiling is of the same texts as the figures.
+    """The annotations of the evaluated texts, so that the ceiling covers the same texts as the figures.
 
-    ``row_id`` of an annotation is the ``id`` of its text. ``None`` when no annotation is of any such text.
+    ``row_id`` of an annotation is the ``id`` of its text. ``None`` if no annotation belongs to an evaluated text.
     """
     if not raw.has(ANNOTATED_ID) or not scored.has(TEXT_ID):
         return None
@@ -181,15 +184,18 @@ def of_texts(raw: Scored, scored: Scored) -> Scored | None:
 
 
 def ceilings(raw: Scored, path: Path) -> dict[str, Any]:
-    """How far one annotator agrees with the others, by rating column of a file with a row an annotation.
+    """Agreement of one annotator with the others, for each rating column of a file with one row per annotation.
 
     Raises:
         ColumnError: no ``row_id``, or no rating.
     """
     if not raw.has(ANNOTATED_ID):
-        raise ColumnError(f"{path} has no column {ANNOTATED_ID!r}; annotations are one row a text and annotator")
+        raise ColumnError(
+            f"{path} has no column {ANNOTATED_ID!r}; a file of annotations has one row per text and annotator, and "
+            "this column names the text"
+        )
     columns = rating_columns(raw.table.schema.names, ())
     if not columns:
-        raise ColumnError(f"{path} has no column of ratings; known are {', '.join(RATINGS)}")
+        raise ColumnError(f"{path} has no column of ratings; name its columns like these: {', '.join(RATINGS)}")
     rows = group_codes(raw.array(ANNOTATED_ID))[0]
     return {column: correlation.ceiling(rows, numbers(raw.array(column), column)) for column in columns}

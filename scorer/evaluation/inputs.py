@@ -1,4 +1,4 @@
-"""Which rows have the same input: what the bootstrap draws."""
+"""Which rows have the same input; the bootstrap draws inputs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from .gold import Scored
 
 @dataclass(frozen=True)
 class Inputs:
-    """Which rows have the same input. ``codes``: int64, *Shape:* (rows,). ``lengths``: facts of each row, or ``None``.
+    """The input of each row.
 
-    ``known`` is False when nothing tells inputs apart; every row is then its own, and there are no intervals.
+    ``codes``: int64, *Shape:* (rows,), equal for rows of the same input. ``lengths``: int64, *Shape:* (rows,), number
+    of facts of each row, or ``None``. ``known`` is False if no column identifies the inputs; each row then counts as
+    its own input, and there are no intervals.
     """
 
     codes: npt.NDArray[np.int64]
@@ -30,16 +32,16 @@ class Inputs:
 
 
 def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -> Inputs:
-    """Inputs by their facts in any order, or by the values of a column.
+    """Identify inputs by their facts in any order, or by the values of a column.
 
-    Rows whose facts do not parse are inputs of their own. Without the facts, or with a column of another type in their
-    place, their number is that of the stored ``fact_entailment``, or the column ``n_triples``.
+    A row whose facts do not parse is its own input. If the column of facts is missing or has another type, the number
+    of facts is the length of the stored ``fact_entailment``, or the value of the column ``n_triples``.
 
     Raises:
         ColumnError: ``column`` does not exist, or has lists or structs.
     """
     if column is not None and not scored.has(column):
-        raise ColumnError(f"--input-column {column!r}: no such column")
+        raise ColumnError(f"--input-column {column!r}: no such column; name a column of the scored files")
     by_column = group_codes(scored.array(column))[0] if column is not None else None
     parsed = _facts(scored, names)
     if parsed is None:

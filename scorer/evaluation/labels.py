@@ -1,4 +1,4 @@
-"""Predicted labels against gold ones, on any part of the rows."""
+"""Predicted labels compared with gold labels, on any part of the rows."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ BLOCKS = {
 
 
 def no_figures() -> dict[str, Any]:
-    """The same blocks where there are no gold labels, so that readers of the JSON find their keys."""
+    """The same blocks without figures, for data without gold labels, so that the JSON always has the same keys."""
     blocks: dict[str, Any] = {block: {"n": 0} | dict.fromkeys(names) for block, names in BLOCKS.items()}
     blocks["rough"]["confusion"] = blocks["fine"]["confusion"] = None
     return blocks | {"inputs": 0}
 
 
 def farthest(shares: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The group whose share of OK lies farthest from the gold's: ``value``, ``difference`` (predicted minus gold)."""
+    """The group whose share of OK differs most from the gold's: ``value``, ``difference`` (predicted minus gold)."""
     found = [{"value": line["value"], "difference": line["predicted"]["OK"] - line["gold"]["OK"]} for line in shares]
     return max(found, key=lambda line: abs(line["difference"]), default=None)
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Gold and predicted labels of all rows, *Shape:* (rows,) each.
+    """Gold and predicted labels of all rows, int8, *Shape:* (rows,) each.
 
-    ``fine``, ``rough``: predictions, -1 for an error. ``gold_fine``, ``gold_rough``: -1 for a row that is not judged;
-    ``gold_fine`` is ``None`` where the gold has only ROUGH labels. ``inputs``: which rows share an input.
+    ``fine``, ``rough``: predictions, -1 for an error. ``gold_fine``, ``gold_rough``: -1 for a row without gold;
+    ``gold_fine`` is ``None`` if the gold has only ROUGH labels. ``inputs``: int64, the input of each row.
     """
 
     fine: Codes | None
@@ -51,7 +51,8 @@ class Labels:
     inputs: Indices
 
     def figures(self, where: Mask | None = None, *, resamples: int = 0) -> dict[str, Any]:
-        """The blocks of :data:`BLOCKS` over some rows, each with ``n`` and, with ``resamples``, ``interval``."""
+        """The blocks of :data:`BLOCKS` over the rows of ``where`` (bool, *Shape:* (rows,)), each with ``n`` and, with
+        ``resamples``, ``interval``."""
         judged = self.gold_rough >= 0 if where is None else (self.gold_rough >= 0) & where
         codes, n_inputs = by_input(self.inputs, judged)
         rough_by_input = self._count(self.gold_rough, self.rough, len(ROUGH), judged, codes, n_inputs)
@@ -75,7 +76,7 @@ class Labels:
         return result
 
     def strawmen(self) -> dict[str, Any]:
-        """What predictions that cost nothing would get on the same rows."""
+        """The figures of trivial predictions on the same rows."""
         fine = None
         if self.gold_fine is not None:
             fine = confusion(self.gold_fine, np.zeros_like(self.gold_fine), len(FINE))
@@ -89,7 +90,8 @@ class Labels:
         return Labels(changed, rough, self.gold_fine, self.gold_rough, self.inputs)
 
     def correct(self) -> dict[str, tuple[Mask, Mask]]:
-        """By label set, (judged rows, rows whose label is right); an error is never right for FINE."""
+        """For each label set, masks of the rows with gold and of the rows whose label is right. *Shape:* (rows,) each.
+        A row with an error is never right for FINE."""
         flagged = np.where(self.rough < 0, 1, self.rough)
         found = {"rough": (self.gold_rough >= 0, flagged == self.gold_rough)}
         if self.gold_fine is not None and self.fine is not None:
@@ -97,7 +99,11 @@ class Labels:
         return found
 
     def shares(self, groups: Indices, names: list[Any], where: Mask | None = None) -> list[dict[str, Any]]:
-        """By group, the share of each label among the predictions and in the gold, over judged rows."""
+        """For each group, the share of each label in the predictions and in the gold, over rows with gold.
+
+        Args:
+            groups: int64, *Shape:* (rows,), position in ``names``, -1 for none. where: bool, *Shape:* (rows,).
+        """
         gold, predicted = self.gold_fine, self.fine
         labels: tuple[str, ...] = FINE
         if gold is None or predicted is None:

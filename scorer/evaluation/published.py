@@ -1,22 +1,21 @@
-"""The figures that the papers printed, with ours and the difference.
+"""The figures printed in the papers, with ours and the difference.
 
-A comparison is of the same rows only when the data is whole: the published figures are of 13,230, 2,230 and 2,848
-rows. And it is of the same metric only with the papers' model, ``roberta-large-mnli``, and templates. ``n`` and the
-notes say so for every line.
+The rows are the same only if the data is complete: the published figures are of 13,230, 2,230 and 2,848 rows. The
+metric is the same only with the model of the papers, ``roberta-large-mnli``, and their templates. Each line has its
+``n``, and the notes say what differs.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..inference.bundle import EMBEDDED
+from ..inference.shipped import SHIPPED
 from ..scoring.output_columns import from_scores
-from ..scoring.signature import parse
+from ..scoring.signature import Signature
 from .correlation import KINDS
 from .gold import Scored
 from .human import Ratings
@@ -37,7 +36,7 @@ _ROUGH = ("rough.accuracy", "rough.recall", "rough.precision", "rough.f1")
 
 @dataclass(frozen=True)
 class Row:
-    """A printed row: figures by the name under which ours are found."""
+    """A printed row. ``figures``: by the name of the figure in our report."""
 
     source: str
     name: str
@@ -70,7 +69,7 @@ FACTSPOTTER_20, FACTSPOTTER_17 = (
     )
 )
 
-# Outputs of each primary system, in per cent: OK, only additions, only omissions, both (value errors are both).
+# Share of each primary system's outputs, in per cent: OK, only additions, only omissions, both (value errors are both).
 TABLE_12 = {
     "tuda": (100, 0, 0, 0),
     "sheff1": (93, 0, 5, 2),
@@ -97,34 +96,31 @@ TABLE_12 = {
 TABLE_12_LABELS = ("OK", "hallucination", "omission", "omission+hallucination")
 
 EMBEDDED_NOTE = (
-    "the embedded model is another model than the papers' roberta-large-mnli: it was trained on what the very script "
-    "behind the E2E gold says, on three quarters of the public inputs among others, so its E2E figures say how well it "
-    "learned that script, not how well NLI serves"
+    "the embedded model is not the papers' roberta-large-mnli: it was trained on labels of the script that also made "
+    "the E2E gold, on data that includes three quarters of the public inputs, so its E2E figures show how well it "
+    "learned that script, not how well NLI works"
 )
 STRANGER_NOTE = (
-    "the embedded model is another model than the papers' roberta-large-mnli and knows restaurants alone; on other "
-    "data its figures say what it has not learned, not how well NLI serves"
+    "the embedded model is not the papers' roberta-large-mnli, and it was trained on restaurants only; its figures on "
+    "other data do not show how well NLI works"
 )
 TRIPLES_NOTE = (
-    "Dušek & Kasner print Spearman -0.05 and -0.08 with the number of triples; by their sign these look like those of "
-    "correctness, not of errors"
+    "Dušek & Kasner print Spearman -0.05 and -0.08 with the number of triples; their sign suggests correlations with "
+    "correctness, not with errors"
 )
-PART_NOTE = "n is not that of the paper: these are other rows, or a part of them"
-OPTIONAL_NOTE = (
-    "this run lets texts leave out some facts (--optional), and its gold does too; the papers' figures let them leave "
-    "out none"
-)
+PART_NOTE = "n differs from the paper's: these are other rows, or only some of them"
+OPTIONAL_NOTE = "in this run and its gold, some facts are optional (--optional); in the papers' figures, none is"
 LEVEL_NOTE = (
-    "FactSpotter's figures are read as system level Pearson, Spearman, Kendall; it used nine systems of WebNLG17, "
-    "without the human one, and so does the line here"
+    "FactSpotter's figures are taken as system-level Pearson, Spearman and Kendall; that paper used nine systems of "
+    "WebNLG17, without the human one, and so does the line here"
 )
 
 
 def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> dict[str, Any]:
-    """The published rows that speak of this data, each figure with ours, the difference and n.
+    """The published rows about this data: each figure with ours, the difference and n.
 
-    Returns: ``lines``, ``table_12`` (published shares by system, for E2E) and ``notes``; no lines when the data is none
-    of the papers'.
+    Returns: ``lines``, ``table_12`` (published shares by system, for E2E) and ``notes``; ``lines`` is empty if no paper
+    used this data.
     """
     lines: list[dict[str, Any]] = []
     notes = []
@@ -146,10 +142,10 @@ def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> dict[str
         notes.append(OPTIONAL_NOTE)
     if any(line["source"].startswith(FACTSPOTTER) for line in lines):
         notes.append(LEVEL_NOTE)
-    if scored.signature and _is_embedded(scored.signature):
+    if scored.signature and Signature(scored.signature).model == SHIPPED["embedded-e2e"].model:
         notes.append(EMBEDDED_NOTE if e2e else STRANGER_NOTE)
     if not lines:
-        notes.append("none of the papers' tables is about this data: it has neither E2E gold nor WebNLG ratings")
+        notes.append("no table of the papers is about this data: it has neither E2E gold nor WebNLG ratings")
     return {"lines": lines, "table_12": _table_12() if e2e else None, "notes": notes}
 
 
@@ -214,11 +210,10 @@ def _line(row: Row, figure: str, ours: float | None, n: int) -> dict[str, Any]:
 
 
 def _chosen(rows: tuple[Row, ...], scored: Scored) -> list[Row]:
-    """Default or Backoff, as the run was; both where it is not known."""
-    facts = scored.summary.get("facts", {})
-    if not facts.get("template") and not facts.get("backoff"):
+    """The row Default or Backoff, whichever the run corresponds to; both if this is not known."""
+    if scored.summary is None or not scored.summary.counts.facts.all:
         return list(rows)
-    wanted = "Default" if facts["template"] else "Backoff"
+    wanted = "Default" if scored.summary.counts.facts.template else "Backoff"
     return [row for row in rows if row.name.endswith(wanted)]
 
 
@@ -227,11 +222,3 @@ def _table_12() -> dict[str, dict[str, float]]:
         system: dict(zip(TABLE_12_LABELS, (share / 100 for share in shares), strict=True))
         for system, shares in TABLE_12.items()
     }
-
-
-def _is_embedded(signature: str) -> bool:
-    try:
-        name = json.loads((EMBEDDED / "bundle.json").read_text(encoding="utf-8"))["name"]
-    except (OSError, ValueError, KeyError):
-        return False
-    return bool(parse(signature).get("model", "").partition("@")[0] == name)

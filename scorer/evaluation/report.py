@@ -1,4 +1,4 @@
-"""The whole evaluation as one object: what ``--json`` prints, and what the tables show."""
+"""The whole evaluation as one object: the JSON of ``--json``, and the source of the console tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .labels import Labels, Mask, farthest, no_figures
 from .truth import find_truth
 
 MAX_GROUPS = 1000
-MAX_INTERVALS = 100  # groups beyond this many have no intervals of their own
+MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
 _INPUT = ("triples", "mr", "n_triples", human.TEXT_ID, SUSPECT)
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
@@ -36,14 +36,15 @@ _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", 
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """What is evaluated against what.
+    """What to evaluate, and what to compare it with.
 
-    ``gold_fine``, ``gold_rough``: columns of gold labels, found by themselves when ``None``. ``human``: columns of
-    ratings, likewise. ``threshold``: with it, the first human column gives the ROUGH gold, OK from there on.
-    ``metrics``: columns to correlate; ``min:`` or ``mean:`` before a list column reduces it, ``neg:`` turns an error
-    rate round. ``by``: columns to group by, besides the number of triples and the system. ``annotations``: a file with
-    every annotator's ratings. ``inputs``: column that tells inputs apart, the facts by default. ``against``: ``paper``
-    shows the published tables alongside. ``resamples``: of the bootstrap; 0 for no intervals.
+    ``gold_fine``, ``gold_rough``: columns of gold labels; if ``None``, the usual names are looked up. ``human``:
+    columns of ratings, likewise. ``threshold``: derive the ROUGH gold from the first human column, OK at this rating
+    or above. ``metrics``: columns to correlate; the prefix ``min:`` or ``mean:`` reduces a list column, ``neg:``
+    negates an error rate. ``by``: columns to group by, in addition to the number of triples and the system.
+    ``annotations``: a file with the ratings of every annotator. ``inputs``: column that identifies the input, by
+    default the facts. ``against``: ``paper`` shows the published tables alongside. ``resamples``: number of bootstrap
+    samples; 0 for no intervals.
     """
 
     gold_fine: str | None = None
@@ -71,10 +72,11 @@ def evaluate(
     """Evaluate a scored folder or file.
 
     Args:
-        note: told what the reader of the figures should know: missing extra, errors, a run that has not finished.
+        note: called with each remark for the reader of the figures: a missing extra, rows with errors, an unfinished
+            run.
 
     Raises:
-        ScorerError: nothing to read, files scored differently, no gold, a column that is missing or of a wrong type.
+        ScorerError: nothing to read, files of different signatures, no gold, a column missing or of a wrong type.
     """
     names = schema_names(path)
     columns = run_columns(path)
@@ -97,8 +99,8 @@ def evaluate(
         note("correlations are null: install the extra stats (pip install 'd2t-scorer[stats]')")
     if not scored.omissions_checked:
         note(
-            "this run checked for hallucinations alone: with gold that has omissions, only the figures of "
-            "hallucination are meaningful"
+            "this run checked for hallucinations only: if the gold has omissions, only the figures of hallucination "
+            "are meaningful"
         )
     return _Evaluation(_without(scored, options), options, columns, ratings, note).report(path)
 
@@ -119,7 +121,7 @@ class _Evaluation:
         self.inputs = find_inputs(scored, columns, options.inputs)
         self.resamples = options.resamples if self.inputs.known else 0
         if options.resamples and not self.inputs.known:
-            note("no intervals: nothing tells the inputs apart; keep the facts, or name a column with --input-column")
+            note("no intervals: no column identifies the inputs; keep the facts, or name a column with --input-column")
         self.errors = self._text("error")
         self.failed = self.errors.is_valid().to_numpy(zero_copy_only=False)
         self.gold: dict[str, str | None] = {"fine": None, "rough": None}
@@ -191,7 +193,8 @@ class _Evaluation:
         return extras
 
     def _labels(self) -> tuple[Labels | None, Mask]:
-        """Predictions and gold; ``None`` where there is no gold of either kind, or no prediction at all."""
+        """Predictions and gold (``None`` if there is no gold of either kind), and a mask of the rows without a
+        label."""
         prefix, options = self.prefix, self.options
         none = np.zeros(self.rows, bool)
         fine = rough = None
@@ -201,7 +204,9 @@ class _Evaluation:
         elif self.scored.has(prefix + "rough"):
             rough = rough_codes(self.scored.array(prefix + "rough"), prefix + "rough")
         else:
-            raise ColumnError(f"no column {prefix + 'fine'!r}: not scored, or under another --prefix")
+            raise ColumnError(
+                f"no column {prefix + 'fine'!r}; score the data first, or pass the --prefix with which it was scored"
+            )
         unlabelled = (rough < 0) & ~self.failed
         truth = find_truth(self.scored, self.ratings, options.gold_fine, options.gold_rough, options.threshold)
         self.gold = {"fine": truth.fine_name, "rough": truth.rough_name}
@@ -212,7 +217,7 @@ class _Evaluation:
         if gold_fine is not None:
             gold_fine = np.where(unlabelled, NO_LABEL, gold_fine).astype(np.int8)
         if options.exclude_systems and not (gold_rough >= 0).any():
-            raise UsageError("no row with gold is left without the excluded systems")
+            raise UsageError("--exclude-system leaves no row with gold; exclude fewer systems")
         return Labels(fine, rough, gold_fine, gold_rough, self.inputs.codes), unlabelled
 
     def _groups(self) -> dict[str, tuple[npt.NDArray[np.int64], list[Any]]]:
@@ -238,7 +243,9 @@ class _Evaluation:
             same = _without(raw, self.options)
         elif len(same.table) < len(raw.table):
             left = len(raw.table) - len(same.table)
-            self.note(f"ceiling: {left:,} of {len(raw.table):,} annotations are of texts not evaluated here, left out")
+            self.note(
+                f"ceiling: left out {left:,} of {len(raw.table):,} annotations, whose texts are not evaluated here"
+            )
         return human.ceilings(same, self.options.annotations)
 
     def _text(self, name: str) -> pa.Array:
@@ -247,7 +254,9 @@ class _Evaluation:
             return pa.nulls(self.rows, pa.string())
         array = self.scored.array(column)
         if pa.types.is_nested(array.type):
-            raise ColumnError(f"column {column!r} is {array.type}, but a run writes strings there")
+            raise ColumnError(
+                f"column {column!r} is {array.type}, but a run writes strings there; pass the run's --prefix"
+            )
         return array.cast(pa.string())
 
 
@@ -256,11 +265,11 @@ def _without(scored: Scored, options: EvaluateOptions) -> Scored:
     if not options.exclude_systems:
         return scored
     if not scored.has(options.system):
-        raise ColumnError(f"--exclude-system needs a column {options.system!r}; name it by --system-column")
+        raise ColumnError(f"--exclude-system: no column {options.system!r}; name the column with --system-column")
     codes, values = group_codes(scored.array(options.system))
     names = [str(value) for value in values]
     absent = [name for name in options.exclude_systems if name not in names]
     if absent:
-        raise UsageError(f"--exclude-system {absent[0]!r}: no such system; there are {', '.join(names)}")
+        raise UsageError(f"--exclude-system {absent[0]!r}: no such system; the systems are {', '.join(names)}")
     excluded = np.array([name in options.exclude_systems for name in names])
     return replace(scored, table=scored.table.filter(pa.array(~excluded[codes])))

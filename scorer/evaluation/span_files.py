@@ -1,7 +1,7 @@
-"""Spans of texts, and those that a metric flagged, out of the files that hold them.
+"""Read the spans of texts that a metric flagged.
 
-A metric's flags are the ``sentences`` of a run, or a Parquet or CSV file of spans (``text_id``, ``start``, ``end``).
-All offsets are code points of the text.
+They are the ``sentences`` of a run, or a Parquet or CSV file of spans (``text_id``, ``start``, ``end``). All offsets
+count code points of the text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ CSV = (".csv", ".tsv")
 
 @dataclass(frozen=True)
 class Spans:
-    """Stretches of texts. ``texts``: the text of each, by its id. ``starts``, ``ends``: int64, *Shape:* (spans,)."""
+    """Spans of texts. ``texts``: the id of the text of each span. ``starts``, ``ends``: int64, *Shape:* (spans,), code
+    points."""
 
     texts: list[str]
     starts: Ints
@@ -41,12 +42,12 @@ class Spans:
 
 @dataclass(frozen=True)
 class Flags:
-    """What a metric says.
+    """The spans that a metric checked and flagged.
 
-    ``units``: the spans it looked at; ``flagged``: bool, *Shape:* (units,). ``complete``: whether the units are all
-    that there were, and not the flagged ones alone. ``known``: ids of the texts it judged, ``None`` when only flags are
-    known. ``contents``: by id, the texts themselves, as far as they are there. ``systems``: by id. ``unjudged``: texts
-    without an answer.
+    ``units``: the spans that it checked; ``flagged``: bool, *Shape:* (units,). ``complete``: whether ``units`` has all
+    checked spans, not only the flagged ones. ``known``: ids of the checked texts, ``None`` if only flags are known.
+    ``contents``: the texts by id, where available. ``systems``: the system by id. ``unjudged``: number of texts without
+    a result.
     """
 
     units: Spans
@@ -64,10 +65,10 @@ def read_flags(path: Path, *, id_column: str, system: str, prefix: str | None, b
     """The flags of a run's output, or of a file of spans.
 
     Args:
-        below: a sentence is flagged when its P(entailment) is below this, or not known.
+        below: a sentence is flagged if its P(entailment) is below this value, or unknown.
 
     Raises:
-        InputError, UsageError, ColumnError: nothing to read, files scored differently, columns missing.
+        InputError, UsageError, ColumnError: nothing to read, files of different signatures, columns missing.
     """
     if path.suffix.lower() in CSV:
         return _given_flags(read_file(path, id_column), id_column, system)
@@ -116,7 +117,7 @@ def _given_flags(table: pa.Table, id_column: str, system: str) -> Flags:
     bounds = bounds_of(names)
     if bounds is None or id_column not in names:
         raise ColumnError(
-            f"spans need the columns {id_column}, start and end (or char_start and char_end); there are "
+            f"spans need the columns {id_column}, start and end (or char_start and char_end); the columns are "
             f"{', '.join(names)}"
         )
     table = table.filter(pc.and_(pc.is_valid(table[bounds[0]]), pc.is_valid(table[bounds[1]])))
@@ -161,7 +162,7 @@ def strings(column: pa.ChunkedArray) -> list[str | None]:
     try:
         values: list[str | None] = column.cast(pa.string()).to_pylist()
     except (pa.ArrowException, UnicodeDecodeError) as e:
-        raise ColumnError(f"a column of {column.type} is no text: {e}") from e
+        raise ColumnError(f"a column is {column.type}, but strings are needed there: {e}; write it as strings") from e
     return values
 
 
@@ -169,14 +170,16 @@ def integers(column: Any) -> Ints:
     try:
         return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64).reshape(-1)
     except pa.ArrowException as e:
-        raise ColumnError(f"offsets are whole numbers, but a column is {column.type}: {e}") from e
+        raise ColumnError(f"offsets must be integers, but a column is {column.type}: {e}; write integers") from e
 
 
 def _refuse_repeated(ids: Sequence[str | None], column: str, path: Path) -> None:
     seen: set[str | None] = set()
     for name in ids:
         if name in seen:
-            raise ColumnError(f"{path}: {column} {name!r} occurs twice, so spans cannot tell its texts apart")
+            raise ColumnError(
+                f"{path}: {column} {name!r} occurs twice; give each text its own, since spans refer to it"
+            )
         seen.add(name)
 
 
@@ -185,6 +188,6 @@ def refuse_bad_bounds(spans: Spans) -> None:
     if len(bad):
         first = int(bad[0])
         raise InputError(
-            f"a span of text {spans.texts[first]!r} reaches from {spans.starts[first]} to {spans.ends[first]}; offsets "
-            "are code points, the start not after the end"
+            f"a span of text {spans.texts[first]!r} is from {spans.starts[first]} to {spans.ends[first]}; offsets are "
+            "code points from 0, and the start must not be after the end"
         )

@@ -1,7 +1,7 @@
-"""Errors in texts that people found, out of the files that hold them.
+"""Read the errors in texts that annotators found.
 
-Gold is a Parquet or CSV file of errors (``text_id``, ``char_start``, ``char_end``, ``category``), or of every
-annotator's labels (``item_id``, ``annotator``, ``label``), which are joined by majority. All offsets are code points of
+Gold is a Parquet or CSV file of errors (``text_id``, ``char_start``, ``char_end``, ``category``), or of the labels of
+each annotator (``item_id``, ``annotator``, ``label``), which are combined by majority. All offsets count code points of
 the text.
 """
 
@@ -24,9 +24,9 @@ NO_CATEGORY = "no_category"
 
 @dataclass(frozen=True)
 class Gold:
-    """What people found. ``categories``: of each error. ``mentioned``: ids of all texts of which the file speaks.
-    ``unlocated``: errors whose place in the text is not known. ``by_sentence``: errors known by their sentence alone.
-    ``columns``: by name and text, of columns that have one value per text.
+    """Gold errors. ``categories``: the category of each error. ``mentioned``: ids of all texts in the file.
+    ``unlocated``: number of errors whose position is unknown. ``by_sentence``: number of errors of which only the
+    sentence is known. ``columns``: by name and text, of columns that have one value per text.
     """
 
     errors: Spans
@@ -59,14 +59,14 @@ class Annotators:
 
 
 def read_gold(path: Path, contents: dict[str, str], id_column: str) -> Gold:
-    """The errors that people found, each with its place and category.
+    """The gold errors, each with its position and category.
 
-    Rows whose ``is_gold_error`` is false, or that have neither category nor place, only mention their text. An error
-    without offsets is looked for in the text by its ``sentence`` and ``span``; where the span occurs twice in the
-    sentence, the whole sentence is its place.
+    A row whose ``is_gold_error`` is false, or that has neither category nor position, only mentions its text. An error
+    without offsets is searched for in the text by its ``sentence`` and ``span``; if the span occurs twice in the
+    sentence, its position is the whole sentence.
 
     Raises:
-        InputError: cannot be read, or was made from other texts than these. ColumnError: columns missing.
+        InputError: the file cannot be read, or was made from other texts than these. ColumnError: columns missing.
     """
     table = read_file(path, id_column)
     if not {"item_id", "annotator", "label"} <= set(table.column_names):
@@ -112,10 +112,10 @@ def read_annotators(path: Path, contents: dict[str, str], id_column: str) -> Ann
 
 
 def read_votes(path: Path, table: pa.Table | None = None) -> tuple[Votes, pa.Table]:
-    """Every annotator's label of every item, and the first row of each item.
+    """The labels that all annotators gave, and the first row of each item.
 
     Raises:
-        InputError: cannot be read. ColumnError: columns missing.
+        InputError: the file cannot be read. ColumnError: columns missing.
     """
     table = read_file(path, "text_id") if table is None else table
     items, labels = (strings(column_of(table, name, path)) for name in ("item_id", "label"))
@@ -162,8 +162,8 @@ def _locate(
         found.append((name, int(start), int(end), categories[row] or NO_CATEGORY))
     if unlike > compared / 2:
         raise InputError(
-            f"{path}: {unlike} of {compared} errors are not where it says in these texts; it was made from other texts "
-            "(tokenised ones, say), or the offsets are not code points"
+            f"{path}: {unlike} of {compared} errors are not at their offsets in these texts; it was made from other "
+            "texts (for example tokenised ones), or its offsets are not code points: pass the file for these texts"
         )
     made = Spans(
         [e[0] for e in found], np.array([e[1] for e in found], np.int64), np.array([e[2] for e in found], np.int64)
@@ -186,7 +186,7 @@ def _by_text(table: pa.Table, ids: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _find(text: str | None, sentence: Any, span: Any, sentence_start: Any) -> tuple[int, int, bool] | None:
-    """Where an error lies that has no offsets: (start, end, whether that is its whole sentence)."""
+    """The position of an error that has no offsets: (start, end, whether this is its whole sentence)."""
     if not sentence:
         return None
     at = text.find(sentence) if text is not None else -1

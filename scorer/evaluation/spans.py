@@ -1,8 +1,8 @@
-"""Flagged spans against gold error spans: what is found of each category, and how much of what is flagged is an error.
+"""Flagged spans compared with gold error spans: recall of each category of errors, and precision of the flags.
 
-A flag and an error meet when they have a character in common. Recall is over errors, precision over flags, since a
-metric does not say of what category an error is. Where the units a metric looked at are known (all sentences), flagging
-every one of them is shown alongside.
+A flag matches an error if they have a character in common. Recall is over errors, precision over flags, since a metric
+does not name the category of an error. If all units that a metric checked are known (all sentences), the figures of
+flagging every unit are shown alongside.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CATEGORIES = ("incorrect", "misleading", "number", "name", "word", "context", "n
 NOT_CHECKABLE = "not_checkable"
 PUBLISHED = {
     "source": "Thomson & Reiter (INLG 2020)",
-    "metric": "RG, on their own 21 basketball texts; the paper counts in two ways, and both are printed",
+    "metric": "RG, on the paper's own 21 basketball texts; the paper counts in two ways, both shown here",
     "recall": [0.343, 0.388],
     "precision": [0.571, 0.755],
     "fleiss_kappa": PUBLISHED_KAPPA,
 }
 REAL_WORLD = (
-    "the gold counts errors about the real world; this metric finds what the facts in the data do not support. What "
-    "the data cannot show (not_checkable) stands apart, and an error that the data itself makes cannot be found"
+    "the gold counts errors about the real world; this metric finds what the facts in the data do not support. Errors "
+    "that the data cannot show (not_checkable) are counted separately; errors of the data itself cannot be found"
 )
 DATA_CATEGORY = "incorrect"
 """A category of gold that was marked with the data in view."""
@@ -45,7 +45,7 @@ AGAINST_DATA = (
 
 @dataclass(frozen=True)
 class SpanOptions:
-    """``below``: sentences with a smaller P(entailment) are flagged. ``annotations``: every annotator's labels.
+    """``below``: flag sentences whose P(entailment) is below it. ``annotations``: file with each annotator's labels.
 
     ``by``: columns of the gold to group texts by. ``inputs``: column of the gold that names the input of a text; texts
     of one input are drawn together. ``None``: each text is its own.
@@ -66,9 +66,9 @@ class SpanOptions:
 
 
 def overlaps(spans: Spans, others: Spans) -> Ints:
-    """How many of the others each span has a character in common with. *Shape:* (spans,), int64.
+    """For each span, the number of ``others`` that it shares a character with. int64, *Shape:* (spans,).
 
-    Sorted ends, so the time is that of sorting. A span without characters stands for the one behind it.
+    Takes O(n log n) time: starts and ends are sorted. An empty span counts as the one character after it.
     """
     numbers: dict[str, int] = {}
     one, other = (np.array([numbers.setdefault(t, len(numbers)) for t in s.texts], np.int64) for s in (spans, others))
@@ -79,7 +79,7 @@ def overlaps(spans: Spans, others: Spans) -> Ints:
 
     starts, ends = bounds(one, spans)
     other_starts, other_ends = (np.sort(bound) for bound in bounds(other, others))
-    # Of those that begin before this one ends, all but those that ended before it began.
+    # The others that begin before this span ends, minus those that end before it begins.
     return np.searchsorted(other_starts, ends, side="left") - np.searchsorted(other_ends, starts, side="right")
 
 
@@ -90,10 +90,10 @@ def evaluate_spans(
     """Evaluate flagged sentences or spans.
 
     Args:
-        note: told what the reader of the figures should know.
+        note: called with each remark for the reader of the figures.
 
     Raises:
-        ScorerError: nothing to read, columns missing, or not one text that both files speak of.
+        ScorerError: nothing to read, columns missing, or no text that is in both files.
     """
     flags = read_flags(
         path, id_column=options.id_column, system=options.system, prefix=options.prefix, below=options.below
@@ -104,7 +104,9 @@ def evaluate_spans(
     groups = {name: gold.column(name, "--by") for name in options.by}
     texts = sorted(gold.mentioned if flags.known is None else gold.mentioned.intersection(flags.known))
     if not texts:
-        raise InputError(f"{path} and {options.gold} have no {options.id_column} in common")
+        raise InputError(
+            f"{path} and {options.gold} have no {options.id_column} in common; use the same ids in both files"
+        )
     _tell(flags, gold, texts, options, note)
     counted = _Counted(flags, gold, texts, clusters)
     everything = _Counted(_all_flagged(flags), gold, texts, clusters) if flags.complete else None
@@ -136,7 +138,7 @@ def evaluate_spans(
 
 
 class _Counted:
-    """The counts of each text, from which all figures are ratios of sums. ``columns``: by name, *Shape:* (texts,).
+    """Counts of each text; every figure is a ratio of their sums. ``columns``: by name, int64, *Shape:* (texts,).
 
     ``clusters``: by text, what its input is; texts of one input are drawn together. ``None``: each is its own.
     """
@@ -153,7 +155,8 @@ class _Counted:
         found = overlaps(errors, _part(units, flagged)) > 0
         wrong = overlaps(units, errors) > 0
         wrong_checkable = overlaps(units, _part(errors, checkable)) > 0
-        # A unit whose only errors cannot be checked is neither right nor wrong to flag, where those are left out.
+        # Without the errors that cannot be checked, a unit that has only such errors counts neither as right nor as
+        # wrong.
         kept = wrong_checkable | ~wrong
 
         def by_text(owner: Ints, mask: npt.NDArray[np.bool_]) -> Ints:
@@ -200,7 +203,7 @@ class _Counted:
         return result
 
     def by_system(self, systems: dict[str, str]) -> list[dict[str, Any]]:
-        """Errors and flags a text, by system; texts of unknown systems last."""
+        """Errors and flags per text, by system; texts of unknown systems last."""
         groups: dict[str | None, list[int]] = {}
         for i, text in enumerate(self.texts):
             groups.setdefault(systems.get(text), []).append(i)
@@ -251,7 +254,10 @@ class _Counted:
         return int(self.columns[name].sum())
 
     def _drawn(self, resamples: int) -> npt.NDArray[np.int64] | None:
-        """How often each text is drawn in each sample; what belongs to one text or input is drawn together."""
+        """How often each text is drawn in each sample, int64, *Shape:* (samples, texts).
+
+        Texts or inputs are drawn, not sentences, since what belongs to one of them is not independent.
+        """
         names = [self.clusters[text] for text in self.texts] if self.clusters is not None else self.texts
         distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
         n = len(distinct)
@@ -288,7 +294,7 @@ def _other(name: str, other: Gold, main: Gold, clusters: dict[str, str] | None, 
 
 
 def _within(spans: Spans, number: dict[str, int]) -> tuple[Spans, Ints, Ints]:
-    """The spans of the texts that are evaluated, the text of each, and their positions among all."""
+    """The spans of the evaluated texts, the number of the text of each, and their positions among all spans."""
     chosen = np.array([i for i, text in enumerate(spans.texts) if text in number], np.int64)
     kept = _part(spans, chosen)
     return kept, np.array([number[text] for text in kept.texts], np.int64), chosen
@@ -318,13 +324,16 @@ def _tell(flags: Flags, gold: Gold, texts: list[str], options: SpanOptions, note
         note("the run has no _SUCCESS: the figures cover only the shards that are done")
     if flags.known is not None and len(flags.known) > len(texts):
         left = len(flags.known) - len(texts)
-        note(f"{left} texts are left out: the gold does not mention them, not even as free of errors")
+        note(f"{left} texts are left out: the gold does not mention them, not even as texts without errors")
     if flags.unjudged:
         note(f"{flags.unjudged} texts have no sentences (their rows have errors); they are left out")
     if gold.unlocated:
         note(f"{gold.unlocated} errors are left out: they have no offsets, and their sentence is not in the text")
     if not flags.complete:
-        note("flags alone: what flagging everything would give is not known (a column `flagged` names other units too)")
+        note(
+            "only flagged spans are known, so the figures of flagging everything are left out; a column `flagged` lets "
+            "the file list the other spans too"
+        )
 
 
 def _divide(part: float, whole: float) -> float | None:

@@ -1,4 +1,4 @@
-"""What the predictions are compared with: the gold columns of a table, found by themselves or named."""
+"""The gold labels that predictions are compared with, from columns that are named or have a usual name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RESTAURANT = "eatType=restaurant"
 
 @dataclass(frozen=True)
 class Truth:
-    """Gold labels, int8, *Shape:* (rows,), -1 for no label; and the columns they come from."""
+    """Gold labels, int8, *Shape:* (rows,), -1 for no label; and the names of their columns."""
 
     fine: Codes | None = None
     rough: Codes | None = None
@@ -28,11 +28,11 @@ def find_truth(
 ) -> Truth:
     """The gold labels of a table.
 
-    With ``threshold``, the first human score decides. A run in which a restaurant need not be said is held against
-    gold that says so too, where there is such gold.
+    With ``threshold``, they are derived from the first human score. A run in which ``eatType=restaurant`` is optional
+    is compared with gold in which it is optional too, if the table has such a column.
 
     Raises:
-        ColumnError: a named column does not exist, has unknown labels, or nothing at all can be compared with.
+        ColumnError: a named column does not exist or has unknown labels, or there is no gold of any kind.
     """
     if threshold is not None:
         if not ratings.columns:
@@ -50,14 +50,14 @@ def find_truth(
     rough_name = gold_rough or (None if gold_fine else present("gold_rough"))
     for name in (fine_name, rough_name):
         if name and not scored.has(name):
-            raise ColumnError(f"no gold column {name!r}")
+            raise ColumnError(f"no gold column {name!r}; name an existing column")
     fine = fine_codes(scored.array(fine_name), fine_name) if fine_name else None
     rough = rough_codes(scored.array(rough_name), rough_name) if rough_name else None
     if rough is None and fine is not None:
         rough, rough_name = rough_of(fine), fine_name
     if rough is None and not ratings.columns:
         raise ColumnError(
-            "nothing to compare with: no gold_fine, gold_rough or human_* column; name one by --gold-fine, "
+            "nothing to compare with: no gold_fine, gold_rough or human_* column; name one with --gold-fine, "
             "--gold-rough or --human"
         )
     return Truth(fine, rough, fine_name, rough_name)

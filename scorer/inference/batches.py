@@ -20,15 +20,20 @@ from .texts import Tokens
 @dataclass(frozen=True)
 class Grid:
     """The shapes that occur. ``step``: padded lengths are its multiples. ``token_budget``: tokens a batch, padding
-    included; a single pair may be longer. ``max_length``: the longest pair.
+    included; a single pair may be longer. ``max_length``: the longest pair. ``few_lengths``: padded lengths are powers
+    of two from 32 instead, where each shape costs time of its own.
     """
 
     step: int = 8
     token_budget: int = 4096
     max_length: int = 512
+    few_lengths: bool = False
 
     def padded(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The padded length of each pair. *Shape:* (pairs,) → (pairs,)."""
+        if self.few_lengths:
+            doubled = 1 << np.ceil(np.log2(np.maximum(lengths, 32))).astype(np.int64)
+            return np.minimum(doubled, self.max_length)
         return np.minimum(-(-lengths // self.step) * self.step, self.max_length)
 
     def with_budget(self, token_budget: int) -> Grid:
@@ -45,10 +50,22 @@ class Grid:
 
 @dataclass(frozen=True)
 class Batch:
-    """``pairs``: int64, *Shape:* (batch,), positions of the pairs. ``sequence_length``: what they are padded to."""
+    """Pairs of one call.
+
+    ``pairs``: int64, *Shape:* (batch,), positions of the pairs; one may occur more than once. ``sequence_length``: of
+    the longest of them, padding included. ``rows``: pairs that the call has, if it has others after these, which fill
+    it up. ``tokens``: that the device computes, if that is not rows × sequence length.
+    """
 
     pairs: npt.NDArray[np.int64]
     sequence_length: int
+    rows: int = 0
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        rows = self.rows or len(self.pairs)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "tokens", self.tokens or rows * self.sequence_length)
 
 
 @dataclass

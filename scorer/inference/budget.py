@@ -1,4 +1,4 @@
-"""Tokens of a batch: the choices by device, and the one that was found to be the fastest, as it is kept."""
+"""Tokens of a call: the choices by device, and the one that was found to be the fastest, as it is kept."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from typing import Any
 
 from . import cache
 from .cache import Use
-
-TOKEN_BUDGETS = {"cpu": (1024, 512, 2048, 4096), "cuda": (65536, 16384, 32768, 131072)}
-"""Tokens a batch by device, padding included: the usual number, then others that :mod:`.calibrate` tries."""
+from .devices import Device
 
 
-def usual_budget(kind: str) -> int:
-    """What is right for most models on a kind of device."""
-    return TOKEN_BUDGETS[kind][0]
+def usual_budget(on: Device) -> int:
+    """What is right for most models on a device."""
+    return on.row.token_budgets[0]
 
 
 def known_budget(use: Use) -> int | None:
     """The budget on record; the usual one where each pair is computed by itself, which no budget changes."""
     if use.per_pair:
-        return usual_budget(use.device.kind)
-    return read_budget(cache.read(_entry(use)), use.device.kind)
+        return usual_budget(use.device)
+    return read_budget(cache.read(_entry(use)), use.device)
 
 
 def keep_budget(use: Use, budget: int) -> None:
@@ -30,11 +28,11 @@ def keep_budget(use: Use, budget: int) -> None:
     cache.write(_entry(use), {"token_budget": budget})
 
 
-def read_budget(content: Mapping[str, Any], kind: str) -> int | None:
+def read_budget(content: Mapping[str, Any], on: Device) -> int | None:
     """From what was kept, or ``None`` where it is not one of the choices."""
     found = content.get("token_budget")
-    return found if type(found) is int and found in TOKEN_BUDGETS[kind] else None
+    return found if type(found) is int and found in on.row.token_budgets else None
 
 
 def _entry(use: Use) -> Path:
-    return cache.entry(use, "budget", *TOKEN_BUDGETS[use.device.kind])
+    return cache.entry(use, "budget", *use.device.row.token_budgets)

@@ -23,13 +23,13 @@ from .choices import PRECISIONS as PRECISIONS
 from .graph_check import check_graph
 from .manifest import DATA, LARGEST_FILES, check_file, is_utf8, line, read_manifest, short_list, whole
 from .schemes import LABELS, Scheme, read_scheme
+from .shipped import folder_of
 
 __all__ = ["LABELS", "LARGEST_FILES", "PRECISIONS", "SCHEMA", "Bundle", "PairLayout", "Probes", "Scheme", "Variant"]
 
 MOST_PROBES = 1 << 16
 LAYOUTS = ("padded", "packed")
 ORDERS = ("premise_first", "hypothesis_first")
-EMBEDDED = Path(__file__).resolve().parents[1] / "embedded" / "bundle"
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,12 @@ class Bundle:
 
     @classmethod
     def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle folder; ``"embedded"`` names the one that ships.
+        """Open a bundle folder, or a model that ships by its word (:data:`.shipped.SHIPPED`).
 
         Raises:
             BundleError: no bundle there, a newer schema, a field missing or odd, a file missing, changed or a link.
         """
-        folder = EMBEDDED if str(path) == "embedded" else Path(path)
+        folder = folder_of(path)
         if not is_utf8(folder):
             raise BundleError(
                 f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"

@@ -9,8 +9,9 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import tokenizers
 
 from ..system.files import read_small
 from .bundle import Bundle
-from .sessions import Device, runtime
+from .devices import Device
+from .sessions import runtime
 
 LARGEST = 1 << 16
 """Bytes of an entry; real ones have a few hundred."""
@@ -28,34 +30,43 @@ _UNWRITTEN: dict[Path, dict[str, Any]] = {}
 
 @dataclass(frozen=True)
 class Use:
-    """A variant of a bundle on a device, with so many threads on a CPU."""
+    """A variant of a bundle on a device, with so many threads where it computes with those of this process.
+
+    ``options``: of the provider, besides those of the device's row; they choose kernels, and so the last bits.
+    """
 
     bundle: Bundle
     precision: str
     device: Device
     threads: int
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def per_pair(self) -> bool:
         """Whether each pair is computed by itself."""
-        return self.precision == "int8" and self.device.kind == "cpu"
+        return self.precision in self.device.row.by_itself
 
     def __str__(self) -> str:
         return f"{self.bundle.name} {self.precision} on {self.device}"
 
 
 def entry(use: Use, kind: str, *what: int) -> Path:
-    """The file of an entry: by bundle, variant, device, versions and threads, and by what more is given.
+    """The file of an entry: by bundle, variant, kind of hardware, versions and options, and by what more is given.
+
+    Devices of one name, driver and cuDNN compute the same, so several GPUs of one machine share entries.
 
     All of it by whole digests of one encoding: an entry says that a bundle was tried, and must be no other's.
     """
+    on = use.device
     parts = [
-        str(use.device),
-        use.device.name,
+        on.kind,
+        on.hardware.name or str(on),
+        on.hardware.numbers,
+        use.threads if on.row.computes_on_host else 0,
+        sorted(use.options.items()),
         use.bundle.variants[use.precision].sha256,
         str(runtime().__version__),
         str(tokenizers.__version__),
-        use.threads,
         kind,
         *what,
     ]

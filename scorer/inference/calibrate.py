@@ -1,66 +1,66 @@
-"""The token budget of a batch that is fastest on this device.
+"""The token budget of a call that is fastest on this device.
 
-More tokens a batch keep a GPU busy; on a CPU they outgrow its caches. Which it is depends on the model and the machine,
-so a few budgets are timed once and the choice is kept in the user's cache. A run records it in its plan and never
-calibrates again.
+More tokens per call keep a GPU busy; on a CPU they exceed its caches. Which effect is stronger depends on the model and
+the machine, so the child process of a first use (:mod:`.trial`) times a few budgets, and :mod:`.first_use` keeps the
+choice in the user's cache. A run records it in its plan and never calibrates again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 
-from .budget import TOKEN_BUDGETS, keep_budget, known_budget
+from .budget import usual_budget
 from .calls import OutOfMemoryError
 from .engine import Engine
+from .work import Work
 
 WORTH = 1.03
-"""Another budget than the usual one must be so much faster, or timing noise would choose."""
+"""A budget replaces the usual one only if it is faster by this factor; below it, timing noise would choose."""
 _CALLS, _LONG_S = 3, 1.0
-"""Calls of each budget; one is enough where it takes longer than this, as a large model does on a CPU."""
-
-
-def calibrate(engine: Engine, log: Callable[[str], None] = lambda message: None) -> int:
-    """The budget to use for this engine, as it is on record or measured now."""
-    kept = known_budget(engine.use)
-    if kept is not None:
-        return kept
-    log(f"first use of {engine.use}: calibrating")
-    chosen = measure_budget(engine)
-    keep_budget(engine.use, chosen)
-    return chosen
+"""Calls timed for each budget; one is enough if it takes longer than this, as with a large model on a CPU."""
 
 
 def measure_budget(engine: Engine) -> int:
-    """Time the budgets now. Nothing is timed where each pair is computed by itself, which no budget changes."""
-    usual, *others = TOKEN_BUDGETS[engine.device.kind]
+    """The fastest of the budgets of this kind of device, in tokens per call, timed now.
+
+    If each pair is computed separately, no budget changes the speed: nothing is timed, and the result is the usual one.
+
+    Raises:
+        DeviceError: the model fails on this device, other than by a lack of memory.
+    """
+    usual = usual_budget(engine.device)
     if engine.per_pair:
         return usual
-    rates = {budget: _rate(engine, budget) for budget in (usual, *others)}
+    work = _middle(engine)
+    rates = {budget: _rate(engine, work, budget) for budget in engine.device.row.token_budgets}
     best = max(rates, key=lambda budget: rates[budget])
     return best if rates[best] > WORTH * rates[usual] else usual
 
 
-def _rate(engine: Engine, budget: int) -> float:
-    """Tokens a second of the best of a few batches, full of probes of middling length; 0 for what does not fit."""
+def _middle(engine: Engine) -> Work:
+    """A window of one pair: the probe of median length."""
     probes = engine.bundle.probes()
     middle = len(probes.premises) // 2  # they are sorted by length
-    ids = engine.tokenizer.join(probes.premises[middle], probes.hypotheses[middle])
-    length = -(-len(ids) // engine.grid.step) * engine.grid.step
-    row = np.full(length, engine.bundle.layout.pad_id, np.int64)
-    row[: len(ids)] = ids
-    batch = np.tile(row, (max(1, budget // length), 1))
-    mask = np.tile((np.arange(length) < len(ids)).astype(np.int64), (len(batch), 1))
+    sides = np.array([0], np.int32), np.array([1], np.int32)
+    return engine.prepare([probes.premises[middle], probes.hypotheses[middle]], *sides, engine.probe_form)
+
+
+def _rate(engine: Engine, work: Work, budget: int) -> float:
+    """Tokens per second of the fastest of a few full calls; 0 if a call does not fit."""
+    layout = engine.layout_of(budget)
+    batch = layout.full(work.lengths, np.zeros(1, np.int64))
+    made = layout.assemble(batch, work)
+    feed = {name: made[name] for name in engine.session.inputs}
     best = float("inf")
     try:
         for _ in range(_CALLS):
             began = time.perf_counter()
-            engine.call(batch, mask)
+            engine.session.run(feed, batch.rows)
             best = min(best, time.perf_counter() - began)
             if best > _LONG_S:
                 break
     except OutOfMemoryError:
         pass
-    return batch.size / best
+    return batch.tokens / best

@@ -2,20 +2,23 @@
 
 A graph may loop for ever, and while a call is under way Python answers no signal in the thread that made it. So the
 main thread leaves its calls to another thread and waits, and the runtime is told to give up what nobody waits for.
+Where a device belongs to one thread, all calls are left to that thread: a provider plans, and opens handles of its
+libraries, for each thread that calls it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError, DeviceError
-from .sessions import first_line, is_out_of_memory, runtime
+from .devices import is_out_of_memory
+from .sessions import first_line, runtime
 
 _NOTICE_S = 5.0
 """How long :meth:`Calls.end` waits for calls that were told to end; the runtime looks between two nodes of a graph."""
@@ -25,13 +28,26 @@ class OutOfMemoryError(Exception):
     """A call failed for want of memory; a smaller one may not."""
 
 
-class Calls:
-    """The calls that an engine makes of its sessions. ``where``: variant and device, for messages. ``labels``: logits a
-    pair."""
+Result = TypeVar("Result")
 
-    def __init__(self, where: str, labels: int) -> None:
+
+class Calls:
+    """The calls that an engine makes of its sessions.
+
+    Args:
+        where: variant and device, for messages.
+        labels: logits a pair.
+        one_thread: whether one thread makes all of them.
+        way_out: what else to choose where a call fails, for messages.
+    """
+
+    def __init__(
+        self, where: str, labels: int, *, one_thread: bool = False, way_out: str = "--precision or --device"
+    ) -> None:
         self._where = where
         self._labels = labels
+        self._one_thread = one_thread
+        self._way_out = way_out
         self._changed = threading.Condition()
         self._running: dict[int, Any] = {}
         self._given_up: set[int] = set()
@@ -40,24 +56,33 @@ class Calls:
         """Calls that came to an end."""
         self._others: ThreadPoolExecutor | None = None
 
-    def run(self, session: Any, feed: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
-        """One call. int64, *Shape:* (pairs, tokens) each → logits, float32, *Shape:* (pairs, labels).
+    def run(
+        self, session: Any, feed: Mapping[str, npt.NDArray[Any]], rows: int, *, shrink: str = ""
+    ) -> npt.NDArray[np.float32]:
+        """One call: logits, float32, *Shape:* (rows, labels).
+
+        Args:
+            feed: the inputs by name.
+            rows: pairs of the call.
+            shrink: the arena whose unused memory goes back to the device when the call has ended, as ``gpu:0``.
 
         Raises:
             OutOfMemoryError: it does not fit the memory. CancelledError: it was given up.
             DeviceError: it failed. BundleError: what it gave are no logits.
         """
-        if threading.current_thread() is not threading.main_thread():
-            return self._run(session, feed)
-        if self._others is None:
-            self._others = ThreadPoolExecutor(1, "call")
-        waiting = self._others.submit(self._run, session, feed)
+        if not self._one_thread and threading.current_thread() is not threading.main_thread():
+            return self._run(session, feed, rows, shrink)
+        waiting = self._thread().submit(self._run, session, feed, rows, shrink)
         try:
             return waiting.result()
         except BaseException:  # a signal: nobody waits for this call any more
             if not waiting.done():
                 self.give_up()
             raise
+
+    def owned(self, action: Callable[[], Result]) -> Result:
+        """Do something in the thread that the device belongs to; in the caller's where it belongs to none."""
+        return self._thread().submit(action).result() if self._one_thread else action()
 
     def give_up(self) -> None:
         """Have the calls that are under way end, as soon as the runtime looks."""
@@ -76,8 +101,17 @@ class Calls:
             self._others.shutdown(wait=idle, cancel_futures=True)
         return idle
 
-    def _run(self, session: Any, feed: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
+    def _thread(self) -> ThreadPoolExecutor:
+        if self._others is None:
+            self._others = ThreadPoolExecutor(1, "call")
+        return self._others
+
+    def _run(
+        self, session: Any, feed: Mapping[str, npt.NDArray[Any]], rows: int, shrink: str
+    ) -> npt.NDArray[np.float32]:
         options = runtime().RunOptions()
+        if shrink:
+            options.add_run_config_entry("memory.enable_memory_arena_shrinkage", shrink)
         number = id(options)
         with self._changed:
             if self._ended:
@@ -92,7 +126,7 @@ class Calls:
                 raise OutOfMemoryError(first_line(e)) from e
             raise DeviceError(
                 f"{self._where}: a call of the model failed: {first_line(e)}; see `scorer doctor`, or choose another "
-                "--precision or --device"
+                f"{self._way_out}"
             ) from e
         finally:
             with self._changed:
@@ -100,7 +134,7 @@ class Calls:
                 self._running.pop(number)
                 self._given_up.discard(number)
                 self._changed.notify_all()
-        return self._checked(found, len(next(iter(feed.values()))))
+        return self._checked(found, rows)
 
     def _checked(self, found: Any, pairs: int) -> npt.NDArray[np.float32]:
         shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)

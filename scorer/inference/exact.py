@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .batches import Batch
 from .numbers import finite
 from .schemes import Scheme
 
 FACTOR = 1.5
 PAIRS = 4096
 """Pairs that the bound is measured on, at least, where the data has so many."""
-RERUN_BATCH = {"cpu": 1, "cuda": 64}
-"""Pairs a call in fp32, always so many: one shape a length, so that company does not matter."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,7 @@ def doubtful(logits: npt.NDArray[np.float32], margin: float, scheme: Scheme) -> 
     return (scheme.margins(logits) < margin) | ~np.isfinite(logits).all(axis=1)
 
 
-def fixed_shapes(
-    chosen: npt.NDArray[np.int64], padded: npt.NDArray[np.int64], size: int
-) -> list[tuple[npt.NDArray[np.int64], int]]:
+def fixed_shapes(chosen: npt.NDArray[np.int64], padded: npt.NDArray[np.int64], size: int) -> list[Batch]:
     """Calls of exactly ``size`` pairs of one padded length that cover the ``chosen`` ones, the last pair repeated where
     a call would be short. ``padded``: int64, *Shape:* (pairs,), padded length of every pair."""
     calls = []
@@ -78,5 +75,5 @@ def fixed_shapes(
         group = chosen[lengths == length]
         for start in range(0, len(group), size):
             part = group[start : start + size]
-            calls.append((np.concatenate([part, np.repeat(part[-1:], size - len(part))]), length))
+            calls.append(Batch(np.concatenate([part, np.repeat(part[-1:], size - len(part))]), length))
     return calls

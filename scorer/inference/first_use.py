@@ -26,8 +26,6 @@ TRIAL = "scorer.inference.trial"
 SILENCE_S = 90.0
 """Longest time without progress, and so of one call; more for a large model, by its bytes."""
 LONGEST_S = 3600.0
-MEMORY = {"cpu": 2 << 30, "cuda": 8 << 30}
-"""Bytes of the process itself, by kind of device; CUDA's libraries alone take some."""
 TIMES_MODEL = 5
 """Memory in sizes of the ONNX file: as it was read, parsed, optimised, arranged for the kernels, and activations."""
 _BYTES_A_SECOND = 10e6
@@ -57,7 +55,7 @@ def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[
         return
     say(f"first use of {use}: verifying in a process of its own")
     answer = _ask(use, model, grid, budget)
-    facts, chosen = DeviceFacts.of(answer.get("facts")), read_budget(answer, use.device.kind)
+    facts, chosen = DeviceFacts.of(answer.get("facts")), read_budget(answer, use.device)
     if budget is not None:
         chosen = budget
     if facts is None or chosen is None:
@@ -69,17 +67,18 @@ def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[
 
 def _ask(use: Use, model: Path, grid: Grid, budget: int | None) -> dict[str, Any]:
     size = model.stat().st_size
-    memory = MEMORY[use.device.kind] + TIMES_MODEL * size
+    memory = use.device.row.trial_memory + TIMES_MODEL * size
     asked = {
         "bundle": str(use.bundle.path.absolute()),
         "sha256": use.bundle.sha256,
         "precision": use.precision,
         "device": str(use.device),
         "threads": use.threads,
+        "options": dict(use.options),
         "step": grid.step,
         "budget": budget,
         # Stacks of threads are reserved and hardly used.
-        "memory": memory + (2 << 30) + use.threads * (16 << 20) if use.device.kind == "cpu" else None,
+        "memory": memory + (2 << 30) + use.threads * (16 << 20) if use.device.row.limits_trial else None,
     }
     try:
         child = Spawned(TRIAL, [json.dumps(asked)])

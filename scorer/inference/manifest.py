@@ -42,7 +42,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     except OSError as e:
         raise BundleError(
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "
-            "wrote, or the word embedded"
+            "wrote, or one of the words embedded and embedded-e2e"
         ) from e
     try:
         manifest = json.loads(raw)

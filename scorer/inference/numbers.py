@@ -1,4 +1,4 @@
-"""Numbers that were read from a file somebody may have edited."""
+"""Check numbers that were read from a file, since a user may have edited it."""
 
 from __future__ import annotations
 

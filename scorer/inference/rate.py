@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from .sessions import Device, create_session, runtime
+from .devices import Device
+from .sessions import create_session, runtime
 
 _GRAPHS = Path(__file__).parent / "matrix"
-_SIZE = {"cpu": 1024, "cuda": 8192}
 _CALLS, _AT_LEAST_S = 4, 0.05
 """A product takes a few milliseconds, and something else may hold a processor for as long as four of them."""
 _TYPES = {"fp32": (np.float32, np.float32, np.float32), "fp16": (np.float16, np.float16, np.float16),
@@ -38,10 +39,10 @@ def pair_flops(architecture: Mapping[str, Any], tokens: int, squared: int) -> fl
 
 def matrix_rate(device: Device, precision: str, threads: int) -> float | None:
     """Operations a second of a plain product of square matrices, the best of a few; ``None`` where it does not run."""
-    size = _SIZE[device.kind]
+    size = device.row.matrix
     left, right, product = _TYPES[precision]
     rng = np.random.default_rng(0)
-    matrices = [rng.integers(0, 3, (size, size)).astype(kind) for kind in (left, right)]
+    matrices = [_random(rng, size, np.dtype(kind)) for kind in (left, right)]
     try:
         session = create_session(_GRAPHS / f"{precision}.onnx", device, threads)
         value, place = runtime().OrtValue, (device.kind, device.index)
@@ -60,3 +61,11 @@ def matrix_rate(device: Device, precision: str, threads: int) -> float | None:
     except Exception:  # the runtime's exceptions share no base class; the figure is a nicety, the scores are not
         return None
     return 2.0 * size**3 / best
+
+
+def _random(rng: np.random.Generator, size: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Values as a model has them: matrices of zeros and small integers use less power, and so run faster."""
+    if np.issubdtype(kind, np.integer):
+        limits = np.iinfo(kind)
+        return rng.integers(limits.min, limits.max, (size, size), kind, endpoint=True)
+    return (rng.standard_normal((size, size), np.float32) * 0.02).astype(kind)

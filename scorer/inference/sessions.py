@@ -1,59 +1,27 @@
 """A runtime session on the device that was asked for, or an error: never another device in silence.
 
 A provider in the list of available ones proves nothing (its libraries may be missing), so a session is created and
-asked what it took.
+asked what it took. Libraries that are loaded by the first call may be missing still, so on such a device the session
+is called once before it is handed out.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import DeviceError, MissingDependencyError
+from .devices import CPU, KINDS, Device, device, parse, unwanted_fusions
 
-CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-CUDA_OPTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        # The arena grows by what is asked, since the largest shape comes first.
-        "arena_extend_strategy": "kSameAsRequested",
-        # TF32 would change fp32 labels.
-        "use_tf32": "0",
-    }
-)
-"""Of the CUDA provider. `make bench-gpu` holds others against them."""
-OWN_GRAPH = Path(__file__).parent / "matrix" / "fp32.onnx"
-"""A product of two matrices: what a device is tried with."""
-_OUT_OF_MEMORY = (
-    "failed to allocate memory",
-    "out of memory",
-    "cudaerrormemoryallocation",
-    "bad_alloc",
-    "bad allocation",
-    "cannot allocate memory",
-)
-_DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
-
-
-@dataclass(frozen=True)
-class Device:
-    """A resolved device. ``kind``: ``cpu`` or ``cuda``; ``index``: which GPU; ``name``: the hardware in words."""
-
-    kind: str
-    index: int = 0
-    name: str = ""
-
-    @property
-    def provider(self) -> str:
-        return CUDA if self.kind == "cuda" else CPU
-
-    def __str__(self) -> str:
-        return f"cuda:{self.index}" if self.kind == "cuda" else "cpu"
+OWN_GRAPH = Path(__file__).parent / "matrix" / "start.onnx"
+"""A matrix product and a sum, which need the libraries that a model's graph needs: what a device is tried with."""
 
 
 def runtime() -> Any:
@@ -72,15 +40,19 @@ def runtime() -> Any:
     return onnxruntime
 
 
-def installed_wheels() -> dict[str, str]:
-    """ONNX Runtime wheels by name with their versions; two of them shadow each other."""
-    found = {}
+def conflicting_wheels() -> list[str]:
+    """ONNX Runtime wheels in one folder, whose files overwrite each other; empty where there is no conflict.
+
+    Wheels in different folders do not mix: Python takes the whole package from the first folder of its path.
+    """
+    folders: dict[str, list[str]] = {}
     for name in ("onnxruntime", "onnxruntime-gpu"):
         try:
-            found[name] = metadata.version(name)
+            folder = str(metadata.distribution(name).locate_file(""))
         except metadata.PackageNotFoundError:
             continue
-    return found
+        folders.setdefault(os.path.realpath(folder), []).append(name)
+    return next((names for names in folders.values() if len(names) > 1), [])
 
 
 def available_threads() -> int:
@@ -88,95 +60,95 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def create_session(model: Path, device: Device, threads: int, cuda_options: Mapping[str, str] = CUDA_OPTIONS) -> Any:
-    """An ``InferenceSession`` of ``model`` that really runs on ``device``.
+def create_session(model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None) -> Any:
+    """An ``InferenceSession`` of ``model`` that really runs on a device.
+
+    Args:
+        threads: of this process, where the device computes with them.
+        options: of the provider, in addition to those of the device's row, or instead of them.
 
     Raises:
         DeviceError: the provider is not in this build, or it did not start; says what was found.
     """
-    ort = runtime()
-    if device.provider not in ort.get_available_providers():
+    ort, row = runtime(), on.row
+    if row.provider not in ort.get_available_providers():
         raise DeviceError(
-            f"device {device} was asked for, but ONNX Runtime {ort.__version__} here has only "
-            f"{', '.join(ort.get_available_providers())}; {_cuda_mend()}"
+            f"device {on} was asked for, but ONNX Runtime {ort.__version__} here has only "
+            f"{', '.join(ort.get_available_providers())}; {_how_to_fix(on)}"
         )
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.use_deterministic_compute = True
-    options.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
-    providers: list[Any] = [device.provider]
-    if device.kind == "cuda":
-        _preload_cuda(ort)
-        providers = [(CUDA, {"device_id": device.index, **cuda_options}), CPU]
+    settings = ort.SessionOptions()
+    settings.intra_op_num_threads = threads if row.computes_on_host else 1
+    settings.inter_op_num_threads = 1
+    if not row.computes_on_host:
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    settings.use_deterministic_compute = True
+    settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
+    row.prepare(ort)
+    providers: list[Any] = [row.provider]
+    if row.numbered:
+        providers = [(row.provider, {"device_id": on.index, **row.options, **(options or {})}), CPU]
     try:
         session = ort.InferenceSession(
-            str(model), options, providers=providers, disabled_optimizers=unwanted_fusions(device.provider)
+            str(model), settings, providers=providers, disabled_optimizers=unwanted_fusions(row.provider)
         )
     except Exception as e:  # the runtime's exceptions share no base class but Exception
-        raise DeviceError(f"model {model} does not start on {device}: {first_line(e)}; see `scorer doctor`") from e
+        raise DeviceError(f"model {model} does not start on {on}: {first_line(e)}; see `scorer doctor`") from e
     session.disable_fallback()
     taken = session.get_providers()
-    if taken[0] != device.provider:
+    if taken[0] != row.provider:
         raise DeviceError(
-            f"device {device} was asked for, but the session took {taken[0]} (its libraries are missing or do not "
-            f"fit); {_cuda_mend()}"
+            f"device {on} was asked for, but the session took {taken[0]} (its libraries are missing or do not "
+            f"fit); {_how_to_fix(on)}"
         )
+    if row.first_call:
+        _call_once(session, model, on)
     return session
 
 
-def unwanted_fusions(provider: str) -> list[str]:
-    """Fusions that the runtime must not do as it loads a graph for ``provider``.
-
-    On the CPU its kernel of a fused residual and normalisation is slower than the two apart, by what
-    ``python -m benchmarks.kernels`` shows, so that exported graphs keep them apart.
-    """
-    return ["SkipLayerNormFusion"] if provider == CPU else []
-
-
-def resolve_device(asked: str) -> Device:
+def resolve_device(asked: str, warn: Callable[[str], None] = lambda message: None) -> Device:
     """Turn ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into a device on which a session starts.
 
-    ``auto`` is CUDA where a session on it really starts, else the CPU. What is named and does not start is an error.
-    The session is one of a graph of this program's own: a bundle's graph is not opened to find out where it could be.
+    ``auto`` is the first kind of :data:`~scorer.inference.devices.KINDS` on which a session starts. What is named and
+    does not start is an error. The session is one of a graph of this program's own, opened once for each device: a
+    bundle's graph is not opened to find out where it could run.
+
+    Args:
+        warn: told when ``auto`` passes over a device of which the runtime has the provider.
 
     Raises:
         DeviceError: not one of these words, or the named device does not start.
     """
-    match = _DEVICE.fullmatch(asked)
-    if match is None:
-        raise DeviceError(f"device {asked!r} is not known; write auto, cpu, cuda or cuda:N")
-    if asked == "cpu":
-        return Device("cpu", name=_cpu_name())
-    cuda = Device("cuda", int(match[1] or 0), _gpu_name(int(match[1] or 0)))
-    if asked == "auto" and CUDA not in runtime().get_available_providers():
-        return Device("cpu", name=_cpu_name())
-    try:
-        create_session(OWN_GRAPH, cuda, 1)
-    except DeviceError:
-        if asked != "auto":
-            raise
-        return Device("cpu", name=_cpu_name())
-    return cuda
+    if asked == "auto":
+        *others, last = KINDS
+        for name in others:
+            if KINDS[name].provider not in runtime().get_available_providers():
+                continue
+            try:
+                return _started(device(name))
+            except DeviceError as e:
+                warn(f"{name} is not used: {e}")
+        return device(last)
+    found = parse(asked)
+    if found is None:
+        names = [name + (f", {name}:N" if row.numbered else "") for name, row in reversed(list(KINDS.items()))]
+        raise DeviceError(f"device {asked!r} is not known; choose from auto, {', '.join(names)}")
+    named = device(*found)
+    return _started(named) if named.row.first_call else named
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether a failed run failed for want of memory, of the device or of this process."""
-    message = str(error).lower()
-    return isinstance(error, MemoryError) or any(sign in message for sign in _OUT_OF_MEMORY)
-
-
-def _preload_cuda(ort: Any) -> None:
-    """Load the CUDA and cuDNN libraries that came as wheels; where they are system-wide this finds nothing to do."""
-    preload = getattr(ort, "preload_dlls", None)
-    if preload is not None:
-        preload()
-
-
-def _cuda_mend() -> str:
-    if len(installed_wheels()) > 1:
-        return "both onnxruntime and onnxruntime-gpu are installed and shadow each other: uninstall both, install one"
-    return "install 'd2t-scorer[gpu]' on a machine with an NVIDIA driver, or choose --device cpu"
+def small_feed(session: Any) -> dict[str, npt.NDArray[Any]]:
+    """Inputs of the smallest call that a session takes: one pair of eight tokens, or matrices of ones."""
+    made = {}
+    for node in session.get_inputs():
+        kind = {"tensor(float)": np.float32, "tensor(int32)": np.int32}.get(node.type, np.int64)
+        if node.name == "cumulative_sequence_length":
+            made[node.name] = np.array([0, 8], kind)
+        elif node.name in ("position_ids", "token_offset"):
+            made[node.name] = np.arange(8, dtype=kind).reshape((1, 8)[-len(node.shape) :])
+        else:
+            made[node.name] = np.ones((1, 8)[-len(node.shape) :] if kind is not np.float32 else (8, 8), kind)
+    return made
 
 
 def first_line(error: BaseException) -> str:
@@ -184,21 +156,26 @@ def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:300]
 
 
-def _cpu_name() -> str:
+@cache
+def _started(on: Device) -> Device:
+    create_session(OWN_GRAPH, on, 1)
+    return on
+
+
+def _call_once(session: Any, model: Path, on: Device) -> None:
+    how = runtime().RunOptions()
+    how.add_run_config_entry("gpu_graph_id", "-1")  # where calls are recorded as CUDA graphs, this one is not
     try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return "cpu"
-    fields = dict(re.findall(r"^(model name|cpu family|model|flags)\s*: (.*)$", text, re.MULTILINE))
-    # The instruction sets decide which kernels run, and so the last bits of every number.
-    wanted = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8")
-    flags = [flag for flag in wanted if flag in fields.get("flags", "").split()]
-    return " ".join([fields.get("model name", "cpu").strip(), *flags])
+        session.run(None, small_feed(session), how)
+    except Exception as e:
+        known = on.row.diagnose(on.hardware.capability, str(runtime().__version__), str(e))
+        raise DeviceError(
+            f"model {model} starts on {on}, and its first call fails: {first_line(e)}; "
+            f"{known or 'see `scorer doctor`, or choose --device cpu'}"
+        ) from e
 
 
-def _gpu_name(index: int) -> str:
-    for information in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))[index : index + 1]:
-        match = re.search(r"^Model:\s*(.*)$", information.read_text(), re.MULTILINE)
-        if match:
-            return match[1].strip()
-    return f"cuda:{index}"
+def _how_to_fix(on: Device) -> str:
+    if conflicting_wheels():
+        return "both onnxruntime and onnxruntime-gpu are installed and shadow each other: uninstall both, install one"
+    return on.row.install

@@ -74,6 +74,7 @@ def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
         threads=asked["threads"],
         step=asked["step"],
         token_budget=budget,
+        provider_options=asked["options"],
         on_trial=True,
     )
 

@@ -9,6 +9,7 @@ ship in the bundle, and measures how far a pair's numbers move with its company.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,7 @@ def measure(engine: Engine) -> DeviceFacts:
     """Measure now, whatever the cache says."""
     probes = engine.bundle.probes()
     chosen = np.arange(len(probes.premises))
-    if engine.device.kind == "cpu" and engine.bundle.parameters > _LARGE:
+    if engine.device.row.quick_check and engine.bundle.parameters > _LARGE:
         chosen = np.unique(np.linspace(0, len(chosen) - 1, _PROBES_OF_LARGE).astype(int))
     found = _logits(engine, probes, chosen)
     expected = probes.logits[chosen]
@@ -60,10 +61,11 @@ def measure(engine: Engine) -> DeviceFacts:
 
 
 def _company_bound(engine: Engine, probes: Probes) -> float:
-    """Largest |Δlogit| between pairs alone and the same pairs in batches of other sizes and orders."""
-    lengths = np.array(
-        [len(engine.tokenizer.join(p, h)) for p, h in zip(probes.premises, probes.hypotheses, strict=True)]
-    )
+    """Largest |Δlogit| between pairs alone and the same pairs in other batches: of other sizes and orders, and full."""
+    n = len(probes.premises)
+    positions = np.arange(2 * n, dtype=np.int32)
+    whole = engine.prepare([*probes.premises, *probes.hypotheses], positions[:n], positions[n:], engine.probe_form)
+    lengths = whole.lengths[whole.pairs.inverse]
     padded = engine.grid.padded(lengths)
     worst = 0.0
     sizes, counts = np.unique(padded, return_counts=True)
@@ -73,7 +75,10 @@ def _company_bound(engine: Engine, probes: Probes) -> float:
         together = _logits(engine, probes, group)
         turned = _logits(engine, probes, group[::-1])[::-1]
         odd = _logits(engine, probes, group[:-3]) if len(group) > 3 else alone[:0]
-        for other in (together, turned, odd):
+        pairs = whole.pairs.inverse[group]
+        crowd = replace(whole, batches=[engine.layout.full(whole.lengths, pairs)])
+        full = engine.run_batches(crowd)[pairs]
+        for other in (together, turned, odd, full):
             with np.errstate(invalid="ignore"):  # of two infinities
                 difference = np.abs(other - alone[: len(other)])
             worst = max(worst, float(np.nan_to_num(difference, nan=_FAR, posinf=_FAR).max(initial=0.0)))

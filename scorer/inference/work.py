@@ -24,10 +24,8 @@ class Work:
     truncated: npt.NDArray[np.bool_]
     batches: list[Batch]
     lengths: npt.NDArray[np.int64]
-    pads: bool = True
-    """Whether the device computes padding."""
     recomputed: int = 0
-    """Pairs that ran in fp32 beside their variant, known once the window has run."""
+    """Pairs that ran in fp32 in addition to their variant, known once the window has run."""
 
     @property
     def real_tokens(self) -> int:
@@ -36,10 +34,8 @@ class Work:
 
     @property
     def padded_tokens(self) -> int:
-        """Tokens the device computes, padding included."""
-        if not self.pads:
-            return self.real_tokens
-        return sum(len(batch.pairs) * batch.sequence_length for batch in self.batches)
+        """Tokens the device computes in the batches of this window, padding included."""
+        return sum(batch.tokens for batch in self.batches)
 
     @property
     def squared_lengths(self) -> int:

@@ -1,12 +1,12 @@
-"""The metric of Dušek & Kasner (INLG 2020), free of I/O and of models: what is asked, and what the answers mean.
+"""The metric of Dušek & Kasner (INLG 2020), without I/O and models: which checks are asked, and what the results mean.
 
-``triples``   rows of any spelling to distinct triples
+``triples``   rows in any of the three formats to distinct triples
 ``templates`` triples to facts
 ``checks``    facts and text to (premise, hypothesis) pairs
 ``verdict``   probabilities to labels
 ``columns``   labels to Arrow columns
-``keys``      the key by which tomorrow's run finds a row again
+``keys``      the key by which a later run finds a row again
 """
 
 REVISION = 2
-"""Rises only when a label can change for the same model, templates and options; part of the signature."""
+"""Part of the signature; increased only if a label can change for the same model, templates and options."""

@@ -1,8 +1,8 @@
-"""What is asked of the model: one (premise, hypothesis) pair per check.
+"""The checks of a row: one (premise, hypothesis) pair for the model per check.
 
-The paper (section 3) checks entailment in both directions: the text must entail every single fact (else that fact is
-omitted), and all facts together must entail the text (else it hallucinates). Its released code asks one more: the text
-must entail all facts at once (:data:`ALL_FACTS`).
+The paper (section 3) checks entailment in both directions: the text must entail each fact (otherwise that fact is
+omitted), and all facts together must entail the text (otherwise it hallucinates). The paper's code has a third check:
+the text must entail all facts together (:data:`ALL_FACTS`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ KIND_NAMES = ("omission", "hallucination", "all_facts", "sentence")
 
 @dataclass(frozen=True)
 class Options:
-    """What decides which checks are asked; all of it is part of the signature.
+    """The options that decide which checks are asked; all are part of the signature.
 
-    ``optional``: (predicate, object) pairs that a text need not say. ``missing_template``: ``backoff``, or ``error``
-    to refuse a triple without a template. ``sentences``: the splitter, where the sentences of a text are checked too
-    (:mod:`scorer.metric.sentences`).
+    ``optional``: (predicate, object) pairs that a text may leave out. ``missing_template``: ``backoff``, or ``error``
+    to refuse a triple without a template. ``sentences``: the sentence splitter, if the sentences of a text are checked
+    too (:mod:`scorer.metric.sentences`).
     """
 
     protocol: Protocol = "paper"
@@ -41,7 +41,7 @@ class Options:
 
 @dataclass
 class Sentences:
-    """The sentences of a window, end to end.
+    """The sentences of a window, all rows concatenated.
 
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``starts[offsets[r]:offsets[r + 1]]``. ``starts``, ``ends``:
     int32, *Shape:* (sentences,), code points of the row's text. ``decides``: bool, *Shape:* (rows,), rows whose
@@ -58,14 +58,14 @@ class Sentences:
 
 @dataclass
 class Checks:
-    """The checks of a window, and the strings they speak of.
+    """The checks of a window, and the strings that they refer to.
 
     ``texts``: every distinct string, once; an id is a position in it. ``premise``, ``hypothesis``: int32,
     *Shape:* (checks,), ids. ``row``: int64, *Shape:* (checks,). ``kind``: int8, *Shape:* (checks,), one of
     :data:`OMISSION`, :data:`HALLUCINATION`, :data:`ALL_FACTS`, :data:`SENTENCE`. ``fact``: int64, *Shape:* (checks,),
     for an omission check the position among all facts of the window, else -1. ``blank``: bool, *Shape:* (rows,), rows
-    whose text says nothing. ``facts``: text id of each distinct triple's fact. ``backoff``: bool, *Shape:* (distinct
-    triples,). ``sentences``: what the checks of sentences speak of, in the order of those checks, if they were asked.
+    whose text is blank. ``facts``: text id of each distinct triple's fact. ``backoff``: bool, *Shape:* (distinct
+    triples,). ``sentences``: the sentences, in the order of their checks, if these were asked.
     """
 
     texts: list[str]
@@ -101,10 +101,10 @@ class Interner(dict[str, int]):
 
 
 def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
-    """Ask what the protocol asks of every row that has text and facts.
+    """The checks of the protocol for every row that has a text and facts.
 
     Rows with an error or a blank text get no check. Order: omission checks by row and position, then hallucination
-    checks by row, then the protocol's third.
+    checks by row, then the third checks of the protocol.
 
     Raises:
         TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
@@ -135,7 +135,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     parts.append((joined[scored], text_ids[scored], scored, HALLUCINATION, None))
     if options.sides == "both" and options.protocol == "nlgi_eval":
         whole = joined if required is used else _joined(rows, [fact.text for fact in filled], required, strings)
-        asked = scored[whole[scored] >= 0]  # with every fact optional there is nothing left to ask
+        asked = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
         parts.append((text_ids[asked], whole[asked], asked, ALL_FACTS, None))
 
     return Checks(
@@ -164,7 +164,7 @@ def put_into_words(rows: Rows, templates: Templates, options: Options) -> list[F
 
 
 def _blank(rows: Rows) -> npt.NDArray[np.bool_]:
-    """Rows whose text is there but says nothing, and which have no error. *Shape:* (rows,)."""
+    """Rows without an error whose text is not null but blank. bool, *Shape:* (rows,)."""
     blank = np.array([text is not None and not text.strip() for text in rows.texts] + [False], bool)
     result = blank[rows.text_codes]  # code -1, null, finds the False at the end
     result[list(rows.errors)] = False
@@ -183,7 +183,7 @@ def _text_ids(rows: Rows, active: npt.NDArray[np.bool_], strings: Interner) -> n
 def _joined(
     rows: Rows, filled_texts: list[str], used: npt.NDArray[np.bool_], strings: Interner
 ) -> npt.NDArray[np.int32]:
-    """Text ids of each row's used facts joined by one space; -1 where none is used. *Shape:* (rows,), int32."""
+    """Text ids of each row's used facts joined by one space; -1 if no fact is used. int32, *Shape:* (rows,)."""
     before = np.concatenate([[0], np.cumsum(used)])
     offsets = before[rows.triples.offsets].tolist()
     ids = rows.triples.ids[used]

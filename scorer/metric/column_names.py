@@ -9,8 +9,9 @@ from ..system.arguments import check_fields
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The names the user gave. ``mr`` set forces E2E meaning representations; ``keep``: input columns to pass through
-    (all by default); ``prefix`` goes before every output column; ``sentences``, ``details``: whether there are such."""
+    """The column names that the user gave. ``mr``: if set, the facts are E2E meaning representations in this column.
+    ``keep``: input columns to pass through (all by default). ``prefix``: put before the name of every output column.
+    ``sentences``, ``details``: whether the output has these columns."""
 
     text: str = "text"
     triples: str = "triples"

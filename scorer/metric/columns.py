@@ -48,8 +48,8 @@ DETAILS = pa.field("details", pa.list_(_CHECK))
 SENTENCES = pa.field(
     "sentences", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())]))
 )
-"""What ``--sentences`` adds: P(entailment) of facts → each sentence, and where it lies in the text, in code points.
-``[]`` for an empty text, null where it was not looked at; a null entailment is one the model did not give."""
+"""What ``--sentences`` adds: P(entailment) of facts → each sentence, and its position in the text in code points.
+``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
@@ -136,7 +136,7 @@ def _omitted(rows: Rows, verdicts: Verdicts) -> pa.Array:
 
 
 def _lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> pa.Array:
-    """Lists of ``values``; where not ``valid``, null (and what they would have held is left out)."""
+    """Lists of ``values``; null for rows that are not ``valid`` (their values are left out)."""
     lengths = np.diff(offsets)
     if not valid.all() and lengths[~valid].any():
         values = values.filter(pa.array(np.repeat(valid, lengths)))

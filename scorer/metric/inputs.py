@@ -1,4 +1,4 @@
-"""Which columns of a table hold what, found once per shard, and the rows of a table."""
+"""Which column of a table holds which input, determined once per shard, and the rows of a table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     """Find and check the columns of a schema.
 
     Raises:
-        ColumnError: a column is missing, of a type that cannot be read, there twice, or has an output column's name.
+        ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
     """
     _check_unique(schema)
     text = _field(schema, names.text, "text", "--text-column")
@@ -72,13 +72,13 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     if clashing:
         raise ColumnError(
             f"the input has a column {clashing[0]!r}, which is the name of an output column; "
-            "give the output columns a --prefix, or leave the column out with --keep"
+            "set a --prefix for the output columns, or leave the column out with --keep"
         )
     return InputColumns(names.text, facts, facts_are_mr, selected, passed)
 
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
-    """The columns that a run adds, under their plain names."""
+    """The columns that a run adds, without the prefix."""
     return [*OUTPUT, *([SENTENCES] if names.sentences else []), *([DETAILS] if names.details else [])]
 
 
@@ -87,7 +87,7 @@ def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
         return tuple(schema.names)
     missing = [name for name in names.keep if name not in schema.names]
     if missing:
-        raise ColumnError(f"--keep names the column {missing[0]!r}, but the columns are {_listed(schema)}")
+        raise ColumnError(f"--keep: no column {missing[0]!r}; the columns are {_listed(schema)}")
     return tuple(name for name in schema.names if name in names.keep)
 
 
@@ -105,7 +105,7 @@ def _listed(schema: pa.Schema) -> str:
 def _check_unique(schema: pa.Schema) -> None:
     twice = [name for name in schema.names if schema.names.count(name) > 1]
     if twice:
-        raise ColumnError(f"two columns are named {twice[0]!r}; rename one, since columns are found by name")
+        raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
 
 
 def _check_triples(field: pa.Field) -> None:

@@ -1,9 +1,9 @@
-"""The row key: identifies a row in a later run, whatever file or spelling it comes in.
+"""The row key: identifies a row in a later run, regardless of the file and the format of its facts.
 
 BLAKE2b-128 over u32le number of triples, then each triple's subject, predicate and object, then the text, then the
-selection if the row has one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. Computed after
-parsing, so that spellings of the same facts agree. A row whose triples do not parse hashes their raw bytes under the
-tag 0xFF, which no count of triples that fits a window begins with.
+selection if the row has one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. Keys are computed
+after parsing, so that the same facts in another format have the same key. The key of a row whose triples do not parse
+is the hash of the tag 0xFF and their raw bytes; the number of triples in a window never begins with this byte.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Triples as Python programs write them: tuples, lists, dictionaries, or strings with bars.
+"""Triples as Python objects: tuples, lists, dictionaries, or strings with vertical bars.
 
-Any other iterable is refused: the keys of a dictionary, or the characters of a string, could be three parts too, and
-the label of such a fact would mean nothing.
+Any other iterable is refused: a dictionary of three other keys, or a string of three characters, has three parts too,
+and the label of such a fact would be meaningless.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _FORMS = (
 
 
 def split_bars(text: str) -> list[str]:
-    """The parts of ``subject | predicate | object``, stripped, as many as there are.
+    """The stripped parts of ``subject | predicate | object``; there may be more or fewer than three.
 
-    Where the parts hold bars of their own, only bars between blanks separate.
+    If the parts contain bars themselves, only bars between blanks separate parts.
     """
     parts = text.split("|")
     if len(parts) != 3:
@@ -37,7 +37,7 @@ def parts_of_row(triples: Iterable[TripleLike]) -> list[Sequence[str]]:
     """The three parts of each triple of a row, blank ones included.
 
     Raises:
-        TypeError: no iterable with an order, or an element that is no triple; names the element and its position.
+        TypeError: not an ordered iterable, or an element that is not a triple; names the element and its position.
     """
     if isinstance(triples, str | bytes | Mapping | Set) or not isinstance(triples, Iterable):
         raise TypeError(f"triples is {described(triples)}; give a list of triples")
@@ -52,7 +52,7 @@ def _parts(position: int, triple: Any) -> Sequence[str]:
         parts = split_bars(triple)
     elif isinstance(triple, Mapping):
         named = {key.lower(): value for key, value in triple.items() if isinstance(key, str)}
-        # As many names as keys: no key was of another type, and none was there in two cases.
+        # The number of names equals the number of keys: no key has another type or occurs in both cases.
         parts = [named[part] for part in PARTS] if len(triple) == 3 and named.keys() == set(PARTS) else ()
     elif isinstance(triple, list | tuple):
         parts = triple

@@ -1,4 +1,4 @@
-"""A window of rows, parsed: triples, texts and selections, with the reason for every row that cannot be scored."""
+"""A parsed window of rows: triples, texts and selections, and for each row that cannot be scored the reason."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Rows:
         return self.texts[code] if code >= 0 else None
 
     def _find_errors(self) -> None:
-        # Later lines overrule earlier ones: what is wrong with the text is the shorter story.
+        # Later lines take precedence: an error of the text is simpler to explain than one of the facts.
         lengths = self.triples.lengths
         if self.used is not None:
             starts, ends = self.triples.offsets[:-1], self.triples.offsets[1:]
@@ -90,7 +90,7 @@ def from_pairs(pairs: Sequence[tuple[Iterable[TripleLike], str | None]]) -> Rows
 def _selection(
     triples: RowTriples, selected: pa.Array
 ) -> tuple[npt.NDArray[np.bool_], dict[int, list[int | None]], dict[int, str]]:
-    """A null selection means all facts; a position that the row does not have makes ``invalid_selection``."""
+    """A null selection means all facts; a position that the row does not have is the error ``invalid_selection``."""
     null = pc.is_null(selected).to_numpy(zero_copy_only=False)
     lengths = pc.fill_null(pc.list_value_length(selected), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     rows = np.repeat(np.arange(len(null)), lengths)

@@ -1,21 +1,21 @@
-"""Which facts a sentence is about, when the model cannot be shown all of them.
+"""Select the facts that a sentence is about, for rows whose facts do not all fit the model.
 
-The rule. A fact is chosen when it shares an entity (its subject, or a word of an object that is no number) or a number
-with the sentence. The chosen stand in this order, and as many as fit are taken:
+A fact is selected if it shares an entity (its subject, or a word of an object that is not a number) or a number with
+the sentence. Selected facts are ranked as follows, and as many as fit are taken:
 
-1. facts whose subject the sentence names and whose object it says too;
-2. other facts about a subject that the sentence names;
-3. other facts whose object it says.
+1. facts whose subject and object both occur in the sentence;
+2. other facts about a subject that occurs in the sentence;
+3. other facts whose object occurs in it.
 
-A subject is named when a word of it is said, unless another subject is meant: one of which the same words are said, and
-more ("LeBron James" is not James Jones). An object's words that are part of its own subject's name ("Boston Celtics",
-city "Boston") do not count as said. Within 1 and 2, subjects of whose name more is said come first (a word that is in
-few names counts more), then facts whose own words the sentence uses ("scored", "points"), then the order of the row. A
-sentence that names no subject ("He added six assists.") is taken to speak of those that the nearest sentence before it
-named. When a sentence shares nothing with any fact, the first facts of the row serve.
+A subject occurs if the sentence has a word of it, unless the sentence has the same words and more of another subject
+("LeBron James" is not James Jones). Words of an object that are part of its own subject's name ("Boston Celtics", city
+"Boston") do not count. Within 1 and 2, subjects with a larger part of their name in the sentence come first (a word
+that few names have counts more), then facts whose other words occur in the sentence ("scored", "points"), then the
+order of the row. A sentence without a subject ("He added six assists.") is assumed to be about the subjects of the
+nearest sentence before it. If a sentence shares nothing with any fact, the first facts of the row are taken.
 
-A row may have ten thousand facts and a text a hundred sentences, so a sentence does not look at every fact: words and
-numbers lead to facts through an index, whose lists end after as many facts as could ever fit.
+A row may have ten thousand facts and a text a hundred sentences, so a sentence is not compared with every fact: an
+index maps words and numbers to facts, and its lists are no longer than the number of facts that could ever fit.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from collections.abc import Iterable, Sequence
 from .terms import FactTerms, Terms
 
 MOST_SUBJECTS = 64
-"""A sentence speaks of no more subjects than this; those of whose name it says most are kept."""
+"""Largest number of subjects of a sentence; those with the largest part of their name in it are kept."""
 
 
 class FactIndex:
-    """The facts of one row, found by what they share with a sentence.
+    """An index of the facts of one row by the words and numbers that they may share with a sentence.
 
     Args:
-        facts: of the row, in its order.
-        most: facts that could fit at the very most; no list in the index is longer.
+        facts: the facts of the row, in its order.
+        most: largest number of facts that could ever fit; no list in the index is longer.
 
-    ``looked_at``: entries of the index that were read or written so far, so that a test can count them.
+    ``looked_at``: number of index entries read or written so far; tests count them.
     """
 
     def __init__(self, facts: Sequence[FactTerms], most: int) -> None:
@@ -66,7 +66,7 @@ class FactIndex:
                 self._add(self._both.setdefault((subject, term), []), position)
 
     def subjects(self, sentence: Terms) -> dict[int, float]:
-        """The subjects that a sentence names, those of whose name most is said first, each with that share."""
+        """The subjects in a sentence, each with the share of its name that occurs there, the largest share first."""
         every = sentence.all
         said = {
             subject: self._names[subject] & every
@@ -79,10 +79,10 @@ class FactIndex:
         return {subject: shares[subject] for subject in kept if not any(said[subject] < words for words in meant)}
 
     def choose(self, sentence: Terms, subjects: dict[int, float]) -> list[int]:
-        """Positions of the facts to show with a sentence, the most telling first; empty where none shares anything.
+        """Positions of the facts to check a sentence against, the most relevant first; empty if none shares anything.
 
         Args:
-            subjects: those it speaks of, as :meth:`subjects` gives them for it or for a sentence before it.
+            subjects: its subjects, as :meth:`subjects` gives them for it or for a sentence before it.
         """
         said = sorted(term for term in sentence.all if term in self._saying)
         tiers: tuple[Iterable[Sequence[int]], ...] = (

@@ -1,11 +1,11 @@
 """The sentences of a text, each checked against the facts, so that an error can be located.
 
 The check is the hallucination check of the paper (section 3), applied to one sentence: premise = all facts,
-hypothesis = the sentence. Where these do not fit the model, the premise holds the facts that
-:mod:`scorer.metric.selection` finds for the sentence, as many as fit, in the order of the row.
+hypothesis = the sentence. If these do not fit the model, the premise consists of the facts that
+:mod:`scorer.metric.selection` selects for the sentence, as many as fit, in the order of the row.
 
 A row whose whole text fits the model together with all its facts keeps its hallucination check, and its label does not
-depend on its sentences. Where they do not fit, that check is not asked, and the sentences decide: all must pass.
+depend on its sentences. Otherwise that check is not asked, and the sentences decide: all must pass.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Room:
-    """How long texts are to the model. ``limit``: tokens of both texts of a pair together. ``premise``,
-    ``hypothesis``: texts to the tokens that each takes in that place, int64, *Shape:* (texts,); for a text too long to
-    be worth counting, any number above ``limit``.
+    """Lengths of texts in tokens. ``limit``: largest number of tokens of both texts of a pair together. ``premise``,
+    ``hypothesis``: functions from texts to the number of tokens that each takes in that position, int64, *Shape:*
+    (texts,); any number above ``limit`` for a text that is certainly too long.
     """
 
     limit: int
@@ -40,7 +40,7 @@ class Room:
 
 @dataclass(frozen=True)
 class SentenceSide:
-    """What the checks of sentences need beyond the rows. ``split``: text to the (start, end) of its sentences."""
+    """What the checks of sentences need in addition to the rows. ``split``: text → (start, end) of its sentences."""
 
     split: Callable[[str], list[Span]]
     room: Room
@@ -48,7 +48,7 @@ class SentenceSide:
 
 @dataclass
 class _Text:
-    """A text with one set of facts: what its sentences were asked with. ``premises``: text ids, by sentence."""
+    """A text with one set of facts: its sentences and their premises. ``premises``: text id for each sentence."""
 
     spans: list[Span]
     hypotheses: list[int]
@@ -58,10 +58,10 @@ class _Text:
 
 
 def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
-    """Ask every sentence of every row that has a hallucination check.
+    """Add a check for every sentence of every row that has a hallucination check.
 
-    The new checks stand behind the others, by row and place in the text. Rows decided by their sentences lose their
-    hallucination check.
+    The new checks come after the others, by row and position in the text. Rows that are decided by their sentences lose
+    their hallucination check.
     """
     strings = Interner(checks.texts)
     asked = np.flatnonzero(checks.kind == HALLUCINATION)
@@ -109,7 +109,7 @@ class _Asking:
         self.fact_terms: dict[int, FactTerms] = {}
 
     def texts(self, asked: npt.NDArray[np.int64]) -> dict[tuple[int, int], _Text]:
-        """By (premise, text) of the hallucination checks, each distinct pair once."""
+        """The sentences of each distinct (premise, text) pair of the hallucination checks."""
         checks = self.checks
         keys = zip(checks.premise[asked].tolist(), checks.hypothesis[asked].tolist(), strict=True)
         row_of = dict(zip(keys, checks.row[asked].tolist(), strict=True))
@@ -154,12 +154,12 @@ class _Asking:
         return premises
 
     def _fitting(self, ranked: Sequence[int], facts: list[int], tokens: Ints, left: int) -> int:
-        """The longest beginning of the ranked facts that fits, in the order of the row; never less than one fact."""
+        """The premise of as many facts as fit, the best-ranked first and at least one, in the order of the row."""
         order = np.array(ranked[: max(1, left)], np.int64)
         count = max(1, int(np.searchsorted(np.cumsum(tokens[order]), left, side="right")))
         while True:
             premise = " ".join(self._fact_text(facts[i]) for i in sorted(order[:count].tolist()))
-            # Tokens of facts need not add up to those of the premise where a tokenizer joins across blanks.
+            # The tokens of the facts may not add up to those of the premise if a tokenizer merges across blanks.
             over = int(self.room.premise([premise])[0]) - left
             if over <= 0 or count == 1:
                 return self.strings[premise]
@@ -181,7 +181,7 @@ class _Asking:
         return self.fact_terms[fact]
 
     def _fact_tokens(self, facts: list[int]) -> Ints:
-        """Tokens that each fact adds to a premise, with the blank before it."""
+        """Number of tokens that each fact adds to a premise, including the blank before it."""
         ids = np.array(facts, np.int64)
         new = np.unique(ids[self.fact_tokens[ids] < 0])
         if len(new):

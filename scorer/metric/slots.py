@@ -1,4 +1,4 @@
-"""The slots of templates: which templates lack one, and so say less than the triples that they are filled with."""
+"""The slots of templates: templates that lack one express less than the triple they are filled with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = tuple[str, str | None]
 
 @checked
 def load_templates(path: str | Path, warn: Callable[[str], None]) -> Templates:
-    """Read a template file, and tell ``warn`` in one line of templates that lack a slot.
+    """Read a template file; ``warn`` is called with one line if templates lack a slot.
 
     Raises:
         TemplateError, TypeError: as :meth:`Templates.load`.

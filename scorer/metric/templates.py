@@ -1,11 +1,11 @@
-"""Templates: a triple becomes a fact, a short sentence an NLI model can judge.
+"""Templates: they turn a triple into a fact, a short sentence for the NLI model.
 
 A template file is JSON, version 1: ``predicate`` → string | list of strings (the first is used) | map from object to
 one of those. ``"$aliases"`` maps other spellings of a predicate to the one in the file, ``"$optional"`` lists facts
-(``"eatType=restaurant"``) that a text need not say. The two files of the original project load unchanged.
+(``"eatType=restaurant"``) that a text may leave out. The two files of the original project load unchanged.
 
-A triple without a template falls back to ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*,
-section 3), which works for any predicate and is worse than a template for each of them; so each fallback is counted.
+A triple without a template uses ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*, section 3),
+which works for any predicate, but less well than a template of its own; so every use of it is counted.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .triples import Triple
 
 VERSION = 1
 LARGEST_FILE = 64 * 1024 * 1024
-"""Bytes of a template file; larger ones are refused unread."""
+"""Largest size of a template file in bytes; larger files are refused without reading them."""
 _SLOT = re.compile(r"<(subject|object)>")
 _CAMEL = re.compile(r"([a-z])([A-Z])")
 _QUOTED = re.compile(r"""["'](.*)["']""", re.DOTALL)
 
 Pattern = tuple[str, ...]
-"""A template cut at its slots: literals at even positions, ``subject`` or ``object`` at odd ones."""
+"""A template split at its slots: literals at even positions, ``subject`` or ``object`` at odd ones."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The template that a triple is filled into.
+    """The template for a triple.
 
     ``pattern``: the template itself. ``backoff``: the file has none for this triple, and ``pattern`` is the general
-    one. ``predicate``: the key of the file under which the template stands, or would stand. ``object``: the key in the
-    map of that predicate, ``None`` when the predicate has no such map.
+    one. ``predicate``: the key of the template in the file, or the key that is missing. ``object``: the key in the map
+    of that predicate, ``None`` if the predicate has no such map.
     """
 
     pattern: Pattern
@@ -58,7 +58,7 @@ class Lookup:
 
     @property
     def text(self) -> str:
-        """The template as a file has it."""
+        """The template in the notation of a template file."""
         return written(self.pattern)
 
 
@@ -67,8 +67,8 @@ class Templates:
     """The templates of one file; without any, every fact is backoff.
 
     ``plain``: predicate → template. ``by_object``: predicate → object → template. ``aliases``: other spelling →
-    predicate. ``optional``: (predicate, object) pairs the file itself calls optional. ``sha256``: identity of the
-    whole, from its canonical JSON, so that a reformatted file is the same file.
+    predicate. ``optional``: (predicate, object) pairs that the file declares optional. ``sha256``: digest of the
+    canonical JSON, so that a reformatted file has the same identity.
     """
 
     plain: Mapping[str, Pattern] = field(default_factory=dict)
@@ -83,8 +83,8 @@ class Templates:
         """Read a template file, a regular file of at most :data:`LARGEST_FILE` bytes.
 
         Raises:
-            TemplateError: unreadable, not JSON, a key twice, or not of the form above; names the file and the key.
-            TypeError: ``path`` is no path.
+            TemplateError: unreadable, not JSON, a duplicate key, or not of the form above; names the file and the key.
+            TypeError: ``path`` is not a path.
         """
         try:
             data = json.loads(read_small(Path(path), LARGEST_FILE).decode("utf-8-sig"), object_pairs_hook=_no_key_twice)
@@ -104,7 +104,7 @@ class Templates:
             raise TemplateError(f"{where}: the top level is {type(data).__name__}, not an object of predicates")
         for key in data:
             if not isinstance(key, str):
-                raise TemplateError(f"{where}: the key {described(key)} is no string; predicates are strings")
+                raise TemplateError(f"{where}: the key {described(key)} is not a string; write predicates as strings")
         plain: dict[str, Pattern] = {}
         by_object: dict[str, dict[str, Pattern]] = {}
         for predicate, value in data.items():
@@ -129,15 +129,15 @@ class Templates:
             raise TemplateError(f"{where}: '$optional': {e}") from e
         try:
             content = json.dumps(data, sort_keys=True, ensure_ascii=False, default=_plain).encode()
-        except UnicodeEncodeError as e:  # JSON can spell half a character, which no tokenizer takes
+        except UnicodeEncodeError as e:  # JSON can encode half of a surrogate pair, which no tokenizer accepts
             half = f"\\u{ord(e.object[e.start]):04x}"
-            raise TemplateError(f"{where}: {half} is half of a surrogate pair and no character; remove it") from e
-        except (TypeError, ValueError, RecursionError) as e:  # behind the first of a list, where nothing else looks
-            raise TemplateError(f"{where}: it holds what JSON cannot ({e}); use strings, lists and objects") from e
+            raise TemplateError(f"{where}: {half} is half of a surrogate pair, not a character; remove it") from e
+        except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
+            raise TemplateError(f"{where}: a value cannot be JSON ({e}); use strings, lists and objects") from e
         return cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
 
     def is_identified_by(self, digest: str) -> bool:
-        """Whether a digest is that of these templates; outputs of earlier versions kept twelve digits of it."""
+        """Whether a digest is that of these templates; outputs of earlier versions have only its first 12 digits."""
         return digest == self.sha256 or (len(digest) == 12 and self.sha256.startswith(digest))
 
     def canonical(self, predicate: str) -> str:
@@ -145,7 +145,7 @@ class Templates:
         return self.aliases.get(predicate, predicate)
 
     def key_of(self, predicate: str) -> str:
-        """The key of the file for a predicate of the data: the predicate itself, or what it is an alias of."""
+        """The key in the file for a predicate of the data: the predicate itself, or the one that it is an alias of."""
         if predicate in self.plain or predicate in self.by_object:
             return predicate
         return self.canonical(predicate)
@@ -167,7 +167,7 @@ class Templates:
         return Lookup(pattern or _backoff(triple.predicate), pattern is None, key, value)
 
     def fill(self, triple: Triple) -> Fact:
-        """Put a triple into words (the paper, section 3).
+        """Verbalise a triple (the paper, section 3).
 
         Quotes around the object are dropped, ``_`` becomes a space, slots are filled in one pass so that an object
         that reads ``<subject>`` stays as it is.
@@ -202,7 +202,7 @@ def parse_optional(specs: Iterable[str]) -> frozenset[tuple[str, str]]:
 
 
 def written(pattern: Pattern) -> str:
-    """A template as a file has it."""
+    """A template in the notation of a template file."""
     return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
 
 
@@ -235,13 +235,13 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _plain(value: Any) -> dict[Any, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{described(value)} has no form in JSON")
+    raise TypeError(f"{described(value)} cannot be written as JSON")
 
 
 def _choices(value: Mapping[Any, Any], where: str) -> dict[str, Pattern]:
     for key in value:
         if not isinstance(key, str):
-            raise TemplateError(f"{where}: the object {described(key)} is no string")
+            raise TemplateError(f"{where}: the object {described(key)} is not a string; write objects as strings")
     return {key: _pattern(choice, f"{where}, object {key!r}") for key, choice in value.items()}
 
 
@@ -257,7 +257,7 @@ def _pattern(value: Any, where: str) -> Pattern:
 
 def _strings(value: Any, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TemplateError(f"{where}: found {described(value)}, which is not a list of strings")
+        raise TemplateError(f"{where}: found {described(value)}; write a list of strings")
     return value
 
 

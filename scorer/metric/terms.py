@@ -1,8 +1,8 @@
-"""The words and numbers of a text, in a form in which a fact and a sentence can share them.
+"""The words and numbers of a text, normalised so that facts and sentences can be compared.
 
-Words are compared without case and accents, and without function words; numbers by value, whether in digits or in words
-(``1,200`` and ``1200.0``, ``twenty-five`` and ``25``). Both are cut wherever letters, digits and everything else meet,
-so that ``Alan_Bean``, ``Bean's`` and ``24-point`` share what they should.
+Words are compared without case and accents, and function words are left out; numbers are compared by value, in digits
+or words (``1,200`` and ``1200.0``, ``twenty-five`` and ``25``). Both end wherever the kind of character changes
+(letters, digits, others), so that ``Alan_Bean``, ``Bean's`` and ``24-point`` give the expected words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BELOW_TWENTY = (
 _FROM_TWENTY = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL = {word: value for value, word in enumerate(_BELOW_TWENTY.split())}
 _TENS = {word: value for value, word in zip(range(20, 100, 10), _FROM_TWENTY.split(), strict=True)}
-# Words that say nothing of who or what; "will", "may" and "can" are also names, but hardly ever a name's only word.
+# Function words. "will", "may" and "can" are also names, but hardly ever the only word of a name.
 _FUNCTION_WORDS = (
     "a about after also although an and any are as at be been before both but by can could did do does during each for "
     "from had has have he her here him his how i if in into is it its just may more most much my no nor not of off on "
@@ -33,7 +33,8 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 class Terms(NamedTuple):
-    """What a text names. ``words``: folded, function words left out. ``numbers``: in digits, as :func:`number` does."""
+    """Words and numbers of a text. ``words``: folded, without function words. ``numbers``: normalised by
+    :func:`number`."""
 
     words: frozenset[str]
     numbers: frozenset[str]
@@ -45,7 +46,7 @@ class Terms(NamedTuple):
 
 
 class FactTerms(NamedTuple):
-    """What a fact is about. ``subject``, ``object``: their terms; ``said``: other words of the fact's sentence."""
+    """Terms of a fact. ``subject``, ``object``: their terms; ``said``: the other words of the fact's sentence."""
 
     subject: frozenset[str]
     object: frozenset[str]
@@ -81,7 +82,7 @@ def terms_of(text: str) -> Terms:
 def terms_of_fact(triple: Triple, sentence: str) -> FactTerms:
     """The terms of a triple and of the sentence that a template made of it.
 
-    A name of function words alone (``The Who``) keeps them, else nothing could ever name it.
+    A name that has only function words (``The Who``) keeps them, otherwise it could never be found.
     """
     subject, value = (_name(part) for part in (triple.subject, triple.object))
     return FactTerms(subject, value, terms_of(sentence).words - subject - value)
@@ -94,7 +95,8 @@ def fold(word: str) -> str:
 
 
 def number(digits: str) -> str:
-    """One spelling a value: no separators of thousands, no outer zeros. Long ones stay text and cost no arithmetic."""
+    """A canonical form for each value: no thousands separators, no leading or trailing zeros. It is computed on text,
+    so that long numbers need no arithmetic."""
     whole, _, fraction = digits.replace(",", "").partition(".")
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole

@@ -1,7 +1,7 @@
-"""Rows of (subject, predicate, object) triples in any of the three spellings, as columns of small integers.
+"""Rows of (subject, predicate, object) triples in any of the three formats, as columns of small integers.
 
 A window of rows repeats the same triples many times (one input, twenty systems), so triples are interned: each
-distinct one is a Python object once, and a row is a slice of an integer array. The three spellings are
+distinct one is a Python object once, and a row is a slice of an integer array. The three formats are
 
 - ``list<struct<subject, predicate, object>>``,
 - ``list<string>`` with ``subject | predicate | object`` in each string (WebNLG),
@@ -27,13 +27,14 @@ NO_TRIPLES = "no_triples"
 MALFORMED = "malformed_triples"
 INVALID_UTF8 = "invalid_utf8"
 
-# Blanks are stripped in code: a pattern that matched them too would try every split of a long run of blanks.
+# Blanks are stripped in code: a pattern that also matched them would backtrack over every split of a long run of
+# blanks.
 _SLOT = re.compile(r"([^\[\],]+)\[([^\[\]]*)\](?:\s*,|\s*$)")
 NULL_LENGTH = 0xFFFFFFFF
 
 
 class Triple(NamedTuple):
-    """One fact of the input, each part stripped of outer blanks and never empty."""
+    """One fact of the input. Each part is without outer blanks and never empty."""
 
     subject: str
     predicate: str
@@ -46,7 +47,7 @@ class RowTriples:
 
     ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
-    own nothing; ``errors`` says why by row, and ``raw`` keeps the bytes they are recognised by.
+    own nothing; ``errors`` has the reason by row, and ``raw`` the bytes that identify them.
     """
 
     distinct: list[Triple]
@@ -60,23 +61,23 @@ class RowTriples:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Facts of each row. *Shape:* (rows,), int64."""
+        """Number of facts of each row. int64, *Shape:* (rows,)."""
         return np.diff(self.offsets)
 
 
 def parse_triple(text: str) -> Triple | None:
     """Read ``subject | predicate | object``; ``None`` unless it has exactly three parts, none of them blank.
 
-    Where the parts hold bars of their own, only bars between blanks separate.
+    If the parts contain bars themselves, only bars between blanks separate parts.
     """
     parts = split_bars(text)
     return Triple(*parts) if len(parts) == 3 and all(parts) else None
 
 
 def parse_mr(text: str) -> list[Triple] | None:
-    """Read an E2E meaning representation; ``None`` when it is not one, or has no single name.
+    """Read an E2E meaning representation; ``None`` if it is not one, or does not have exactly one name.
 
-    A name without further slots gives an empty list.
+    A name without other slots gives an empty list.
     """
     slots: list[tuple[str, str]] = []
     position = 0
@@ -97,7 +98,7 @@ def from_python(rows: Iterable[Iterable[TripleLike]]) -> RowTriples:
     """Intern triples given as Python objects; blank parts make a row malformed, half a character ``invalid_utf8``.
 
     Raises:
-        TypeError: what is no triple in any of the forms of :mod:`.python_rows`.
+        TypeError: an element that is not a triple in any of the forms of :mod:`.python_rows`.
     """
     cleaned: list[tuple[list[Triple] | None, bytes]] = []
     invalid = []
@@ -130,7 +131,7 @@ def from_lists(column: pa.Array) -> RowTriples:
 
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
     """
-    if pa.types.is_null(column.type):  # what a writer makes of a column that holds nothing but nulls
+    if pa.types.is_null(column.type):  # the type that writers give a column of nothing but nulls
         column = column.cast(pa.list_(pa.string()))
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -148,7 +149,7 @@ def from_lists(column: pa.Array) -> RowTriples:
 def encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[bytes]]:
     """Dictionary-encode a string-like column as bytes: codes (int64, -1 for null) and the distinct values.
 
-    Bytes, because Parquet strings are not checked on reading: a broken one must cost its row, not the run.
+    Bytes, because strings are not validated when Parquet is read: an invalid one must fail its row, not the run.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -172,7 +173,7 @@ def decode(value: bytes) -> str | None:
         return None
 
 
-# Elements are interned to ids >= 0; these two mark the ones that cannot be.
+# Valid elements are interned to ids >= 0; these two mark the others.
 _BAD, _BAD_UTF8 = -1, -2
 
 

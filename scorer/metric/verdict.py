@@ -1,12 +1,12 @@
 """From probabilities to labels (the paper, section 3).
 
-A check passes when entailment has the highest of its three probabilities; a tie fails. Of a model that has no other
-classes (their probabilities are NaN) it passes when P(entailment) reaches the model's threshold. A row's omission side
-fails with any of its omission checks (and with the third check of the ``nlgi_eval`` protocol), its hallucination side
-with the hallucination check. The confidence is the smallest entailment probability of all checks of the row.
+A check passes if entailment has the highest of its three probabilities; a tie fails. If a model has no other classes
+(their probabilities are NaN), a check passes if P(entailment) is at least the model's threshold. The omission side of a
+row fails if any of its omission checks fails (or the third check of the ``nlgi_eval`` protocol), its hallucination side
+if the hallucination check fails. The confidence is the smallest entailment probability of all checks of the row.
 
-Where the sentences of a text were checked (:mod:`scorer.metric.sentences`) they do not affect the label, unless the
-whole text does not fit the model: then they replace its hallucination check, and all must pass.
+Checks of sentences (:mod:`scorer.metric.sentences`) do not affect the label, unless the whole text does not fit the
+model: then they replace its hallucination check, and all must pass.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Verdicts:
     ``fine``: int8, *Shape:* (rows,), position in :data:`FINE`. ``confidence``, ``text_entailment``,
     ``all_facts_entailment``: float32, *Shape:* (rows,). ``fact_entailment``: float32, *Shape:* (facts,).
     ``sentence_entailment``: float32, *Shape:* (sentences,), empty unless asked. ``omitted``: bool, *Shape:* (facts,).
-    ``omission_known``: bool, *Shape:* (rows,), whether ``omitted`` speaks of
-    the row. ``facts_checked``: bool, *Shape:* (rows,), whether any omission check was asked of the row.
+    ``omission_known``: bool, *Shape:* (rows,), whether ``omitted`` is valid for the row. ``facts_checked``: bool,
+    *Shape:* (rows,), whether the row had any omission check.
     ``errors``, ``notes``: by row.
     """
 
@@ -58,7 +58,7 @@ class Verdicts:
 def passes(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> npt.NDArray[np.bool_]:
     """Whether entailment is strictly the highest, or without other classes at least ``threshold``.
 
-    *Shape:* (n, 3) in the order C, N, E, NaN where there is no such class → (n,).
+    *Shape:* (n, 3), float32, in the order C, N, E, NaN for a class that the model does not have → (n,), bool.
     """
     entailment = probabilities[:, ENTAILMENT]
     others = np.maximum(probabilities[:, CONTRADICTION], probabilities[:, NEUTRAL])
@@ -95,19 +95,19 @@ def decide(
     """Judge every row of a window.
 
     Args:
-        probabilities: float32, *Shape:* (checks, 3), contradiction, neutral, entailment; NaN where there is no such
-            class.
-        status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or why there are no probabilities.
-        truncated: bool, *Shape:* (checks,), checks whose pair was cut to fit the model.
-        omission_side: False when the omission side was switched off for the whole run.
-        threshold: the least P(entailment) that passes, where there are no other classes.
+        probabilities: float32, *Shape:* (checks, 3), contradiction, neutral, entailment; NaN for a class that the
+            model does not have.
+        status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or the reason for missing probabilities.
+        truncated: bool, *Shape:* (checks,), checks whose pair was truncated to fit the model.
+        omission_side: False if the omission side is switched off for the whole run.
+        threshold: the smallest P(entailment) that passes, if the model has no other classes.
     """
     n, facts = len(rows), len(rows.triples.ids)
     scored = status == SCORED
     entailment = np.where(scored, probabilities[:, ENTAILMENT], np.float32(np.nan)).astype(np.float32)
     failed = scored & ~passes(probabilities, threshold)
 
-    # A sentence's check counts only where it stands for the check of the whole text.
+    # The check of a sentence counts only where it replaces the check of the whole text.
     in_sentence = checks.kind == SENTENCE
     sentences = checks.sentences
     by_sentences = in_sentence & sentences.decides[checks.row] if sentences is not None else in_sentence
@@ -148,7 +148,7 @@ def decide(
         for row in np.unique(checks.row[truncated]).tolist():
             notes[row] = f"{notes[row]}+{TRUNCATED}" if row in notes else TRUNCATED
 
-    # A blank text says none of its facts; the model is not asked.
+    # A blank text expresses none of its facts; the model is not asked.
     blank_facts = np.repeat(checks.blank, rows.triples.lengths)
     omitted |= blank_facts if rows.used is None else blank_facts & rows.used
     fine[checks.blank] = FINE.index("omission")
@@ -176,13 +176,13 @@ def decide(
 
 
 def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDArray[np.bool_]) -> dict[int, str]:
-    """``kind:side`` for each row with a check that counts and has no probabilities, both sides joined by ``+``."""
+    """``kind:side`` for each row in which a check that counts has no probabilities; two sides are joined by ``+``."""
     sides: dict[int, dict[int, set[str]]] = {}
     for c in np.flatnonzero((status != SCORED) & counts).tolist():
         side = "hallucination" if checks.kind[c] in (HALLUCINATION, SENTENCE) else "omission"
         sides.setdefault(int(checks.row[c]), {}).setdefault(int(status[c]), set()).add(side)
     errors = {}
     for row, by_status in sides.items():
-        code = min(by_status)  # one kind a row: the one that the input, not the machine, explains
+        code = min(by_status)  # one kind per row: one that is due to the input goes before one due to the machine
         errors[row] = f"{STATUS_NAMES[code]}:{'+'.join(sorted(by_status[code], reverse=True))}"
     return errors

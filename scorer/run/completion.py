@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from ..storage import Receipt, Receipts
+from ..storage import Fingerprint, Receipt, Receipts
 from ..storage.believed import Believed
-from ..storage.canonical import normal
 from .survey import Shard, Survey
 
 
@@ -22,14 +20,14 @@ class Totals:
 
 
 def add_up(
-    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Mapping[str, Any]], believed: Believed
+    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Fingerprint], believed: Believed
 ) -> Totals:
     """Look at every planned shard.
 
     Args:
         fingerprint: what the receipt of a shard must say.
         believed: outputs that this process wrote or hashed. Others, and those that were touched since, are hashed
-            here, but only by whoever finds all receipts there: as long as one is missing, nothing is finished.
+            here, but only if all receipts exist: as long as one is missing, nothing is finished.
     """
     notes = receipts.failed()
     totals = Totals()
@@ -39,12 +37,11 @@ def add_up(
         if (known := believed.receipt(relative)) is not None:
             totals.receipts.append(known)
             continue
-        identity = normal(shard.info.identity)
-        receipt = receipts.read(relative)
-        if receipt and receipt.fingerprint == normal(fingerprint(shard)) and receipt.input.get("identity") == identity:
+        identity, receipt = shard.info.identity, receipts.read(relative)
+        if receipt and receipt.fingerprint == fingerprint(shard) and receipt.input.identity == identity:
             totals.receipts.append(receipt)
             unseen.append(shard)
-        elif notes.get(relative, {}).get("identity") == identity:
+        elif relative in notes and notes[relative].identity == identity:
             totals.failed.append(relative)
         else:
             totals.missing.append(relative)

@@ -1,4 +1,4 @@
-"""What a run's first rows say about the rest of the night: warn at once, or stop."""
+"""Check the first rows of a run for problems that affect the whole run: warn early, or stop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..errors import InputError
-from ..scoring.counts import Counts, add, error_rate, total
+from ..scoring.counts import total
+from ..storage.counts import Counts, FactCounts
 
 HOPELESS_AFTER_ROWS = 10_000
 HOPELESS_RATE = 0.95
@@ -14,7 +15,7 @@ HOPELESS_RATE = 0.95
 
 @dataclass
 class EarlyCheck:
-    """Looks at the tallies of the first windows.
+    """Looks at the counts of the first windows.
 
     ``made_for``: name of the bundle whose own templates are used, ``None`` with a template file. ``max_error_rate``:
     what the user accepts.
@@ -23,35 +24,36 @@ class EarlyCheck:
     made_for: str | None
     max_error_rate: float
     say: Callable[[str], None]
-    seen: Counts = field(default_factory=lambda: total([]))
+    seen: Counts = field(default_factory=Counts)
 
-    def see(self, tallied: Counts) -> None:
+    def see(self, counts: Counts) -> None:
         """Take in one window; after the first :data:`HOPELESS_AFTER_ROWS` rows it is not looked at any more.
 
         Raises:
             InputError: nearly all of the first rows have errors, more than the user accepts; says which.
         """
-        before = self.seen["rows"]["in"]
+        before = self.seen.rows.all
         if before >= HOPELESS_AFTER_ROWS:
             return
         if not before:
-            self._warn_of_backoff(tallied["facts"])
-        self.seen = add(self.seen, tallied)
-        rate, rows = error_rate(self.seen), self.seen["rows"]
-        if rows["in"] >= HOPELESS_AFTER_ROWS and rate > max(HOPELESS_RATE, self.max_error_rate):
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows["errors"].items()))
+            self._warn_of_backoff(counts.facts)
+        self.seen = total([self.seen, counts])
+        rate, rows = self.seen.error_rate, self.seen.rows
+        if rows.all >= HOPELESS_AFTER_ROWS and rate > max(HOPELESS_RATE, self.max_error_rate):
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows.errors.items()))
             raise InputError(
-                f"{rate:.1%} of the first {rows['in']:,} rows cannot be scored ({kinds}); stopped. Look at the columns "
+                f"{rate:.1%} of the first {rows.all:,} rows cannot be scored ({kinds}); stopped. Look at the columns "
                 "and at `scorer plan`; --max-error-rate 1 runs on regardless"
             )
 
-    def _warn_of_backoff(self, facts: Counts) -> None:
-        count = facts["template"] + facts["backoff"]
-        if not facts["backoff"]:
+    def _warn_of_backoff(self, facts: FactCounts) -> None:
+        if not facts.backoff:
             return
-        predicates = facts["by_predicate"]
-        missing = sum(1 for entry in predicates.values() if entry["backoff"])
-        message = f"warning: {facts['backoff'] / count:.1%} of the facts in the first window have no template (backoff)"
+        predicates = facts.by_predicate
+        missing = sum(1 for entry in predicates.values() if entry.backoff)
+        message = (
+            f"warning: {facts.backoff / facts.all:.1%} of the facts in the first window have no template (backoff)"
+        )
         if self.made_for and missing > len(predicates) / 2:
             message += (
                 f"; {missing} of {len(predicates)} predicates are outside what the bundle {self.made_for} was made "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,14 @@ from ..inference.batches import Batch
 from ..inference.engine import Work
 from ..metric.inputs import ColumnNames
 from ..metric.verdict import decide
-from ..scoring.counts import Counts, total
+from ..scoring.counts import total
 from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
 from ..scoring.reuse import Reuse, open_sources
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
 from ..status import SCORED, TOO_LONG
-from ..storage import Receipts, ShardReader, resolve_inputs
+from ..storage import Counts, Receipts, ShardReader, resolve_inputs
+from ..storage.counts import FactCounts
 from ..storage.receipts import NO_RECEIPT
 from .preview import Losses, find_losses, scored_again
 from .survey import Shard, Survey, survey
@@ -68,7 +69,7 @@ def forecast(
         again = scored_again(out, reasons) if out is not None else {}
         reused: Reuse | None = None
         if earlier:
-            reused = stack.enter_context(closing(Reuse(sources)))
+            reused = stack.enter_context(Reuse(sources))
             reused.load()
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
         losses = _losses(out, found, todo, reader)
@@ -76,9 +77,9 @@ def forecast(
         sample = _sample(todo, rows, reader, scorer, reused)
     counts = total(list(sample.counts))
     scale = rows / sample.rows if sample.rows else 0.0
-    padded = counts["tokens"]["padded"] * scale
-    facts = counts["facts"]
-    taken_over = {"reused": round(counts["rows"]["reused"] * scale)} if earlier else {}
+    padded = counts.tokens.padded * scale
+    facts = counts.facts
+    taken_over = {"reused": round(counts.rows.reused * scale)} if earlier else {}
     return {
         "signature": scorer.signature,
         "shards": {
@@ -90,15 +91,15 @@ def forecast(
             "failed": {name: str(error) for name, (_, error) in found.failed.items()},
         },
         "rows": {"all": sum(s.rows for s in found.usable), "to_score": rows, "sampled": sample.rows, **taken_over},
-        "reuse": sources.summary(),
+        "reuse": [one.to_json() for one in (reused.summary() if reused is not None else sources.summary())],
         "estimated": sample.rows < rows,
-        "errors": _scaled(counts["rows"]["errors"], scale),
-        "notes": _scaled(counts["rows"]["notes"], scale),
-        "checks": {"all": round(counts["checks"]["all"] * scale), "unique": round(counts["checks"]["unique"] * scale)},
+        "errors": _scaled(counts.rows.errors, scale),
+        "notes": _scaled(counts.rows.notes, scale),
+        "checks": {"all": round(counts.checks.all * scale), "unique": round(counts.checks.unique * scale)},
         "facts": {
-            "template": round(facts["template"] * scale),
-            "backoff": round(facts["backoff"] * scale),
-            "by_predicate": {name: _scaled(value, scale) for name, value in facts["by_predicate"].items()},
+            "template": round(facts.template * scale),
+            "backoff": round(facts.backoff * scale),
+            "by_predicate": {name: _scaled(value.to_json(), scale) for name, value in facts.by_predicate.items()},
         },
         "token_lengths": _histogram(sample, scale, scorer.engine.bundle.max_length),
         "too_long": round(sample.too_long * scale),
@@ -179,7 +180,7 @@ def _probe(work: Work, scorer: Scorer, sample: _Sample, seconds: float) -> None:
         batches: list[Batch] = [work.batches[i] for i in group]
         if not batches:
             return
-        part = Work(work.pairs, work.first, work.second, work.status, work.truncated, batches, work.lengths)
+        part = replace(work, batches=batches)
         started = time.perf_counter()
         scorer.engine.run_batches(part)
         sample.probe_seconds += time.perf_counter() - started
@@ -196,16 +197,16 @@ def _histogram(sample: _Sample, scale: float, max_length: int) -> list[dict[str,
     return [{"up_to": int(edge), "pairs": round(int(n) * scale)} for edge, n in zip(edges[1:], counts, strict=True)]
 
 
-def _disk(shards: list[Shard], facts: Counts, scale: float, out: Path | None) -> dict[str, int]:
+def _disk(shards: list[Shard], facts: FactCounts, scale: float, out: Path | None) -> dict[str, int]:
     """Bytes the output will need, roughly (the input's size, a key and a number a fact), and bytes free there."""
     rows = sum(shard.rows for shard in shards)
-    inputs = sum(int(shard.info.identity.get("size") or 0) for shard in shards)
-    needed = inputs + 32 * rows + round(4 * (facts["template"] + facts["backoff"]) * scale)
+    inputs = sum(shard.info.identity.size for shard in shards)
+    needed = inputs + 32 * rows + round(4 * facts.all * scale)
     place = (out or Path()).absolute()
     while not place.exists():
         place = place.parent
     return {"needed": needed, "free": shutil.disk_usage(place).free}
 
 
-def _scaled(counts: Counts, scale: float) -> Counts:
+def _scaled(counts: Mapping[str, int], scale: float) -> dict[str, int]:
     return {key: round(value * scale) for key, value in counts.items()}

@@ -1,4 +1,4 @@
-"""A scored row again: what was asked and answered, the stored label beside the recomputed one."""
+"""Compute a scored row again: its checks, their results, and the stored label next to the recomputed one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError, UsageError
-from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
 from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..metric.keys import SIZE
-from ..scoring.output_files import data_files, guarded, open_parquet, read_row, recorded, run_columns
+from ..scoring.output_files import data_files, guarded, open_parquet, read_row, run_columns
 from ..scoring.scorer import Scorer, Verdict
+from ..scoring.summary import RunSummary
 from ..scoring.tolerance import allowed_difference, is_within
-from ..storage.plan import RUN
 from .plan_file import earlier_budgets
 
 STORED = ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note")
@@ -25,7 +24,7 @@ STORED = ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_ent
 
 @dataclass(frozen=True)
 class Explanation:
-    """A stored row beside its recomputation.
+    """A stored row and its recomputation.
 
     ``stored``: output columns of the row. ``difference``: largest |Δ| between stored and recomputed entailment
     probabilities, ``None`` where one of them has none. ``allowed``: how much of it the measured bounds explain,
@@ -47,7 +46,7 @@ class Explanation:
 
 def with_bound_of_run(scorer: Scorer, out: Path) -> Scorer:
     """A scorer with the bound of ``--exact`` that the run which wrote ``out`` measured, if both are exact."""
-    bound = ExactBound.read(earlier_budgets(out).get("exact"))
+    bound = earlier_budgets(out).exact
     if scorer.exact is None or bound is None:
         return scorer
     return scorer.with_model(ExactEngine(scorer.engine, bound))
@@ -94,7 +93,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
     columns = find_columns(table.select(_input_names(table, names)).schema, names)
     recomputed = scorer.score_row(columns.rows(table))
     same = signature == scorer.full_signature
-    allowed = _allowed(recorded(out, RUN), scorer, same)
+    allowed = _allowed(RunSummary.load(out), scorer, same)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
     differences = [abs(a - b) for a, b in pairs if a is not None and b is not None]
@@ -114,14 +113,16 @@ def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
     )
 
 
-def _allowed(run: dict[str, Any], scorer: Scorer, same: bool) -> float | None:
+def _allowed(run: RunSummary | None, scorer: Scorer, same: bool) -> float | None:
     """The largest |Δ probability| that measured bounds on logits explain.
 
     Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the checkpoint's
     fp32 by its own bound.
     """
-    stored = run.get("company_bound" if same else "bound")
-    if not isinstance(stored, (int, float)):
+    if run is None:
+        return None
+    stored = run.company_bound if same else run.bound
+    if stored is None:
         return None
     return allowed_difference(stored, scorer.facts.company_bound if same else scorer.facts.bound)
 

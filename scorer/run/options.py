@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..metric.inputs import ColumnNames
 from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
+from ..scoring.summary import RunSummary
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class RunOptions:
     """What a run is asked to do beyond what the scorer itself is set to.
 
     ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n,
-    beside other processes that score the others; a limit is that of all parts together. ``max_error_rate``: share of
+    while other processes score the other parts; a limit is that of all parts together. ``max_error_rate``: share of
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``settings``: how
     the scorer was set up, kept in the plan so that ``scorer explain`` can ask again in the same way. ``reuse``:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
@@ -30,7 +32,7 @@ class RunOptions:
     max_error_rate: float = 0.001
     window_rows: int = WINDOW_ROWS
     window_bytes: int = WINDOW_BYTES
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     reuse: tuple[Path, ...] = ()
     prune: bool = False
 
@@ -51,8 +53,8 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. ``summary``: the content of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
+    """How a run ended. ``summary``: of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
 
-    summary: dict[str, Any]
+    summary: RunSummary
     exit_code: int
     reason: str = ""

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from ..errors import OutputError
 from ..inference.exact import ExactBound
 from ..inference.sessions import runtime
+from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse import Reuse
 from ..scoring.scorer import Scorer
-from ..scoring.signature import Signature
-from ..storage import OutputFolder
+from ..storage import InputRecord, OutputFolder
 from ..storage.canonical import normal
-from ..system.formats import PLAN_SCHEMA as SCHEMA
 from .survey import Survey
-
-_PART_OF = {"signature_parts": "signature"}
 
 
 class OtherBudgetsError(Exception):
     """The parts that run compute with other budgets, and this one must do as they do."""
 
-    def __init__(self, budgets: dict[str, Any]) -> None:
+    def __init__(self, budgets: Budgets) -> None:
         super().__init__("other budgets")
         self.budgets = budgets
 
@@ -37,49 +34,39 @@ def plan_of(
     window_bytes: int,
     limit: int | None,
     parts: int | None,
-    settings: dict[str, Any],
-) -> dict[str, Any]:
-    """The content of ``_plan.json``: all that the output's bytes depend on, and how to ask again."""
+    settings: Mapping[str, object],
+) -> Plan:
+    """The plan of a run."""
     engine = scorer.engine
-    plan = {
-        "schema": SCHEMA,
-        "signature": scorer.signature,
-        "signature_parts": scorer.full_signature.parts,
-        "inputs": {
-            **{s.file.relative: {"uri": s.file.uri, "identity": s.info.identity} for s in found.usable},
-            **{name: {"uri": file.uri, "identity": {}} for name, (file, _) in found.failed.items()},
+    return Plan(
+        signature=scorer.full_signature,
+        inputs={
+            **{s.file.relative: InputRecord(s.file.uri, s.info.identity) for s in found.usable},
+            **{name: InputRecord(file.uri, None) for name, (file, _) in found.failed.items()},
         },
-        "budgets": {
-            "window_rows": window_rows,
-            "window_bytes": window_bytes,
-            "batch_tokens": engine.grid.token_budget,
-            "length_step": engine.grid.step,
-            "threads": engine.threads,
-            **({"exact": asdict(scorer.exact_bound)} if scorer.exact_bound is not None else {}),
-        },
-        "provider": engine.device.provider,
-        "runtime": str(runtime().__version__),
-        "limit": limit,
-        "parts": parts,
-        "settings": settings,
-        "reuse": reuse.sources.planned() if reuse is not None else [],
-    }
-    read_back: dict[str, Any] = normal(plan)  # so that it can be compared with one that was read
-    return read_back
+        budgets=Budgets(
+            window_rows, window_bytes, engine.grid.token_budget, engine.grid.step, engine.threads, scorer.exact_bound
+        ),
+        provider=engine.device.provider,
+        runtime=str(runtime().__version__),
+        limit=limit,
+        parts=parts,
+        settings=normal(dict(settings)),  # so that it can be compared with one that was read
+        reuse=reuse.sources.planned() if reuse is not None else (),
+    )
 
 
-def refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: list[str], out: Path) -> None:
+def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out: Path) -> None:
     """Parts that run together must mean the same; where a bundle or a template file lies may differ.
 
     Raises:
         OutputError: they differ, in what is said.
         OtherBudgetsError: they differ in budgets alone, which this part can take over.
     """
-    same = {key for key in plan if plan[key] == present.get(key)} | {"settings"}
-    differing = sorted({_PART_OF.get(key, key) for key in plan.keys() - same})
-    budgets = present.get("budgets")
-    if differing == ["budgets"] and isinstance(budgets, dict):
-        raise OtherBudgetsError(budgets)
+    names = sorted(field.name for field in fields(Plan) if field.name != "settings")
+    differing = [name for name in names if present is None or getattr(present, name) != getattr(plan, name)]
+    if present is not None and differing == ["budgets"]:
+        raise OtherBudgetsError(present.budgets)
     if differing:
         raise OutputError(
             f"{out} is being filled by part {' and '.join(others)} under another plan (it differs in "
@@ -87,20 +74,15 @@ def refuse_another_plan(present: dict[str, Any], plan: dict[str, Any], others: l
         )
 
 
-def earlier_budgets(out: Path) -> dict[str, Any]:
+def earlier_budgets(out: Path) -> Budgets:
     """The budgets that an unfinished or earlier run recorded here, so that a resume computes as it did."""
-    return _budgets(OutputFolder.peek_plan(out) or {})
+    plan = Plan.usable(OutputFolder.peek_plan(out))
+    return plan.budgets if plan is not None else Budgets()
 
 
 def earlier_bound(out: Path, scorer: Scorer) -> ExactBound | None:
     """The bound of ``--exact`` recorded here, if it is of this very model, on a device of this kind."""
-    plan = OutputFolder.peek_plan(out) or {}
-    same = Signature.of_plan(plan) == scorer.full_signature
-    if not same or plan.get("provider") != scorer.engine.device.provider:
+    plan = Plan.usable(OutputFolder.peek_plan(out))
+    if plan is None or plan.signature != scorer.full_signature or plan.provider != scorer.engine.device.provider:
         return None
-    return ExactBound.read(_budgets(plan).get("exact"))
-
-
-def _budgets(plan: dict[str, Any]) -> dict[str, Any]:
-    budgets = plan.get("budgets")
-    return budgets if isinstance(budgets, dict) else {}
+    return plan.budgets.exact

@@ -82,8 +82,7 @@ def _rows_there(out: Path, shard: Shard, receipts: Receipts, reader: ShardReader
         return 0
     receipt = receipts.read(relative)
     if receipt is not None:
-        rows = receipt.output.get("rows")
-        return rows if type(rows) is int else 0
+        return receipt.output.rows
     try:
         return reader.probe(str(path.absolute())).rows
     except ShardError:

@@ -10,22 +10,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any
 
 from .. import __version__
 from ..errors import OutputError, ScorerError, ShardError, UsageError
 from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
-from ..scoring.counts import Counts, error_rate, total
+from ..scoring.counts import total
+from ..scoring.origin import Device
 from ..scoring.pipeline import Mark, ScoredWindow, Window
+from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse import RecheckLog, Reuse, open_sources
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
+from ..scoring.summary import RunSummary, ShardCounts
 from ..storage import (
+    Counts,
+    Fingerprint,
+    Identity,
     InputFile,
+    InputRecord,
     OutputFolder,
     Receipt,
     ShardReader,
@@ -36,20 +42,19 @@ from ..storage import (
     resolve_inputs,
 )
 from ..storage.believed import Believed
-from ..storage.canonical import digest
 from ..system.signals import sigterm_raises
 from .completion import add_up
 from .early_check import EarlyCheck
 from .exact_bound import measure_bound
 from .options import Outcome, Reporter, RunOptions
-from .plan_file import SCHEMA, OtherBudgetsError, earlier_bound, earlier_budgets, plan_of, refuse_another_plan
+from .plan_file import OtherBudgetsError, earlier_bound, earlier_budgets, plan_of, refuse_another_plan
 from .preview import find_losses, named, scored_again, told
 from .survey import Shard, Survey, part_of, survey
 from .throughput import speed
 
 
 def run(
-    options: RunOptions, make_scorer: Callable[[dict[str, Any]], AbstractContextManager[Scorer]], reporter: Reporter
+    options: RunOptions, make_scorer: Callable[[Budgets], AbstractContextManager[Scorer]], reporter: Reporter
 ) -> Outcome:
     """Score all shards that are not yet done.
 
@@ -83,10 +88,9 @@ def run(
                     scorer = scorer.with_model(ExactEngine(scorer.engine, bound))
                 reuse = None
                 if earlier_outputs:
-                    reuse = Reuse(
-                        open_sources(earlier_outputs, scorer.full_signature, scorer.pipeline.names, scorer.origin)
-                    )
-                    inner.callback(reuse.close)
+                    names = scorer.pipeline.names
+                    sources = open_sources(earlier_outputs, scorer.full_signature, names, scorer.origin)
+                    reuse = inner.enter_context(Reuse(sources))
                 shared = options.part is not None
                 opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
                 folder = inner.enter_context(opened)
@@ -115,12 +119,12 @@ class _Run:
         reader: ShardReader,
         folder: OutputFolder,
         found: Survey,
-        earlier: dict[str, Any],
+        earlier: Budgets,
         reuse: Reuse | None = None,
     ) -> None:
         self.options = options
-        self.window_rows = int(earlier.get("window_rows", options.window_rows))
-        self.window_bytes = int(earlier.get("window_bytes", options.window_bytes))
+        self.window_rows = earlier.window_rows or options.window_rows
+        self.window_bytes = earlier.window_bytes or options.window_bytes
         self.scorer = scorer
         self.reporter = reporter
         self.reader = reader
@@ -154,7 +158,7 @@ class _Run:
             for shard in todo:
                 self.receipts.remove(shard.file.relative)  # it is not believed, here or by whoever adds up
             for file, error in failed:
-                self._set_aside(file, error, {})
+                self._set_aside(file, error, None)
         self.reporter.started(len(shards), sum(s.rows for s in todo), len(shards) - len(todo))
         if self.reuse is not None and todo:
             self.reuse.sources.say(self.reporter.say)
@@ -173,12 +177,12 @@ class _Run:
         Raises:
             OutputError: other parts run under another plan, or outputs would be lost without ``--prune``.
         """
-        options, inputs = self.options, self.plan["inputs"].keys()
+        options, inputs = self.options, self.plan.inputs.keys()
         others = self.folder.join(options.part) if options.part is not None else []
         self.folder.refuse_links(inputs)
-        present = self.folder.read_plan()
+        present = Plan.usable(self.folder.read_plan())
         if others:
-            refuse_another_plan(present or {}, self.plan, others, options.out)
+            refuse_another_plan(present, self.plan, others, options.out)
             self.plan = present or self.plan
         if not options.prune:
             losses = find_losses(options.out, inputs, todo, self.reader)
@@ -189,7 +193,7 @@ class _Run:
         for relative in self.folder.remove_stale(inputs):
             self.reporter.say(f"removed {relative}: its input is gone")
         if present != self.plan:
-            self.folder.write_plan(self.plan)
+            self.folder.write_plan(self.plan.to_json())
 
     def _confirm_plan(self) -> None:
         """Make sure that the plan is still there; what else was taken away, :meth:`_conclude` finds.
@@ -197,10 +201,10 @@ class _Run:
         Raises:
             OutputError: another plan is there.
         """
-        present = self.folder.read_plan()
+        present = Plan.usable(self.folder.read_plan())
         if present is None:
             self.reporter.say("_plan.json was removed or damaged during the run; it is written again")
-            self.folder.write_plan(self.plan)
+            self.folder.write_plan(self.plan.to_json())
         elif present != self.plan:
             raise OutputError(
                 f"{self.options.out}: _plan.json was replaced during the run, so that the folder is another run's now; "
@@ -222,7 +226,7 @@ class _Run:
         part = self.options.part
         return part is None or part_of(relative, part[1]) == part[0]
 
-    def _plan(self) -> dict[str, Any]:
+    def _plan(self) -> Plan:
         return plan_of(
             self.scorer,
             self.survey,
@@ -237,7 +241,7 @@ class _Run:
     def _least(self, shard: Shard) -> int:
         return shard.least_bytes(keeps_all=self.options.columns.keep is None)
 
-    def _fingerprint(self, shard: Shard) -> dict[str, Any]:
+    def _fingerprint(self, shard: Shard) -> Fingerprint:
         reused = self.reuse.sources.digest if self.reuse is not None else ""
         return shard.fingerprint(self.scorer.full_signature, self.options.columns, reused)
 
@@ -306,18 +310,18 @@ class _Run:
         self.believed.write(
             Receipt(
                 relative=relative,
-                input={"uri": shard.file.uri, "identity": shard.info.identity},
+                input=InputRecord(shard.file.uri, shard.info.identity),
                 fingerprint=self._fingerprint(shard),
-                output={"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows},
-                counts=total(list(counts)),
-                plan=digest(self.plan),
+                output=written,
+                counts=total(counts),
+                plan=self.plan.digest,
             )
         )
         self.receipts.clear_failed(relative)
         self.written.add(relative)
         self.reporter.shard_done(relative, written.rows)
 
-    def _set_aside(self, file: InputFile, error: ScorerError, identity: dict[str, Any]) -> None:
+    def _set_aside(self, file: InputFile, error: ScorerError, identity: Identity | None) -> None:
         self.failures[file.relative] = str(error)
         self.folder.set_aside(file.relative)  # an earlier output stays, and is not believed any more
         kind = error.kind if isinstance(error, ShardError) else "columns"
@@ -326,38 +330,35 @@ class _Run:
 
     def _conclude(self, started: float, skipped: int) -> Outcome:
         totals = add_up(self.survey, self.receipts, self._fingerprint, self.believed)
-        counts = total([receipt.counts for receipt in totals.receipts])
+        counts = total(receipt.counts for receipt in totals.receipts)
         fresh = [receipt.counts for receipt in totals.receipts if receipt.relative in self.written]
         engine = self.scorer.engine
         seconds = dict(self.scorer.pipeline.seconds, write=self.writing, total=time.perf_counter() - started)
-        summary = {
-            "schema": SCHEMA,
-            "signature": self.scorer.signature,
-            "signature_parts": self.scorer.full_signature.parts,
-            **counts,
-            "shards": {"done": len(totals.receipts), "skipped": skipped, "failed": len(totals.failed)},
-            "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
-            "computed_now": engine.computed,
-            "speed": speed(total(fresh), self.scoring, engine),
-            "exact": None if self.scorer.exact_bound is None else asdict(self.scorer.exact_bound),
-            "device": {"kind": engine.device.kind, "name": engine.device.name, "threads": engine.threads},
-            "bound": self.scorer.facts.bound,
-            "company_bound": self.scorer.facts.company_bound,
-            "origins": self.reuse.sources.origins() if self.reuse is not None else [asdict(self.scorer.origin)],
-            "reuse": self.reuse.sources.summary() if self.reuse is not None else [],
-            "recheck": self.recheck_log.figures(counts),
-            "versions": versions(),
+        scorer, reuse, device = self.scorer, self.reuse, engine.device
+        summary = RunSummary(
+            signature=scorer.full_signature,
+            counts=counts,
+            shards=ShardCounts(len(totals.receipts), skipped, len(totals.failed), len(totals.missing)),
+            seconds={stage: round(value, 3) for stage, value in seconds.items()},
+            computed_now=engine.computed,
+            speed=speed(total(fresh), self.scoring, engine),
+            exact=scorer.exact_bound,
+            device=Device(device.kind, device.name, engine.threads),
+            bound=scorer.facts.bound,
+            company_bound=scorer.facts.company_bound,
+            origins=reuse.sources.origins() if reuse is not None else (scorer.origin,),
+            reuse=reuse.summary() if reuse is not None else (),
+            recheck=self.recheck_log.figures(counts),
+            versions=versions(),
             # To the microsecond, because a history tells nights apart by it, and small runs follow each other fast.
-            "finished": datetime.now(UTC).isoformat(timespec="microseconds"),
-        }
+            finished=datetime.now(UTC).isoformat(timespec="microseconds"),
+        )
         missing = [name for name in totals.missing if self._mine(name)]
-        if totals.missing:
-            summary["shards"]["missing"] = len(totals.missing)
-            if others := len(totals.missing) - len(missing):
-                self.reporter.say(f"{others} shards are left to other parts; _SUCCESS comes with the last")
+        if others := len(totals.missing) - len(missing):
+            self.reporter.say(f"{others} shards are left to other parts; _SUCCESS comes with the last")
         if totals.failed or totals.missing:
             self.folder.reopen()  # a marker from before this run says what is no longer so
-        self.folder.write_run(summary)
+        self.folder.write_run(summary.to_json())
         if not totals.failed and not totals.missing:
             self.folder.write_success()
         reasons = []
@@ -369,14 +370,14 @@ class _Run:
         failed = self.failures if totals.missing else totals.failed
         if failed:
             reasons.append(f"{len(failed)} shards failed, see {self.options.out}/_failed/")
-        if wrong := summary["recheck"]["disagreed"]:
+        if wrong := summary.recheck.disagreed:
             reasons.append(
-                f"{wrong} of {summary['recheck']['rows']} reused rows that were scored again disagree with the earlier "
+                f"{wrong} of {summary.recheck.rows} reused rows that were scored again disagree with the earlier "
                 "output, so its labels cannot be relied on: run without --reuse"
             )
         if totals.missing:
-            counts = total([receipt.counts for receipt in totals.receipts if self._mine(receipt.relative)])
-        if (rate := error_rate(counts)) > self.options.max_error_rate:
+            counts = total(receipt.counts for receipt in totals.receipts if self._mine(receipt.relative))
+        if (rate := counts.error_rate) > self.options.max_error_rate:
             reasons.append(
                 f"{rate:.2%} of the rows have errors, more than --max-error-rate {self.options.max_error_rate}"
             )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 from ..errors import ColumnError, InputError, ScorerError, ShardError
 from ..metric.inputs import ColumnNames, InputColumns, find_columns
 from ..scoring.signature import Signature
-from ..storage import InputFile, ShardInfo, ShardReader
+from ..storage import Fingerprint, InputFile, ShardInfo, ShardReader
 
 
 @dataclass
@@ -29,15 +28,15 @@ class Shard:
     def least_bytes(self, keeps_all: bool) -> int:
         """Bytes that the output will have at the very least: keys do not compress, the rest of the input may."""
         share = self.rows / self.info.rows if self.info.rows else 0.0
-        return 4096 + 20 * self.rows + (int(self.info.identity["size"] * share) // 4 if keeps_all else 0)
+        return 4096 + 20 * self.rows + (int(self.info.identity.size * share) // 4 if keeps_all else 0)
 
-    def fingerprint(self, signature: Signature, names: ColumnNames, reuse: str = "") -> dict[str, Any]:
+    def fingerprint(self, signature: Signature, names: ColumnNames, reuse: str = "") -> Fingerprint:
         """What the output of this shard depends on: the signature of the score, and what else shapes the file.
 
         ``reuse``: the digest of the earlier outputs that labels may come from; empty when there are none.
         """
         columns = self.columns
-        return {
+        content = {
             "signature": signature.line,
             "signature_parts": signature.parts,
             "columns": {
@@ -52,6 +51,7 @@ class Shard:
             "rows": self.limit,
             "reuse": reuse,
         }
+        return Fingerprint.of(content)
 
 
 def part_of(relative: str, parts: int) -> int:

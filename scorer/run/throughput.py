@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..inference.engine import Engine
 from ..inference.rate import matrix_rate, pair_flops
-from ..scoring.counts import Counts
+from ..scoring.summary import Speed
+from ..storage.counts import Counts
 
 WORTH_MEASURING_S = 5.0
 """Of shorter runs no utilisation is said: measuring the device would take a good part of them."""
 _MOST_SHAPES = 20
 
 
-def speed(counts: Counts, seconds: float, engine: Engine) -> dict[str, Any]:
+def speed(counts: Counts, seconds: float, engine: Engine) -> Speed:
     """The ``speed`` of ``_run.json``, of the work of one process.
 
     Args:
@@ -25,22 +24,24 @@ def speed(counts: Counts, seconds: float, engine: Engine) -> dict[str, Any]:
     same precision, measured now; ``None`` for short runs. ``shapes``: the most frequent calls, as pairs, sequence
     length and number; ``None`` where each pair is computed by itself at its exact length.
     """
-    checks, tokens = counts["checks"], counts["tokens"]
-    flops = pair_flops(engine.bundle.architecture, tokens["real"], tokens["squared"])
+    checks, tokens = counts.checks, counts.tokens
+    flops = pair_flops(engine.bundle.architecture, tokens.real, tokens.squared)
     rate = matrix_rate(engine.device, engine.precision, engine.threads) if seconds >= WORTH_MEASURING_S else None
-    shapes = None if engine.per_pair else [[*shape, calls] for shape, calls in engine.shapes.most_common(_MOST_SHAPES)]
-    return {
-        "seconds": round(seconds, 3),
-        "rows_per_s": _rate(counts["rows"]["in"], seconds),
-        "unique_pairs_per_s": _rate(checks["computed"], seconds),
-        "real_tokens_per_s": _rate(tokens["real"], seconds),
-        "padding": round(1 - tokens["real"] / tokens["padded"], 4) if tokens["padded"] else 0.0,
-        "duplicates": round(1 - checks["unique"] / checks["all"], 4) if checks["all"] else 0.0,
-        "model_flops_per_s": _rate(flops, seconds) if flops is not None else None,
-        "matrix_flops_per_s": rate,
-        "utilisation": round(flops / seconds / rate, 4) if rate and flops and seconds else None,
-        "shapes": shapes,
-    }
+    shapes = (
+        None if engine.per_pair else tuple((*shape, calls) for shape, calls in engine.shapes.most_common(_MOST_SHAPES))
+    )
+    return Speed(
+        seconds=round(seconds, 3),
+        rows_per_s=_rate(counts.rows.all, seconds),
+        unique_pairs_per_s=_rate(checks.computed, seconds),
+        real_tokens_per_s=_rate(tokens.real, seconds),
+        padding=round(1 - tokens.real / tokens.padded, 4) if tokens.padded else 0.0,
+        duplicates=round(1 - checks.unique / checks.all, 4) if checks.all else 0.0,
+        model_flops_per_s=_rate(flops, seconds) if flops is not None else None,
+        matrix_flops_per_s=rate,
+        utilisation=round(flops / seconds / rate, 4) if rate and flops and seconds else None,
+        shapes=shapes,
+    )
 
 
 def _rate(count: float, seconds: float) -> float:

@@ -1,11 +1,10 @@
-"""Counts of a run: of a window, summed over a shard, summed over all. The shape of ``_run.json``."""
+"""Counting a window, and adding windows up; the counts themselves are in :mod:`scorer.storage.counts`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,11 @@ from ..inference.engine import Work
 from ..metric.checks import Checks
 from ..metric.rows import Rows
 from ..metric.verdict import FINE, Verdicts
+from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 
 MOST_PREDICATES = 1000
 """``by_predicate`` keeps this many; the rest is summed under :data:`OTHER_PREDICATES`."""
 OTHER_PREDICATES = "(other predicates)"
-
-Counts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -47,75 +45,43 @@ def count(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts, reused: Re
     if reused is not None:
         fine.update(reused.fine.tolist())
         notes.update(reused.notes)
-    return {
-        "rows": {
-            "in": len(rows if reused is None else reused.rows),
-            "scored": scored - sum(errors.values()),
-            "reused": 0 if reused is None else len(reused.fine),
-            "errors": dict(errors),
-            "notes": dict(notes),
-        },
-        "labels": {name: fine[code] for code, name in enumerate(FINE)},
-        "facts": _facts(rows, checks.backoff) if reused is None else _facts(reused.rows, reused.backoff),
-        "checks": {
-            "all": len(checks),
-            "unique": len(work.pairs),
-            "computed": sum(len(b.pairs) for b in work.batches),
-            "recomputed": work.recomputed,
-        },
-        "tokens": {"real": work.real_tokens, "padded": work.padded_tokens, "squared": work.squared_lengths},
-    }
+    return Counts(
+        RowCounts(
+            len(rows if reused is None else reused.rows),
+            scored - sum(errors.values()),
+            0 if reused is None else len(reused.fine),
+            dict(errors),
+            dict(notes),
+        ),
+        {name: fine[code] for code, name in enumerate(FINE)},
+        _facts(rows, checks.backoff) if reused is None else _facts(reused.rows, reused.backoff),
+        CheckCounts(len(checks), len(work.pairs), sum(len(b.pairs) for b in work.batches), work.recomputed),
+        TokenCounts(work.real_tokens, work.padded_tokens, work.squared_lengths),
+    )
 
 
-def add(one: Mapping[str, Any], other: Mapping[str, Any]) -> Counts:
-    """Sum two tallies, key by key and level by level."""
-    result: Counts = dict(one)
-    for key, value in other.items():
-        if isinstance(value, Mapping):
-            result[key] = add(result.get(key, {}), value)
-        else:
-            result[key] = result.get(key, 0) + value
-    return result
+def total(many: Iterable[Counts]) -> Counts:
+    """The sum of counts, with every label of the metric and the most frequent predicates."""
+    found = Counts.total([Counts(labels=dict.fromkeys(FINE, 0)), *many])
+    return replace(found, facts=replace(found.facts, by_predicate=_most(found.facts.by_predicate)))
 
 
-def total(tallies: Sequence[Mapping[str, Any]]) -> Counts:
-    """Sum tallies; every key of the contract is there even when there are none."""
-    result: Counts = {
-        "rows": {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}},
-        "labels": dict.fromkeys(FINE, 0),
-        "facts": {"template": 0, "backoff": 0, "by_predicate": {}},
-        "checks": {"all": 0, "unique": 0, "computed": 0, "recomputed": 0},
-        "tokens": {"real": 0, "padded": 0, "squared": 0},
-    }
-    for one in tallies:
-        result = add(result, one)
-    result["facts"]["by_predicate"] = _most(result["facts"]["by_predicate"])
-    return result
-
-
-def error_rate(counts: Counts) -> float:
-    """Share of rows that have an error instead of a label."""
-    rows = counts["rows"]
-    return float(sum(rows["errors"].values()) / rows["in"]) if rows["in"] else 0.0
-
-
-def _facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> Counts:
+def _facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
     triples = rows.triples
     counts = np.bincount(triples.ids, minlength=len(triples.distinct))
     backoff = int(counts[missing].sum())
-    by_predicate: dict[str, Counts] = {}
+    by_predicate: dict[str, list[int]] = {}
     for triple, count, missed in zip(triples.distinct, counts.tolist(), missing.tolist(), strict=True):
-        entry = by_predicate.setdefault(triple.predicate, {"template": 0, "backoff": 0})
-        entry["backoff" if missed else "template"] += count
-    return {"template": int(counts.sum()) - backoff, "backoff": backoff, "by_predicate": _most(by_predicate)}
+        by_predicate.setdefault(triple.predicate, [0, 0])[missed] += count
+    kept = _most({predicate: PredicateCounts(*counted) for predicate, counted in by_predicate.items()})
+    return FactCounts(int(counts.sum()) - backoff, backoff, kept)
 
 
-def _most(by_predicate: dict[str, Counts]) -> dict[str, Counts]:
+def _most(by_predicate: Mapping[str, PredicateCounts]) -> Mapping[str, PredicateCounts]:
     if len(by_predicate) <= MOST_PREDICATES:
         return by_predicate
-    ranked = sorted(by_predicate, key=lambda p: (p == OTHER_PREDICATES, -sum(by_predicate[p].values()), p))
+    ranked = sorted(by_predicate, key=lambda p: (p == OTHER_PREDICATES, -by_predicate[p].all, p))
     kept = {predicate: by_predicate[predicate] for predicate in ranked[: MOST_PREDICATES - 1]}
-    kept[OTHER_PREDICATES] = {"template": 0, "backoff": 0}
-    for predicate in ranked[MOST_PREDICATES - 1 :]:
-        kept[OTHER_PREDICATES] = add(kept[OTHER_PREDICATES], by_predicate[predicate])
+    others = [by_predicate[predicate] for predicate in ranked[MOST_PREDICATES - 1 :]]
+    kept[OTHER_PREDICATES] = PredicateCounts(sum(n.template for n in others), sum(n.backoff for n in others))
     return kept

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import UsageError
+from .plan import Plan
 
 _MOST_NAMED = 3
 
@@ -36,20 +36,18 @@ class Extent:
         return "; ".join(found) or None
 
 
-def extent(plan: Mapping[str, Any], rows: int, done: Collection[str], finished: bool) -> Extent:
+def extent(plan: Plan, rows: int, done: Collection[str], finished: bool) -> Extent:
     """How much an output holds.
 
     Args:
-        plan: the content of ``_plan.json``.
+        plan: of the run.
         rows: of the output.
         done: relative paths of the shards that have a receipt.
     """
-    limit, inputs = plan.get("limit"), plan.get("inputs")
-    planned = inputs if isinstance(inputs, dict) else {}
     # Fewer rows than the limit are all that there are.
-    cut = isinstance(limit, int) and not isinstance(limit, bool) and rows >= limit
-    lacking = tuple(sorted(name for name in planned if name not in done))
-    return Extent(limit if cut else None, lacking, len(planned), finished)
+    cut = plan.limit is not None and rows >= plan.limit
+    lacking = tuple(sorted(name for name in plan.inputs if name not in done))
+    return Extent(plan.limit if cut else None, lacking, len(plan.inputs), finished)
 
 
 def refuse_unequal(out: Extent, baseline: Extent, allowed: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,40 +16,31 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
+from ..inference.shipped import word_of
 from ..metric.inputs import ColumnNames
-from ..storage import OutputFolder
-from ..storage.durable import read_json
 from ..storage.listing import is_hidden
 from ..storage.plan import PLAN
+from .plan import Plan
 from .settings import Settings
 from .signature import Signature, what_differs
 
 
-def recorded(folder: Path, name: str) -> dict[str, Any]:
-    """The content of ``_plan.json`` or ``_run.json``; empty where there is none, or it is damaged.
-
-    Raises:
-        OutputError: it is there and cannot be read.
-    """
-    content = read_json(folder / name)
-    return content if isinstance(content, dict) else {}
-
-
 def settings_of(out: Path) -> Settings:
-    """How the run that wrote ``out`` was set up.
+    """How the run that wrote ``out`` was set up. A model that ships is the one that its signature names.
 
     Raises:
         OutputError: ``out`` has no plan, a damaged one, or one of a newer version.
     """
-    plan = OutputFolder.peek_plan(out)
-    if plan is None or not isinstance(plan.get("settings"), dict):
+    plan = Plan.load(out)
+    if plan is None or not plan.settings:
         raise OutputError(f"{out} is no output folder of `scorer run`: it has no readable _plan.json")
-    return Settings.from_plan(plan["settings"], str(out / PLAN))
+    found = Settings.from_plan(plan.settings, str(out / PLAN))
+    return replace(found, bundle=word_of(str(found.bundle), plan.signature.model))
 
 
-def columns_of(settings: Any) -> ColumnNames:
+def columns_of(settings: Mapping[str, object]) -> ColumnNames:
     """The column names among a run's settings; the default where a setting is missing or of another type."""
-    given = settings.get("columns") if isinstance(settings, dict) else None
+    given = settings.get("columns")
     given = dict(given) if isinstance(given, dict) else {}
     if isinstance(given.get("keep"), list):
         given["keep"] = tuple(given["keep"])
@@ -64,8 +55,13 @@ def columns_of(settings: Any) -> ColumnNames:
 
 
 def run_columns(path: Path) -> ColumnNames:
-    """The column names that a run was given, as its plan records them; the default ones where there is no plan."""
-    return columns_of(recorded(path, PLAN).get("settings"))
+    """The column names that a run was given, as its plan records them; the default ones where there is no plan.
+
+    Raises:
+        OutputError: the plan was written by a newer version, or a field of it is damaged.
+    """
+    plan = Plan.load(path)
+    return columns_of(plan.settings) if plan is not None else ColumnNames()
 
 
 def data_files(path: Path) -> list[Path]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from ..errors import TemplateError
+from ..inference.shipped import folder_of, word_of
 from ..metric.templates import Templates
 from .signature import Signature
 
@@ -27,10 +27,8 @@ def find_templates(signature: Signature, settings: Mapping[str, Any]) -> tuple[T
     given, bundle = settings.get("templates"), settings.get("bundle")
     if isinstance(given, str):
         path = Path(given)
-    elif bundle == "embedded":
-        path = Path(str(resources.files("scorer"))) / "embedded" / "bundle" / "templates.json"
     elif isinstance(bundle, str):
-        path = Path(bundle) / "templates.json"
+        path = folder_of(word_of(bundle, signature.model)) / "templates.json"
     else:
         return None
     try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,13 +17,14 @@ import pyarrow.parquet as pq
 from ..errors import InputError, OutputError
 from ..metric.columns import OUTPUT
 from ..metric.inputs import ColumnNames
-from ..storage import OutputFolder, Receipts
-from ..storage.durable import read_json
+from ..storage import Receipts, WrittenFile
 from ..storage.plan import RUN, SUCCESS
 from .extent import Extent, extent
 from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of
+from .plan import Plan
 from .signature import Signature
 from .snapshot import Snapshot, take, unchanged
+from .summary import RunSummary
 
 WINDOW = 1 << 16
 LABELS = ("fine", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note", "reused", "row_key")
@@ -45,7 +45,7 @@ class Window:
 class Output:
     """A finished output. ``files``: relative paths. ``starts``: int64, *Shape:* (files + 1,), number of each file's
     first row in the whole, and the number of all rows. ``names``: columns that any of the files has.
-    ``full_signature``: of all files; ``signature`` is its line. ``summary``: the content of ``_run.json``;
+    ``full_signature``: of all files; ``signature`` is its line. ``summary``: its ``_run.json``;
     ``settings``: how the run was set up. ``columns``: what the run was told to read.
     ``extent``: how much of the inputs it holds. ``snapshot``: the folder as it was before anything of it was read."""
 
@@ -54,8 +54,8 @@ class Output:
     starts: np.ndarray[Any, np.dtype[np.int64]]
     names: list[str]
     full_signature: Signature
-    summary: dict[str, Any]
-    settings: dict[str, Any]
+    summary: RunSummary
+    settings: Mapping[str, object]
     columns: ColumnNames
     extent: Extent
     snapshot: Snapshot
@@ -181,60 +181,42 @@ def open_output(path: Path, allow_partial: bool = False) -> Output:
 
 
 def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
-    plan = OutputFolder.peek_plan(path) if path.is_dir() else None
+    plan = Plan.load(path) if path.is_dir() else None
     if plan is None:
         what = "has no readable _plan.json" if path.is_dir() else "is not a folder"
         raise OutputError(f"{path} is not an output folder of `scorer run`: it {what}")
-    summary = read_json(path / RUN)
+    summary = RunSummary.load(path)
     finished = (path / SUCCESS).is_file()
-    if not isinstance(summary, dict) or "rows" not in summary or not (finished or allow_partial):
+    if summary is None or not (finished or allow_partial):
         resume = "the same `scorer run` resumes it"
         raise OutputError(
             f"{path} is not finished: it has no {RUN if finished or allow_partial else SUCCESS}; "
             + (resume if finished or allow_partial else f"{resume}, or pass --allow-partial to audit what there is")
         )
-    _check_summary(path / RUN, summary)
-    settings = plan.get("settings") if isinstance(plan.get("settings"), dict) else {}
-    signature = Signature.of_plan(summary)
-    columns = columns_of(settings)
+    signature = summary.signature
+    columns = columns_of(plan.settings)
     alike = OneSignature("run `scorer run` again", OutputError)
     alike.add(str(path / RUN), signature)
     receipts = Receipts(path)
     files, rows, names = [], [], dict[str, None]()
     for relative in receipts.all():
         receipt = receipts.read(relative)
-        if receipt is None or not isinstance(receipt.output.get("rows"), int):
+        if receipt is None:
             raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
         found = _footer(path / relative, receipt.output)
         alike.add_footer(str(path / relative), found.metadata)
         _check_labels(path / relative, found, columns.prefix)
         files.append(relative)
-        rows.append(int(receipt.output["rows"]))
+        rows.append(receipt.output.rows)
         names.update(dict.fromkeys(found.names))
     starts = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]).astype(np.int64)
     count = int(starts[-1])
-    if count != summary["rows"]["in"]:
+    if count != summary.counts.rows.all:
         raise OutputError(
-            f"{path}: its files have {count:,} rows, its {RUN} says {summary['rows']['in']}; run `scorer run` again"
+            f"{path}: its files have {count:,} rows, its {RUN} says {summary.counts.rows.all:,}; run `scorer run` again"
         )
     holds = extent(plan, count, set(files), finished)
-    settings = dict(settings or {})
-    return Output(path, files, starts, list(names), signature, summary, settings, columns, holds, snapshot)
-
-
-def _check_summary(path: Path, summary: dict[str, Any]) -> None:
-    """Refuse totals that no run writes, before somebody counts with them."""
-    facts = summary.get("facts") or {}
-    counted = (facts.get("by_predicate") or {}) if isinstance(facts, dict) else None
-    wrong = {
-        "rows": not isinstance(summary["rows"], dict) or type(summary["rows"].get("in")) is not int,
-        "facts": not isinstance(counted, dict) or not all(map(_are_counts, counted.values())),
-        "versions": not isinstance(summary.get("versions") or {}, dict),
-        "company_bound": not _is_bound(summary.get("company_bound")),
-    }
-    for key, is_wrong in wrong.items():
-        if is_wrong:
-            raise OutputError(f"{path} is damaged: {key} is {str(summary[key])[:80]}; run `scorer run` again")
+    return Output(path, files, starts, list(names), signature, summary, plan.settings, columns, holds, snapshot)
 
 
 def _check_labels(path: Path, schema: pa.Schema, prefix: str) -> None:
@@ -257,19 +239,11 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 
-def _are_counts(counts: Any) -> bool:
-    return isinstance(counts, dict) and all(type(count) is int and count >= 0 for count in counts.values())
-
-
-def _is_bound(value: Any) -> bool:
-    return value is None or (type(value) in (int, float) and 0 <= value < math.inf)
-
-
-def _footer(path: Path, output: dict[str, Any]) -> pa.Schema:
+def _footer(path: Path, output: WrittenFile) -> pa.Schema:
     try:
         size = path.stat().st_size
     except OSError as e:
         raise OutputError(f"{path} cannot be read: {e}{_RUN_AGAIN}") from e
-    if size != output.get("bytes"):
+    if size != output.bytes:
         raise OutputError(f"{path} has another size than its receipt says{_RUN_AGAIN}")
     return schema_of(path, _RUN_AGAIN)

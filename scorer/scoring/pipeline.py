@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -24,7 +24,8 @@ from ..metric.rows import Rows
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide
-from .counts import Counts, count
+from ..storage.counts import Counts, RecheckCounts
+from .counts import count
 from .reuse import Disagreement, Reuse, ReuseMatch
 from .reuse.recheck import disagreements
 
@@ -176,7 +177,7 @@ class Pipeline:
         if judged.match is not None:
             names = [column.name for column in schema]
             found = _recheck(judged, judged.match, dict(zip(names, arrays, strict=True)))
-            counts = {**counts, "recheck": {"rows": len(judged.match.to_recheck), "disagreed": len(found)}}
+            counts = replace(counts, recheck=RecheckCounts(len(judged.match.to_recheck), len(found)))
             arrays = judged.match.merge(names, arrays)
         table = window.table.select(list(window.columns.passed))
         for added, array in zip(schema, arrays, strict=True):

@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -33,8 +32,9 @@ from ..metric.templates import Templates, parse_optional
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
 from ..system.arguments import checked, described
+from ..system.closing import Closing
+from .origin import Device, Origin
 from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
-from .reuse import Origin
 from .settings import Settings
 from .signature import Signature, signature
 from .splitting import open_splitter
@@ -80,11 +80,11 @@ class Verdict:
     sentences: list[dict[str, Any]] | None = None
 
 
-class Scorer:
+class Scorer(Closing):
     """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
 
     Args:
-        bundle: a folder that ``scorer export`` wrote, or ``"embedded"``.
+        bundle: a folder that ``scorer export`` wrote, ``"embedded"`` or ``"embedded-e2e"``.
         templates: a template file, its parsed content, or ``None`` for the bundle's own (else backoff).
         protocol: ``paper`` or ``nlgi_eval`` (the paper's released code).
         checks: ``both`` sides, or ``hallucination`` alone.
@@ -169,14 +169,6 @@ class Scorer:
         model = ExactEngine(self.engine) if self.engine.exact else self.engine
         self.pipeline = Pipeline(model, self.templates, self.options, self.settings.columns, sentence_side)
 
-    def __enter__(self) -> Scorer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Stop the threads that compute; what is being computed is given up."""
         self.engine.close()
@@ -209,7 +201,7 @@ class Scorer:
     @property
     def origin(self) -> Origin:
         """Where this scorer computes, and how far its numbers stray there."""
-        device = {"kind": self.engine.device.kind, "name": self.engine.device.name, "threads": self.engine.threads}
+        device = Device(self.engine.device.kind, self.engine.device.name, self.engine.threads)
         exact = self.exact_bound
         bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
         margin = None if exact is None else exact.margin

@@ -24,6 +24,7 @@ from ..metric.templates import Templates
 from ..storage.canonical import canonical, line_parts
 from ..system.formats import SIGNATURE_KEY as FOOTER_KEY
 from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
+from ..system.json_fields import Fields
 
 _SHOWN_DIGITS = 12
 _SEPARATORS = "%|,="
@@ -49,6 +50,12 @@ class Signature:
         return dict(json.loads(self.whole)) if self.whole else dict(parse(self.line))
 
     @property
+    def model(self) -> str:
+        """Name of the model; empty where none is named."""
+        found = self.parts.get("model", "")
+        return str(found[0]) if isinstance(found, list) and found else _decode(str(found).partition("@")[0])
+
+    @property
     def footer(self) -> dict[str, str]:
         """What a Parquet footer says of it."""
         return {FOOTER_KEY: self.line, **({WHOLE_KEY: self.whole} if self.whole else {})}
@@ -60,11 +67,19 @@ class Signature:
         found = whole.decode(errors="replace")
         return cls(line.decode(errors="replace"), found if _is_object(found) else "")
 
+    def to_json(self) -> dict[str, object]:
+        """As ``_plan.json`` and ``_run.json`` record it."""
+        return {"signature": self.line, **({"signature_parts": self.parts} if self.whole else {})}
+
     @classmethod
-    def of_plan(cls, plan: Mapping[str, Any]) -> Signature:
-        """The signature that ``_plan.json`` or ``_run.json`` records."""
-        parts = plan.get("signature_parts")
-        return cls(str(plan.get("signature")), canonical(parts) if isinstance(parts, dict) else "")
+    def from_json(cls, found: Fields) -> Signature:
+        """The signature that ``_plan.json`` or ``_run.json`` records; empty where none is.
+
+        Raises:
+            OutputError: it is of another type.
+        """
+        parts = found.optional_inner("signature_parts")
+        return cls(found.text("signature"), canonical(parts.content) if parts is not None else "")
 
 
 def signature(engine: Engine, templates: Templates, options: Options, *, truncate: bool) -> Signature:

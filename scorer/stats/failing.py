@@ -6,7 +6,7 @@ Of n checked facts of a template,
 - the lower end of the 95 % interval (Wilson) of their failure rate is at least :data:`LEAST_RATE`;
 - the odds of failing at that lower end are at least :data:`TIMES_THE_ODDS` times those of all other facts.
 
-Odds, because where the other facts fail at a third or more, no rate is three times theirs.
+Odds are compared, since no rate can be three times that of the other facts if theirs is above a third.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def looks_wrong(failed: int, facts: int, other_failed: int, other_facts: int) ->
     """Whether ``failed`` of ``facts`` is far worse than ``other_failed`` of ``other_facts``, by the rule above.
 
     Half a failure is added to the others' failures and half to their successes, so that their odds are neither 0 nor
-    infinite. Without other facts there is nothing to compare with.
+    infinite. Without other facts, the result is False.
     """
     if facts < LEAST_FACTS or not other_facts:
         return False

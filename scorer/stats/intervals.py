@@ -1,8 +1,8 @@
 """Shares with their 95 % intervals.
 
-A share has Wilson's score interval (1927), which does not leave [0, 1] and holds at 0 and 1. A difference is put
-together from disjoint samples by squaring and adding the distances to their Wilson limits (Newcombe 1998, Statistics
-in Medicine 17, 873-890, method 10).
+A share has Wilson's score interval (1927), which stays within [0, 1] and is valid at 0 and 1. The interval of a
+difference between disjoint samples combines the squared distances to their Wilson limits (Newcombe 1998, Statistics in
+Medicine 17, 873-890, method 10).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 Z = 1.959963984540054
-"""97.5 % of the standard normal distribution lie below."""
+"""The 97.5 % quantile of the standard normal distribution."""
 
 
 class Rate(TypedDict):
@@ -26,7 +26,7 @@ class Rate(TypedDict):
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of ``count`` of ``n``; ``n`` > 0."""
+    """Wilson's 95 % interval of the share ``count`` / ``n``, for ``n`` > 0."""
     low, high = wilson_of_share(count / n, n)
     return (0.0 if count == 0 else low), (1.0 if count == n else high)
 
@@ -57,8 +57,8 @@ def combined(difference: float, parts: Iterable[tuple[float, int, int]], varianc
     """Interval of a difference that is a weighted sum of shares of disjoint samples, and of a constant.
 
     Args:
-        parts: (weight, count, n) of each sample; a negative weight subtracts. Samples of no row are passed over.
-        variance: of what else is uncertain in it, taken as normal.
+        parts: (weight, count, n) of each sample; a negative weight subtracts. Samples without rows are ignored.
+        variance: of any other uncertainty in the difference, assumed to be normal.
     """
     below = above = (Z * Z) * variance
     for weight, count, n in parts:

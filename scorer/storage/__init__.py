@@ -1,16 +1,24 @@
-"""Arrow tables in and out of shards, and the protocol that makes a run resumable; knows nothing of the metric."""
+"""Reading and writing shards as Arrow tables, and the protocol that makes a run resumable; independent of the
+metric."""
 
 from __future__ import annotations
 
+from .counts import Counts
 from .filesystems import InputFile, check_output_apart, resolve_inputs
 from .plan import OutputFolder, inspect_output
 from .reading.shards import ShardInfo, ShardReader
-from .receipts import Receipt, Receipts
+from .receipts import FailedShard, Receipt, Receipts
+from .records import Fingerprint, Identity, InputRecord, WrittenFile
 from .space import require_space
-from .writer import ShardWriter, WrittenFile
+from .writer import ShardWriter
 
 __all__ = [
+    "Counts",
+    "FailedShard",
+    "Fingerprint",
+    "Identity",
     "InputFile",
+    "InputRecord",
     "OutputFolder",
     "Receipt",
     "Receipts",

@@ -1,19 +1,18 @@
-"""Outputs that this process has hashed or written, believed for as long as nobody touches them or their receipts."""
+"""Outputs that this process has hashed or written; they are trusted until they or their receipts are changed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from .receipts import Receipt, Receipts
+from .records import Fingerprint, Identity
 from .stamps import Stamp, stamp_of
 
 
 class Believed:
     """Remembers receipts together with the stamps (size, modification time, inode) of both files.
 
-    So a run hashes each output once, and still notices at its end what was removed or overwritten meanwhile.
+    Thus a run hashes each output only once, and still notices at its end what was removed or overwritten meanwhile.
     """
 
     def __init__(self, out: Path, receipts: Receipts) -> None:
@@ -21,7 +20,7 @@ class Believed:
         self._receipts = receipts
         self._known: dict[str, tuple[Receipt, tuple[Stamp | None, Stamp | None]]] = {}
 
-    def check(self, relative: str, identity: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> str | None:
+    def check(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> str | None:
         """Why a shard is not done; ``None`` when it is, and is remembered. See :meth:`Receipts.check`."""
         before = self._stamps(relative)
         found = self._receipts.check(relative, identity, fingerprint)
@@ -31,7 +30,7 @@ class Believed:
         return None
 
     def write(self, receipt: Receipt) -> None:
-        """Make a shard done whose output this process has just written.
+        """Mark a shard as done, after this process has written its output.
 
         Raises:
             OutputError: the receipt cannot be written.
@@ -41,7 +40,7 @@ class Believed:
         self._known[receipt.relative] = receipt, (written, self._stamps(receipt.relative)[1])
 
     def receipt(self, relative: str) -> Receipt | None:
-        """The receipt of an output that was hashed or written here, if neither file was touched since."""
+        """The receipt of an output that this process hashed or wrote, if neither file has changed since."""
         receipt, before = self._known.get(relative, (None, None))
         return receipt if receipt is not None and before == self._stamps(relative) else None
 

@@ -1,6 +1,6 @@
-"""Content that is compared or hashed, in the one form that equal content has.
+"""A canonical form of content that is compared or hashed: equal content has equal text.
 
-Never by joining strings: ``a,b`` and ``c`` joined by a comma are ``a`` and ``b,c`` as well.
+Strings are never joined for this: ``a,b`` and ``c`` joined by a comma equal ``a`` and ``b,c``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def canonical(content: Any) -> str:
     """Content as JSON with sorted keys, without blanks, in ASCII. Tuples are lists.
 
     Raises:
-        TypeError, ValueError: content that JSON does not have, such as not-a-number.
+        TypeError, ValueError: content that JSON cannot represent, such as NaN.
     """
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -28,14 +28,14 @@ def digest(content: Any) -> str:
 
 
 def normal(content: Any) -> Any:
-    """Content as it is read back from JSON, so that it can be compared with what was read."""
+    """Content as it would be read back from JSON, for comparison with content that was read."""
     return json.loads(canonical(content))
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The keys in which two objects differ, sorted, as ``key value → value``; long values and digests are cut.
+    """The keys in which two objects differ, sorted, as ``key value → value``; long values and digests are shortened.
 
-    A nested object is compared key by key. Where the cut values read the same, only the key is named.
+    A nested object is compared key by key. If the shortened values are equal, only the key is named.
     """
     found = []
     for key in sorted({*before, *after}):
@@ -51,12 +51,12 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 
 def line_parts(line: str) -> dict[str, str]:
-    """The parts of a signature's line (``key:value|key:value``) by key."""
+    """The parts of a signature line (``key:value|key:value``) by key."""
     return dict(part.partition(":")[::2] for part in line.split("|"))
 
 
 def _shown(value: Any) -> str:
-    """A value on one line of bounded length; of a list, whatever is a digest is cut to twelve digits."""
+    """A value on one line of bounded length; digests in a list are shortened to twelve digits."""
     if value is None:
         return "none"
     if isinstance(value, list):

@@ -1,11 +1,11 @@
-"""Files that are there whole or not at all: written next to their place, synced, renamed, and the folder synced.
+"""Atomic, durable files: write a temporary file in the same folder, sync it, rename it, and sync the folder.
 
-Temporary files have random names and are made with ``O_EXCL`` and ``O_NOFOLLOW``: nobody can prepare a file or a link
-where one will be. In an output folder the name carries the token of whoever holds the folder, so that a later run can
-tell what a dead run left from what a live part is writing.
+Temporary files have random names and are created with ``O_EXCL`` and ``O_NOFOLLOW``, so that no other user can place a
+file or a link there first. In an output folder, the name contains the token of the folder's holder, so that a later run
+can distinguish the files of a dead run from those that a live part is writing.
 
-After an fsync error nobody knows which pages reached the disk, and a second fsync may report success without having
-written them. So the file is thrown away and the error reported; it is never synced again.
+After an fsync error it is unknown which pages reached the disk, and a second fsync may report success without having
+written them. So the file is deleted and the error reported; it is never synced again.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ..errors import OutputError
 
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
 LARGEST_JSON = 1 << 30
-"""Bytes of a JSON file that are read; the plan of a million shards has a third of that."""
-# `.d2t-<token>-<random>.tmp`; without a holder two random halves. One half alone was the form of earlier versions.
+"""Largest size in bytes of a JSON file that is read; the plan of a million shards has a third of it."""
+# `.d2t-<token>-<random>.tmp`; without a holder both parts are random. Earlier versions used one part only.
 _TEMPORARY = re.compile(r"\.d2t-([0-9a-f]{16})(-[0-9a-f]{16})?\.tmp")
 _HINTS = {
     errno.ENOSPC: "free some space and run again: it resumes",
@@ -47,11 +47,11 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class Holder:
-    """Whoever holds an output folder, as its writers know it.
+    """The holder of an output folder, as passed to the writers of its files.
 
-    ``root``: the folder; below it no symbolic link is written through. ``token``: 16 hexadecimal digits, part of the
-    names of temporary files. ``check``: raises :class:`OutputError` once the folder is another's; asked right before
-    each rename.
+    ``root``: the folder; nothing below it is written through a symbolic link. ``token``: 16 hexadecimal digits, part of
+    the names of temporary files. ``check``: raises :class:`OutputError` if another run has taken over the folder;
+    called immediately before each rename.
     """
 
     root: Path
@@ -60,10 +60,10 @@ class Holder:
 
 
 def temporary_name(token: str = "") -> str:
-    """A new random name of a temporary file, of fixed length; inputs cannot have such names.
+    """A new random name of fixed length for a temporary file; inputs cannot have such names.
 
     Args:
-        token: of the holder of an output folder; without one the file belongs to nobody that could be looked up.
+        token: of the holder of an output folder; without one, the file cannot be attributed to a holder.
     """
     return f".d2t-{token or secrets.token_hex(8)}-{secrets.token_hex(8)}.tmp"
 
@@ -80,10 +80,10 @@ def token_of(name: str) -> str | None:
 
 
 def open_temporary(path: Path, holder: Holder | None = None) -> tuple[Path, BufferedWriter]:
-    """Make the file in which the bytes of ``path`` are gathered, and the folders above it that are missing.
+    """Create the temporary file for ``path``, and the missing folders above it.
 
     Raises:
-        OutputError: a symbolic link stands between the holder's folder and the file. OSError: it cannot be made.
+        OutputError: a symbolic link is between the holder's folder and the file. OSError: it cannot be created.
     """
     if holder is not None:
         refuse_links(holder.root, path)
@@ -104,20 +104,20 @@ def refuse_links(root: Path, path: Path) -> None:
         place = place / part
         if place.is_symlink():
             raise OutputError(
-                f"{place} is a symbolic link, and nothing in an output folder is written through one; replace it by a "
-                "real file or folder, or choose another --out"
+                f"{place} is a symbolic link, and a run writes nothing through links in its output folder; replace it "
+                "by a real file or folder, or choose another --out"
             )
 
 
 def crash_point(name: str) -> None:
-    """End the process here, as kill -9 would, when the environment names this point; for tests of the protocol."""
+    """End the process here, as kill -9 would, if the environment names this point; for tests of the protocol."""
     if os.environ.get(CRASH_VARIABLE) == name:
         os._exit(97)
 
 
 @contextmanager
 def output_errors(what: str, path: Path) -> Iterator[None]:
-    """Turn an ``OSError`` inside into an :class:`OutputError` that says what could not be done, where, and why."""
+    """Convert an ``OSError`` raised inside to an :class:`OutputError` that says what failed, where, and why."""
     try:
         yield
     except OSError as error:
@@ -127,12 +127,12 @@ def output_errors(what: str, path: Path) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make the file names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network and FUSE file systems cannot sync a folder; the rename itself is then all there is.
+        # Some network and FUSE file systems cannot sync a folder; then only the rename itself can be relied on.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
@@ -140,7 +140,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folders(folder: Path) -> None:
-    """Make a folder and those above it that are missing, each one durable."""
+    """Create a folder and the missing folders above it, each one durably."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -151,10 +151,10 @@ def make_folders(folder: Path) -> None:
 
 
 def publish(temporary: Path, path: Path, label: str, holder: Holder | None = None) -> None:
-    """Give a complete, synced temporary file its name, durably.
+    """Rename a complete, synced temporary file to its final name, durably.
 
     Raises:
-        OutputError: the output folder is another's by now. OSError: the file cannot be renamed.
+        OutputError: another run has taken over the output folder. OSError: the file cannot be renamed.
     """
     crash_point(f"{label}.synced")
     if holder is not None:
@@ -168,16 +168,16 @@ def publish(temporary: Path, path: Path, label: str, holder: Holder | None = Non
 def atomic_bytes(
     path: Path, content: bytes, label: str = "file", holder: Holder | None = None, mode: int | None = None
 ) -> None:
-    """Replace a file by another content, whole or not at all; missing folders above it are made.
+    """Replace the content of a file atomically; missing folders above it are created.
 
-    For files that the program owns; for those that a user names see :mod:`.user_files`.
+    For files that the program owns; for files that a user names see :mod:`.user_files`.
 
     Args:
-        holder: of the output folder that the file lies in.
+        holder: of the output folder that contains the file.
         mode: permissions of the file; those of a new file by default.
 
     Raises:
-        OutputError: it cannot be written; an earlier file of that name is then still there, and no temporary one.
+        OutputError: it cannot be written; an earlier file of that name is unchanged, and no temporary file is left.
     """
     with output_errors("write", path):
         temporary, file = open_temporary(path, holder)
@@ -197,20 +197,20 @@ def atomic_bytes(
 def atomic_json(path: Path, content: Any, label: str = "json", holder: Holder | None = None) -> None:
     """Replace a file by an object as JSON: sorted keys, one space of indent, a newline at the end, ASCII.
 
-    Not-a-number and infinity, which JSON does not have, become null.
+    NaN and infinity, which JSON cannot represent, become null.
     """
     text = json.dumps(_finite(content), sort_keys=True, indent=1, allow_nan=False)
     atomic_bytes(path, (text + "\n").encode("ascii"), label, holder)
 
 
 def read_json(path: Path) -> Any:
-    """The object in a JSON file, or ``None`` when there is no file, it holds no JSON, or is no regular file.
+    """The object in a JSON file, or ``None`` if there is no file, it is not JSON, or it is not a regular file.
 
     Raises:
-        OutputError: the file is there and cannot be read.
+        OutputError: the file exists and cannot be read.
     """
     try:
-        # Not blocking: to open a FIFO would wait for its writer.
+        # Non-blocking: opening a FIFO would wait for its writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             found = os.fstat(descriptor)
@@ -230,7 +230,7 @@ def read_json(path: Path) -> Any:
 
 
 def discard(path: Path) -> None:
-    """Remove a file if it is there and can be removed."""
+    """Remove a file if it exists and can be removed."""
     with suppress(OSError):
         path.unlink()
 

@@ -1,4 +1,4 @@
-"""Where the inputs are: files, folders, globs and URIs, and where their outputs go below OUT."""
+"""Resolve inputs (files, folders, globs and URIs) to shards, and the paths of their outputs below OUT."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 @dataclass(frozen=True)
 class InputFile:
-    """An input shard. ``uri``: absolute local path, or a URI pyarrow opens. ``relative``: POSIX path below OUT."""
+    """An input shard. ``uri``: absolute local path, or a URI for pyarrow. ``relative``: POSIX path of its output below
+    OUT."""
 
     uri: str
     relative: str
@@ -28,7 +29,7 @@ class InputFile:
 
 @dataclass(frozen=True)
 class _Input:
-    """An input as it was given: a place, and what to match below it (``None``: everything that is Parquet)."""
+    """An input as given: a place, and the pattern to match below it (``None``: all Parquet files)."""
 
     given: str
     place: Place
@@ -36,13 +37,14 @@ class _Input:
 
 
 def resolve_inputs(inputs: Sequence[str]) -> list[InputFile]:
-    """Find the shards that the inputs name, sorted by where they go.
+    """Find the shards of the inputs, sorted by the path of their output.
 
-    A file goes to OUT/<its name>, the Parquet files of a folder to their path below that folder, those of a glob to
-    their path below its fixed prefix. Below the root, names that begin with ``_`` or ``.`` are skipped.
+    The output of a file is OUT/<its name>; that of a Parquet file in a folder has its path below that folder, and that
+    of a match of a glob its path below the fixed prefix. Below the root, names that begin with ``_`` or ``.`` are
+    skipped.
 
     Raises:
-        InputError: an input is not there, or holds no Parquet file.
+        InputError: an input does not exist, or has no Parquet file.
         UsageError: two inputs would have the same output, or a name or a URI cannot be used.
     """
     if not inputs:
@@ -61,10 +63,10 @@ def resolve_inputs(inputs: Sequence[str]) -> list[InputFile]:
 
 
 def check_output_apart(inputs: Sequence[str], out: Path) -> None:
-    """Refuse an output folder that lies among the inputs: the next run would take its outputs for inputs.
+    """Refuse an output folder among the inputs: the next run would take its outputs for inputs.
 
     Raises:
-        OutputError: OUT is, or lies inside, an input folder or where a glob would find it, or an input lies inside OUT.
+        OutputError: OUT is or is inside an input folder, a glob would find it, or an input is inside OUT.
     """
     target = out.resolve()
     for given in inputs:
@@ -74,24 +76,24 @@ def check_output_apart(inputs: Sequence[str], out: Path) -> None:
         path = Path(parsed.place.path)
         for place in {path.resolve(), path}:
             if place.is_relative_to(target) and (parsed.pattern is None or place != target):
-                raise OutputError(f"the input {given} lies inside the output folder {out}; choose another --out")
+                raise OutputError(f"the input {given} is inside the output folder {out}; choose another --out")
             if target.is_relative_to(place) and path.is_dir():
                 parts = target.relative_to(place).parts
                 if parsed.pattern is None or _could_match(parsed.pattern, parts):
                     raise OutputError(
-                        f"the output folder {out} lies inside the input {given}, so that the next run would score "
-                        "its own outputs; choose a folder apart from it for --out"
+                        f"the output folder {out} is inside the input {given}, so the next run would score its own "
+                        "outputs; choose an --out outside of the input"
                     )
     for given in inputs:
         parsed = _parse(given)
         if isinstance(parsed.place.listing, LocalListing) and parsed.pattern is not None:
-            apart: dict[Path, bool] = {}  # by folder: to resolve the path of every shard would take seconds
+            apart: dict[Path, bool] = {}  # by folder: resolving the path of every shard would take seconds
             for file in _files(parsed):
                 path = Path(file.uri)
                 if path.parent not in apart:
                     apart[path.parent] = not path.parent.resolve().is_relative_to(target)
                 if not apart[path.parent] or (path.is_symlink() and path.resolve().is_relative_to(target)):
-                    raise OutputError(f"the input {file.uri} lies inside the output folder {out}; choose another --out")
+                    raise OutputError(f"the input {file.uri} is inside the output folder {out}; choose another --out")
 
 
 def _files(parsed: _Input) -> list[InputFile]:
@@ -104,13 +106,13 @@ def _files(parsed: _Input) -> list[InputFile]:
     if parsed.pattern is not None:
         found = sorted(set(expand(place, parsed.pattern, SUFFIXES)))
         if not found:
-            raise InputError(f"{parsed.given} matches no file")
+            raise InputError(f"{parsed.given} matches no file; check the pattern")
     elif place.kind() == "folder":
         found = sorted(walk(place, SUFFIXES))
         if not found:
             names = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
             raise InputError(
-                f"{parsed.given} holds no Parquet file ({names}); names that begin with '_' or '.' are skipped"
+                f"{parsed.given} has no Parquet file ({names}); names that begin with '_' or '.' are skipped"
             )
     elif place.kind() == "file":
         if is_hidden(place.name):
@@ -128,11 +130,11 @@ def _parse(given: str) -> _Input:
         place: Place = RemoteListing.place(given) if scheme[1].lower() != "file" else LocalListing.from_uri(given)
     else:
         if not given or "\0" in given:
-            raise UsageError(f"{given!r} is no path; name a Parquet file, a folder, a glob or a URI")
+            raise UsageError(f"{given!r} is not a path; name a Parquet file, a folder, a glob or a URI")
         magic = "*?["
         place = LocalListing.place(given)
         if os.path.lexists(place.path):
-            return _Input(given, place)  # a name may have brackets in it
+            return _Input(given, place)  # the name of an existing file may contain brackets
     parts = place.path.split("/")
     first = next((i for i, part in enumerate(parts) if any(c in part for c in magic)), None)
     if first is None:
@@ -142,35 +144,35 @@ def _parse(given: str) -> _Input:
 
 
 def _refuse_overlap(relatives: Iterable[str]) -> None:
-    """No output may need a folder where another output, or its receipt, is a file, or a name too long for a receipt."""
+    """Refuse outputs that need a folder where another output or receipt is a file, or a name too long for a receipt."""
     found = set(relatives)
     _refuse_look_alikes(found)
     for relative in sorted(found):
         parts = relative.split("/")
         if len(os.fsencode(parts[-1])) > LONGEST_NAME:
             raise UsageError(
-                f"{relative}: a name may have {LONGEST_NAME} bytes, since .json is put behind it; rename it"
+                f"{relative}: a name may have at most {LONGEST_NAME} bytes, since .json is appended to it; rename it"
             )
         for depth in range(1, len(parts)):
             above = "/".join(parts[:depth])
             for other in (above, above.removesuffix(".json")):
                 if other in found:
                     raise UsageError(
-                        f"the outputs {other} and {relative} would need a file and a folder of one name; "
+                        f"the outputs {other} and {relative} need a file and a folder of the same name; "
                         "rename one of the inputs"
                     )
 
 
 def _refuse_look_alikes(found: Iterable[str]) -> None:
-    """No two outputs may have names that some file system takes for one: equal after NFC and case folding."""
+    """Refuse two outputs whose names are equal on some file system: equal after NFC and case folding."""
     seen: dict[str, str] = {}
     for relative in sorted(found):
         folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", relative).casefold())
         other = seen.setdefault(folded, relative)
         if other != relative:
             raise UsageError(
-                f"the outputs {other} and {relative} differ only in case or in the composition of characters, and "
-                "would be one file on some file systems; rename one of the inputs"
+                f"the outputs {other} and {relative} differ only in case or in the composition of characters, and are "
+                "the same file on some file systems; rename one of the inputs"
             )
 
 
@@ -185,5 +187,5 @@ def _could_match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two URIs are of one file."""
+    """Whether two URIs refer to the same file."""
     return one == other or (not _SCHEME.match(one + other) and Path(one).resolve() == Path(other).resolve())

@@ -1,13 +1,14 @@
 """Who may write into an output folder: lock files with an flock, a line about the holder, and a heartbeat.
 
-A whole run holds ``_lock`` alone. Parts share ``_lock``, and each holds ``_lock.<k>-of-<n>`` alone; what all of them
-touch (plan, totals, markers) is touched under ``_lock.brief``, held for moments, or as long as hashing the outputs of
-others takes. Its holder has a line and a heartbeat too, so that one that is stuck can be told from one that is slow.
+A whole run holds ``_lock`` exclusively. Parts share ``_lock``, and each holds ``_lock.<k>-of-<n>`` exclusively. Files
+that all parts write (plan, totals, markers) are written under ``_lock.brief``, which is held briefly, or as long as
+hashing the outputs of others takes. Its holder has a line and a heartbeat too, so that a stuck holder can be
+distinguished from a slow one.
 
-On one machine the flock decides at once: the kernel drops it with the process, however that ends. Some network file
-systems keep an flock within one machine. So whoever gets the flock also looks at the line in the file: if it was
-written under another kernel and its heartbeat still moves, the folder is held. A heartbeat that stands still for
-:data:`EXPIRY_S` is that of a lost machine. Times are compared on the file system's own clock, or not at all.
+On one machine the flock is sufficient: the kernel releases it when the process ends in any way. On some network file
+systems an flock is visible on one machine only. So a process that gets the flock also reads the line in the file: if
+it was written under another kernel and its heartbeat still changes, the folder is held. If the heartbeat does not
+change for :data:`EXPIRY_S`, that machine is considered lost. Times are compared only on the file system's own clock.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ BRIEF = "_lock.brief"
 BEAT_S = 10.0
 EXPIRY_S = 60.0
 BRIEF_LIMIT_S = 120.0
-"""How long ``_lock.brief`` is waited for while its holder gives no sign of life."""
+"""Longest wait in seconds for ``_lock.brief`` while its holder gives no sign of life."""
 _PART = re.compile(r"_lock\.(\d+)-of-(\d+)")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -52,8 +53,8 @@ def part_lock(part: tuple[int, int]) -> str:
 class Lease:
     """A lock file that this process holds until :meth:`release`; made by :func:`take`.
 
-    ``token``: what tells this holder from all others; stands in the line of a lease that is held alone.
-    The descriptor is closed in programs started later, so that no child outlives its parent with the lease in hand.
+    ``token``: identifies this holder; part of the line of a lease that is held exclusively. Child processes do not
+    inherit the descriptor, so that no child keeps the lease after its parent has ended.
     """
 
     def __init__(self, path: Path, lock: int, line: bytes | None, token: str) -> None:
@@ -68,21 +69,21 @@ class Lease:
             self._thread.start()
 
     def check(self) -> None:
-        """Make sure that nobody took the lease over, say while this machine slept.
+        """Check that no other run has taken over the lease, for example while this machine was suspended.
 
-        Reads one small file, so that it can be asked before each rename and each receipt.
+        Reads one small file, so it is cheap enough to call before each rename and each receipt.
 
         Raises:
-            OutputError: it is another's now; nothing more may be written.
+            OutputError: another run has the lease now; nothing more may be written.
         """
         if self._line is not None and _read(self.path) != self._line:
             raise OutputError(
-                f"{self.path}: another run took this output folder over, since no sign of life came from this one; "
-                "run again when that one has ended"
+                f"{self.path}: another run took over this output folder, since this run gave no sign of life; "
+                "run again when the other run has ended"
             )
 
     def release(self) -> None:
-        """Let go. The file stays: to remove it would let two runs hold two files of one name."""
+        """Release the lease. The file is kept: if it were removed, two runs could hold two files of the same name."""
         if self._lock < 0:
             return
         self._ended.set()
@@ -96,28 +97,28 @@ class Lease:
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_S):
-            # Not after it was taken over: the beat would be taken for the new holder's.
+            # Not after a takeover: the heartbeat would be taken for that of the new holder.
             if _read(self.path) == self._line:
                 with suppress(OSError):
                     os.utime(self._lock)
 
 
 def new_token() -> str:
-    """What tells a holder from all others: 16 random hexadecimal digits."""
+    """A new identifier of a holder: 16 random hexadecimal digits."""
     return secrets.token_hex(8)
 
 
 def take(
     path: Path, *, shared: bool = False, say: Callable[[str], None] = lambda message: None, token: str | None = None
 ) -> Lease:
-    """Lock a file of an output folder, made if it is not there.
+    """Lock a file of an output folder; the file is created if it does not exist.
 
     Args:
-        shared: together with others who share it.
+        shared: take a shared lock.
         token: of the holder, who may hold several leases; a new one by default.
 
     Raises:
-        OutputError: another run holds it (says which), or the file system has no locks.
+        OutputError: another run holds it (the message says which), or the file system has no locks.
     """
     out = path.parent
     token = token or new_token()
@@ -133,7 +134,7 @@ def take(
             return Lease(path, lock, None, token)
         line = _write_line(path, lock, token)
         if taken_over:
-            time.sleep(min(1.0, EXPIRY_S / 4))  # two machines may have waited for the same one: the last line counts
+            time.sleep(min(1.0, EXPIRY_S / 4))  # two machines may take over the same lease: the last line counts
             if _read(path) != line:
                 raise OutputError(f"{out} is held by {_holder(path)}; wait for it to end, or choose another --out")
         return Lease(path, lock, line, token)
@@ -143,7 +144,7 @@ def take(
 
 
 def _write_line(path: Path, lock: int, token: str) -> bytes:
-    """Say in a lock file who holds it."""
+    """Write into a lock file who holds it."""
     line = json.dumps(
         {
             "pid": os.getpid(),
@@ -161,10 +162,11 @@ def _write_line(path: Path, lock: int, token: str) -> bytes:
 
 @contextmanager
 def brief(out: Path, token: str | None = None) -> Iterator[None]:
-    """Hold ``_lock.brief`` for a moment, and wait for whoever holds it as long as that one is alive.
+    """Hold ``_lock.brief`` briefly; waits for another holder as long as it is alive.
 
     Raises:
-        OutputError: its holder (says which) gave no sign of life for :data:`BRIEF_LIMIT_S`, or it cannot be locked.
+        OutputError: its holder (the message says which) gave no sign of life for :data:`BRIEF_LIMIT_S`, or it cannot
+            be locked.
     """
     path = out / BRIEF
     with output_errors("lock", path):
@@ -199,21 +201,21 @@ def _await_brief(path: Path, lock: int) -> None:
                 f"{path} is held by {_holder(path)}, which has given no sign of life for {BRIEF_LIMIT_S:.0f} s; "
                 "end that process if it is stuck, then run again: it resumes"
             )
-        time.sleep(0.02)  # not waited for in the kernel, so that signals are answered
+        time.sleep(0.02)  # polled instead of waiting in the kernel, so that signals are handled
 
 
 def other_parts(out: Path, mine: str) -> list[str]:
-    """The parts that run now, except this one, as ``k/n``. Asked under :func:`brief`."""
+    """The other parts that run now, as ``k/n``. To be called under :func:`brief`."""
     return [f"{match[1]}/{match[2]}" for path in _held_parts(out, mine) if (match := _PART.fullmatch(path.name))]
 
 
 def other_tokens(out: Path, mine: str) -> set[str]:
-    """The tokens of the parts that run now, except this one. Asked under :func:`brief`."""
+    """The tokens of the other parts that run now. To be called under :func:`brief`."""
     return {str(_parsed(_read(path)).get("token")) for path in _held_parts(out, mine)}
 
 
 def _held_parts(out: Path, mine: str) -> list[Path]:
-    """The locks of other parts that somebody holds."""
+    """The locks of other parts that are held."""
     found = []
     for path in _parts(out):
         if path.name == mine:
@@ -243,7 +245,7 @@ def _flock(path: Path, shared: bool) -> int:
                 fcntl.flock(lock, kind | fcntl.LOCK_NB)
                 if os.path.samestat(os.fstat(lock), path.stat()):
                     return lock
-                os.close(lock)  # it was removed and made anew by others in between
+                os.close(lock)  # another process removed and created it again in between
             except FileNotFoundError:
                 os.close(lock)
             except BlockingIOError:
@@ -257,19 +259,19 @@ def _flock(path: Path, shared: bool) -> int:
 
 
 def _await_expiry(path: Path, say: Callable[[str], None]) -> bool:
-    """Return once no other machine holds this lock; one whose flock is not seen here has a heartbeat that is.
+    """Return once no other machine holds this lock. A machine whose flock is not visible here has a visible heartbeat.
 
-    Tells whether another machine had it.
+    Returns whether another machine had it.
 
     Raises:
-        OutputError: the heartbeat moves.
+        OutputError: the heartbeat changes.
     """
     first = _read(path)
     line = _parsed(first)
     if not line or line.get("boot") == _boot():
         return False
     seen = _beaten(path)
-    # A heartbeat long past may only seem so, since clocks are set: two beats are waited for in any case.
+    # An old heartbeat may only seem old, since clocks can be set: wait for two heartbeats in any case.
     wait_s = EXPIRY_S if _age(path) < EXPIRY_S else min(EXPIRY_S, 2 * BEAT_S + 1)
     say(f"{path.parent}: waiting up to {wait_s:.0f} s for a sign of life from {_named(line)}")
     deadline = time.monotonic() + wait_s
@@ -303,7 +305,7 @@ def _age(path: Path) -> float:
 
 
 def _beaten(path: Path) -> int:
-    # Opened anew each time: network file systems look at the server again then, not at what they remember.
+    # Opened each time: network file systems then ask the server instead of using their cache.
     try:
         with path.open("rb") as file:
             return os.fstat(file.fileno()).st_mtime_ns
@@ -328,7 +330,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def _boot() -> str:
-    """What tells two running kernels apart; a name of a host may be given twice."""
+    """An identifier of the running kernel; host names may not be unique."""
     try:
         return _BOOT.read_text().strip()
     except OSError:
@@ -337,7 +339,7 @@ def _boot() -> str:
 
 def _holder(path: Path) -> str:
     line = _parsed(_read(path))
-    if not line and path.name == LOCK:  # it is shared by parts, which have lines of their own
+    if not line and path.name == LOCK:  # it is shared by parts, which have their own lines
         lines = [found for part in _parts(path.parent) if (found := _parsed(_read(part)))]
         return f"a part of {_named(lines[0])}" if lines else "another run"
     return _named(line)

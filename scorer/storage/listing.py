@@ -28,16 +28,16 @@ class Entry(NamedTuple):
 
 
 class Listing(Protocol):
-    """A store of files. Paths have ``/`` between their parts."""
+    """A store of files. The parts of a path are separated by ``/``."""
 
     def kind(self, path: str) -> Kind: ...
 
     def entries(self, path: str) -> list[Entry]:
-        """What is in a folder, sorted by name."""
+        """The entries of a folder, sorted by name."""
         ...
 
     def identity(self, path: str) -> Hashable:
-        """What two paths of one folder have in common."""
+        """A value that is equal for two paths of the same folder."""
         ...
 
     def uri(self, path: str) -> str: ...
@@ -81,12 +81,12 @@ def walk(place: Place, suffixes: Sequence[str]) -> Iterator[str]:
 def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Iterator[str]:
     """Relative paths of the files that a glob finds below a folder; ``**`` stands for any number of folders.
 
-    A folder that the whole glob matches stands for the Parquet files in it, as it would had the shell expanded it.
-    Links to folders are followed after all that is reached without them. Each folder is looked through once for each
-    part of the glob: one that several links lead to appears under the first of its paths.
+    A folder that the whole glob matches stands for the Parquet files in it, as if the shell had expanded the glob.
+    Links to folders are followed last. Each folder is searched once for each part of the glob: a folder with several
+    links to it appears under the first of its paths.
 
     Raises:
-        InputError: a folder cannot be listed, or is linked into itself.
+        InputError: a folder cannot be listed, or contains a link to itself.
     """
     if place.kind() != "folder":
         return
@@ -117,14 +117,14 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
 
 
 class _Above(NamedTuple):
-    """The folders that a folder was reached through, from below."""
+    """The folders on the path to a folder, innermost first."""
 
     key: Hashable
     above: _Above | None
 
 
 class _Visit(NamedTuple):
-    """A folder to look through, from a part of the glob on. ``base``: its path below the root, with a slash behind."""
+    """A folder to search, from a part of the glob on. ``base``: its path below the root, with a trailing slash."""
 
     place: Place
     base: str
@@ -142,14 +142,14 @@ def _contains(above: _Above | None, key: Hashable) -> bool:
 
 
 def _collapsed(pattern: Sequence[str]) -> list[str]:
-    """The glob with runs of ``**`` made into one, since they mean the same."""
+    """The glob with each run of ``**`` replaced by a single one, which means the same."""
     return [part for i, part in enumerate(pattern) if part != ANY_DEPTH or i == 0 or pattern[i - 1] != ANY_DEPTH]
 
 
 def _matches(parts: Sequence[str], at: int, entry: Entry, suffixes: tuple[str, ...]) -> Iterator[tuple[int, bool]]:
-    """What an entry of a folder is to the glob from one of its parts on: (part to go on with, is it a file found)."""
+    """How an entry matches the glob from one of its parts on: (part to continue with, whether it is a match)."""
     last = len(parts) - 1
-    wanted = parts[at] if at <= last else ANY_DEPTH  # behind the end: everything below a folder that was matched whole
+    wanted = parts[at] if at <= last else ANY_DEPTH  # past the end: everything below a folder that matched
     if wanted != ANY_DEPTH:
         if fnmatchcase(entry.name, wanted):
             if entry.is_folder:
@@ -164,7 +164,7 @@ def _matches(parts: Sequence[str], at: int, entry: Entry, suffixes: tuple[str, .
     else:
         if entry.is_folder:
             yield at, False
-        yield from _matches(parts, at + 1, entry, suffixes)  # `**` may also stand for no folder at all
+        yield from _matches(parts, at + 1, entry, suffixes)  # `**` also matches no folder
 
 
 class LocalListing:
@@ -214,13 +214,13 @@ class RemoteListing:
         self._parts = urlsplit(uri)
         if self._parts.password is not None:
             raise UsageError(
-                f"the URI for {self._parts.hostname} holds a password, which would end up in plans and receipts; "
-                "give credentials by the environment of the store's client"
+                f"the URI for {self._parts.hostname} contains a password, which would be written to plans and "
+                "receipts; set credentials in the environment of the store's client"
             )
         self._fs: Any = fs
         try:
             self._store, self._root = fs.FileSystem.from_uri(self.uri(self._literal()))
-        except Exception as error:  # pyarrow raises its own errors, ValueError, OSError, by store
+        except Exception as error:  # depending on the store, pyarrow raises its own errors, ValueError or OSError
             raise UsageError(f"{uri}: pyarrow cannot open it: {' '.join(str(error).split())}") from error
 
     @classmethod
@@ -250,7 +250,7 @@ class RemoteListing:
         return "/".join(parts[:first])
 
     def _ask(self, path: str, question: Any) -> Any:
-        """Ask the store about a path of the URI, which it knows by another (with the bucket in front, say)."""
+        """Query the store about a path of the URI; the store's own path may differ (it may begin with the bucket)."""
         inner = self._root.rstrip("/") + path[len(self._literal()) :] if path != self._literal() else self._root
         try:
             return question(inner.rstrip("/"))

@@ -1,4 +1,4 @@
-"""Paths of this machine as users name them: plain paths and ``file://`` URIs; the URIs of stores are refused.
+"""Local paths given by users: plain paths and ``file://`` URIs; URIs of stores are refused.
 
 Inputs may be URIs of stores (see :mod:`.filesystems`); everything else that a command reads or writes is local. Without
 this check ``--out s3://bucket/x`` would make the folders ``s3:``, ``bucket`` and ``x`` right here.
@@ -16,8 +16,8 @@ from ..system.paths import user_path
 
 _FILE = re.compile(r"file:(?://(?P<host>[^/]*)(?=/)|(?!//))(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-# A `Path` made from a URI has one slash left. A scheme cannot be told from a folder's name by that alone, so these are
-# the schemes that object stores, Hadoop and the web have.
+# A `Path` made from a URI has only one slash left, so a scheme looks like a folder name. These are the schemes of
+# object stores, Hadoop and the web.
 _COLLAPSED = re.compile(
     r"(file|s3[an]?|gs|gcs|r2|az|azure|abfss?|adl|wasbs?|hdfs|viewfs|webhdfs|https?|ftp|sftp|ssh|hf|oss|cos|dbfs|memory):/",
     re.IGNORECASE,
@@ -25,26 +25,26 @@ _COLLAPSED = re.compile(
 
 
 def local_path(given: str | Path, what: str = "") -> Path:
-    """The local path that was named: as it is, or by a ``file://`` URI. A leading ``~`` is the home folder.
+    """The local path for a plain path or a ``file://`` URI. A leading ``~`` is the home folder.
 
     Args:
-        given: as the user wrote it. A ``Path`` made from a URI has lost a slash and cannot be read as one any more;
-            it is refused where it can be told.
-        what: the option or argument that named it, for the message; empty where whoever shows that says so itself.
+        given: as the user wrote it. A ``Path`` made from a URI has lost a slash and cannot be read as a URI any more;
+            it is refused if its scheme is known.
+        what: the option or argument that named it, for the message; empty if the caller adds that itself.
 
     Raises:
-        UsageError: a URI of another scheme, a ``file://`` URI of another machine, an unknown user, or no path at all.
+        UsageError: a URI of another scheme, a ``file://`` URI of another machine, an unknown user, or not a path.
     """
     text, before = str(given), f"{what}: " if what else ""
     if not text or "\0" in text:
-        raise UsageError(f"{before}{text!r} is no path; name a file or folder of this machine")
+        raise UsageError(f"{before}{text!r} is not a path; name a file or folder of this machine")
     if isinstance(given, str) and text[:6].lower() == "file:/":
         return Path(path_of_uri(text, what))
     scheme = _SCHEME.match(text) or (_COLLAPSED.match(text) if isinstance(given, Path) else None)
     if scheme is not None:
         raise UsageError(
-            f"{before}{text} is a URI ({scheme[1]}://), which is not supported here; supported are paths of this "
-            "machine, plain or as file:///path"
+            f"{before}{text} is a URI ({scheme[1]}://), which is not supported here; write a path of this machine, "
+            "plain or as file:///path"
         )
     return expand_home(Path(given), what)
 
@@ -65,14 +65,14 @@ def path_of_uri(uri: str, what: str = "") -> str:
     """The absolute path in a ``file://`` URI.
 
     Raises:
-        UsageError: it is that of another machine, or no such URI.
+        UsageError: it is a path of another machine, or not such a URI.
     """
     before = f"{what}: " if what else ""
     found = _FILE.fullmatch(uri)
     if found is None or (found["host"] or "").lower() not in ("", "localhost"):
-        raise UsageError(f"{before}{uri}: a file:// URI names a path of this machine, so three slashes: file:///path")
-    # Names need not be UTF-8; Python has the bytes that are not as surrogates.
+        raise UsageError(f"{before}{uri}: a file:// URI is a path of this machine; write three slashes: file:///path")
+    # Names may not be UTF-8; Python represents such bytes as surrogates.
     path = os.fsdecode(unquote_to_bytes(os.fsencode(found["path"])))
     if "\0" in path:
-        raise UsageError(f"{before}{uri} names a path with a null character, which no file has")
+        raise UsageError(f"{before}{uri} contains a null character, which no path can have; remove it")
     return path

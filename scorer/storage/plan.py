@@ -7,14 +7,15 @@ run went, and ``_SUCCESS`` is there only while every planned shard is done.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal
+from typing import Literal
 
 from ..errors import OutputError
+from ..system.closing import Closing
 from ..system.formats import PLAN_SCHEMA
+from ..system.json_fields import Fields
 from . import lease
 from .durable import (
     Holder,
@@ -91,7 +92,8 @@ def _told_by_receipts(out: Path, names: Collection[str]) -> bool:
 def _known(out: Path, keep: Collection[str]) -> list[str]:
     """The outputs that are not to be kept, sorted: known by a receipt, a note in ``_failed/``, or the plan."""
     receipts = Receipts(out)
-    planned = (OutputFolder.peek_plan(out) or {}).get("inputs")
+    plan = OutputFolder.peek_plan(out)
+    planned = plan.content.get("inputs") if plan is not None else None
     known = {*receipts.all(), *receipts.failed(), *(planned if isinstance(planned, dict) else ())}
     return sorted(relative for relative in known.difference(keep) if _is_output(relative))
 
@@ -109,7 +111,7 @@ def _lies_below(out: Path, relative: str) -> bool:
     return (out / relative).parent.resolve().is_relative_to(out.resolve())
 
 
-class OutputFolder:
+class OutputFolder(Closing):
     """An output folder, held by this process until the context ends; made by :meth:`open`.
 
     ``token``: this holder's, in the lines of its locks and the names of its temporary files. ``holder``: what writers
@@ -137,9 +139,9 @@ class OutputFolder:
         """Take hold of a folder.
 
         Args:
-            create: make it if it is not there.
-            shared: beside others who share it; for parts, which then :meth:`join`.
-            say: told when this waits for a machine that may be lost.
+            create: create the folder if it does not exist.
+            shared: share the folder with other processes; for parts, which then :meth:`join`.
+            say: called when this waits for a machine that may be lost.
 
         Raises:
             OutputError: not ours, not there, cannot be written, or held by another run (says by whom).
@@ -156,14 +158,6 @@ class OutputFolder:
             held.release()
             raise
         return cls(out, held, shared)
-
-    def __enter__(self) -> OutputFolder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -200,8 +194,8 @@ class OutputFolder:
             held.check()
 
     @staticmethod
-    def peek_plan(out: Path) -> dict[str, Any] | None:
-        """The plan in a folder that need not be held; ``None`` when there is none or it is damaged.
+    def peek_plan(out: Path) -> Fields | None:
+        """The fields of the plan in a folder that need not be held; ``None`` when there is none or it is damaged.
 
         Raises:
             OutputError: it was written by a newer version of this program.
@@ -215,19 +209,19 @@ class OutputFolder:
                 f"{out / PLAN} has schema {schema}, and this version knows {PLAN_SCHEMA}: a newer version wrote it; "
                 "use that version or choose another --out"
             )
-        return plan if schema == PLAN_SCHEMA else None
+        return Fields(plan, str(out / PLAN)) if schema == PLAN_SCHEMA else None
 
-    def read_plan(self) -> dict[str, Any] | None:
+    def read_plan(self) -> Fields | None:
         """The plan; see :meth:`peek_plan`."""
         return self.peek_plan(self.path)
 
-    def write_plan(self, plan: dict[str, Any]) -> None:
+    def write_plan(self, plan: Mapping[str, object]) -> None:
         """Take ``_SUCCESS`` and ``_run.json`` away, then replace the plan."""
         self.reopen()
         crash_point("plan.success_removed")
         atomic_json(self.path / PLAN, plan, "plan", self.holder)
 
-    def write_run(self, summary: dict[str, Any]) -> None:
+    def write_run(self, summary: Mapping[str, object]) -> None:
         """Replace ``_run.json``."""
         atomic_json(self.path / RUN, summary, "run", self.holder)
 

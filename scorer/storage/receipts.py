@@ -10,22 +10,23 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from ..errors import OutputError
 from ..system.formats import RECEIPT_SCHEMA as SCHEMA
-from .canonical import changes, digest, line_parts, normal
+from ..system.json_fields import Fields
+from .canonical import digest
+from .counts import Counts
 from .durable import Holder, atomic_json, crash_point, output_errors, read_json, refuse_links, sync_folder
 from .listing import is_hidden
+from .records import Fingerprint, Identity, InputRecord, WrittenFile
 
 RECEIPTS, FAILED = "_receipts", "_failed"
 _SUFFIX = ".json"
-_WHOLE, _UNKNOWN = "signature_parts", "schema_1"
-_NAMES = {_WHOLE: "signature"}
+_KNOWN_IN_SCHEMA_1 = {"relative", "input", "signature", "output", "counts", "created"}
 NO_RECEIPT, DAMAGED_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its receipt is damaged", "its output is damaged"
 
 
@@ -33,26 +34,35 @@ NO_RECEIPT, DAMAGED_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its receipt 
 class Receipt:
     """What was made of a shard.
 
-    ``relative``: the output's path below OUT. ``input``: ``uri`` and ``identity`` of what was read. ``fingerprint``:
-    what the content depends on, compared as a whole. ``output``: ``sha256``, ``bytes`` and ``rows`` of the file.
-    ``counts``: the run's tallies. ``plan``: digest of the plan it was made under. ``created``: when, UTC, ISO 8601.
+    ``relative``: the output's path below OUT. ``input``: what was read. ``fingerprint``: what the content depends on,
+    compared as a whole. ``output``: the file that was written. ``counts``: of its rows. ``plan``: digest of the plan
+    it was made under. ``created``: when, UTC, ISO 8601.
     """
 
     relative: str
-    input: dict[str, Any]
-    fingerprint: dict[str, Any]
-    output: dict[str, Any]
-    counts: dict[str, Any]
+    input: InputRecord
+    fingerprint: Fingerprint
+    output: WrittenFile
+    counts: Counts
     plan: str = ""
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The receipt as a JSON object, with a digest of its content."""
-        content = normal({"schema": SCHEMA, **asdict(self)})
+        content = {
+            "schema": SCHEMA,
+            "relative": self.relative,
+            "input": self.input.to_json(),
+            "fingerprint": self.fingerprint.to_json(),
+            "output": self.output.to_json(),
+            "counts": self.counts.to_json(),
+            "plan": self.plan,
+            "created": self.created,
+        }
         return {**content, "digest": digest(content)}
 
     @classmethod
-    def from_json(cls, content: Any) -> Receipt | None:
+    def from_json(cls, content: object) -> Receipt | None:
         """A receipt from its JSON object; ``None`` when it is damaged or of another schema."""
         if not isinstance(content, dict):
             return None
@@ -61,20 +71,57 @@ class Receipt:
             intact = content.get("digest") == digest(body)
         except (ValueError, RecursionError):  # not-a-number, or nested too deeply: no receipt of ours
             return None
-        if not intact:
+        schema = body.pop("schema", None)
+        known = cls.__dataclass_fields__.keys()
+        if not intact or body.keys() != (known if schema == SCHEMA else _KNOWN_IN_SCHEMA_1):
             return None
-        if body.get("schema") == 1:
-            body = _from_schema_1(body)
-        elif body.get("schema") != SCHEMA:
+        try:
+            found = Fields(body, "a receipt")
+            return cls(
+                found.text("relative"),
+                InputRecord.from_json(found.inner("input")),
+                Fingerprint.of(found.inner("fingerprint").content)
+                if schema == SCHEMA
+                else Fingerprint.of_schema_1(body["signature"]),
+                WrittenFile.from_json(found.inner("output")),
+                Counts.from_json(found.inner("counts")),
+                found.text("plan"),
+                found.text("created"),
+            )
+        except OutputError:
             return None
-        if body.keys() != {"schema", *cls.__dataclass_fields__}:
-            return None
-        texts = (body["relative"], body["plan"], body["created"])
-        objects = (body["input"], body["fingerprint"], body["output"], body["counts"])
-        if not all(isinstance(t, str) for t in texts) or not all(isinstance(o, dict) for o in objects):
-            return None
-        del body["schema"]
-        return cls(**body)
+
+
+@dataclass(frozen=True)
+class FailedShard:
+    """Why a shard was set aside. ``kind``: that of the error. ``identity``: of its input, ``None`` where that could not
+    be opened or the note is damaged. ``created``: when, UTC, ISO 8601."""
+
+    kind: str = ""
+    message: str = ""
+    identity: Identity | None = None
+    created: str = ""
+
+    def to_json(self, relative: str) -> dict[str, object]:
+        """As the content of the note about the output ``relative``."""
+        return {
+            "schema": 1,
+            "relative": relative,
+            "kind": self.kind,
+            "message": self.message,
+            "identity": self.identity.to_json() if self.identity is not None else {},
+            "created": self.created,
+        }
+
+    @classmethod
+    def from_json(cls, content: object) -> FailedShard:
+        """From the content of a note; one without a field is what is left of a damaged note."""
+        try:
+            found = Fields.of(content, "a note")
+            identity = Identity.from_json(found.inner("identity"))
+            return cls(found.text("kind"), found.text("message"), identity, found.text("created"))
+        except OutputError:
+            return cls()
 
 
 class Receipts:
@@ -107,7 +154,7 @@ class Receipts:
         """Make a shard not done."""
         self._remove(self._path(self._receipts, relative))
 
-    def check(self, relative: str, identity: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Receipt | str:
+    def check(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | str:
         """The receipt of a shard that is done, or why it is not.
 
         Everything must agree: identity of the input, fingerprint, and the output's bytes, SHA-256 and row count.
@@ -116,15 +163,14 @@ class Receipts:
         if receipt is None:
             there = self._path(self._receipts, relative).exists()
             return DAMAGED_RECEIPT if there else NO_RECEIPT
-        if receipt.fingerprint != (wanted := normal(dict(fingerprint))):
-            return "; ".join(_differences(receipt.fingerprint, wanted))
-        found = receipt.input.get("identity")
-        if found != (wanted := normal(dict(identity))):
-            parts = changes(found, wanted) if isinstance(found, dict) else []
-            return f"its input changed: {', '.join(part.partition(' ')[0] for part in parts) or 'identity'}"
+        if receipt.fingerprint != fingerprint:
+            return "; ".join(receipt.fingerprint.differences(fingerprint))
+        found = receipt.input.identity
+        if found != identity:
+            return f"its input changed: {', '.join(found.changes_to(identity)) if found is not None else 'identity'}"
         return receipt if self.is_intact(receipt) else DAMAGED_OUTPUT
 
-    def agrees(self, relative: str, identity: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Receipt | None:
+    def agrees(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | None:
         """The receipt of a shard that is done, or ``None``; see :meth:`check`."""
         found = self.check(relative, identity, fingerprint)
         return found if isinstance(found, Receipt) else None
@@ -135,8 +181,7 @@ class Receipts:
         The file is not opened as Parquet: these are the bytes that were read back before the receipt was written. The
         receipt itself must name one number of rows.
         """
-        rows, counted = receipt.output.get("rows"), receipt.counts.get("rows", {})
-        if type(rows) is not int or (isinstance(counted, dict) and counted.get("in", rows) != rows):
+        if receipt.counts.rows.all != receipt.output.rows:
             return False
         return _is_intact(self._out / receipt.relative, receipt.output)
 
@@ -144,26 +189,21 @@ class Receipts:
         """Relative paths of all shards that have a receipt file, damaged ones included, sorted."""
         yield from _listed(self._receipts)
 
-    def write_failed(self, relative: str, kind: str, message: str, identity: Mapping[str, Any]) -> None:
+    def write_failed(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
         """Set a shard aside, with the reason."""
-        content = {
-            "schema": 1,
-            "relative": relative,
-            "kind": kind,
-            "message": message,
-            "identity": dict(identity),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        atomic_json(self._path(self._failed, relative), content, "failed", self._holder)
+        note = FailedShard(kind, message, identity, datetime.now(UTC).isoformat(timespec="seconds"))
+        atomic_json(self._path(self._failed, relative), note.to_json(relative), "failed", self._holder)
 
     def clear_failed(self, relative: str) -> None:
         """Forget that a shard was set aside."""
         self._remove(self._path(self._failed, relative))
 
-    def failed(self) -> dict[str, dict[str, Any]]:
-        """Shards set aside, by relative path: ``kind``, ``message``, ``identity``, ``created``. Damaged: empty."""
-        found = {relative: read_json(self._path(self._failed, relative)) for relative in _listed(self._failed)}
-        return {relative: content if isinstance(content, dict) else {} for relative, content in found.items()}
+    def failed(self) -> dict[str, FailedShard]:
+        """Shards set aside, by relative path."""
+        return {
+            relative: FailedShard.from_json(read_json(self._path(self._failed, relative)))
+            for relative in _listed(self._failed)
+        }
 
     def path(self, relative: str) -> Path:
         """Where the receipt of a shard lies, or would."""
@@ -203,14 +243,10 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _is_intact(path: Path, output: Mapping[str, Any]) -> bool:
+def _is_intact(path: Path, output: WrittenFile) -> bool:
     try:
         found = path.lstat()
-        return (
-            stat.S_ISREG(found.st_mode)
-            and found.st_size == output.get("bytes")
-            and file_sha256(path) == output.get("sha256")
-        )
+        return stat.S_ISREG(found.st_mode) and found.st_size == output.bytes and file_sha256(path) == output.sha256
     except OSError:
         return False
 
@@ -224,28 +260,3 @@ def _listed(folder: Path) -> list[str]:
         base = f"{root[top:]}/" if len(root) > top else ""
         found += [base + name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and not is_hidden(name)]
     return sorted(found)
-
-
-def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """In which parts two fingerprints differ, as ``signature differs: prec int8 → fp32``."""
-    found = []
-    lines = before.get("signature"), after.get("signature")
-    if lines[0] != lines[1]:
-        parts = [line_parts(line) if isinstance(line, str) else {} for line in lines]
-        found.append(f"signature differs: {', '.join(changes(*parts))}")
-    if _UNKNOWN in before:
-        return found or ["an earlier version of this program wrote it"]
-    for key in sorted({*before, *after} - {"signature"}):
-        one, other = before.get(key), after.get(key)
-        if one == other or (found and key == _WHOLE):
-            continue
-        nested = (one, other) if isinstance(one, dict) and isinstance(other, dict) else ({key: one}, {key: other})
-        found.append(f"{_NAMES.get(key, key)} differs: {', '.join(changes(*nested))}")
-    return found
-
-
-def _from_schema_1(body: dict[str, Any]) -> dict[str, Any]:
-    """A receipt of schema 1 in today's form. Of its fingerprint, a joined string, only the signature can be told."""
-    joined = body.pop("signature", None)
-    line = joined.partition("|file:")[0] if isinstance(joined, str) else None
-    return {**body, "schema": SCHEMA, "fingerprint": {"signature": line, _UNKNOWN: joined}, "plan": ""}

@@ -1,4 +1,4 @@
-"""Free space, looked at before it is needed: a disk that fills up during the night is better known in the evening."""
+"""Check free disk space before a run begins, instead of failing when the disk is full."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .durable import output_errors
 
 
 def require_space(out: Path, needed: int, what: str) -> None:
-    """Refuse to begin what cannot fit.
+    """Refuse to begin if the output cannot fit.
 
     Args:
-        needed: bytes that will be written at the very least. An estimate that is too high would refuse what fits;
-            one that is too low is caught by the write itself, which leaves nothing half.
+        needed: least number of bytes that will be written. If this is too high, a run that fits is refused; if it is
+            too low, the write itself fails, and leaves no partial file.
         what: what is to be written, for the message.
 
     Raises:
-        OutputError: less is free.
+        OutputError: less space is free.
     """
     with output_errors("look at the free space of", out):
         free = shutil.disk_usage(out).free

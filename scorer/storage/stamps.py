@@ -1,4 +1,4 @@
-"""By what a file that was replaced or written to is noticed without reading it."""
+"""Stamps of files, which show without reading a file whether it was replaced or written to."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ Stamp = tuple[int, int, int]
 
 
 def stamp(path: Path) -> Stamp:
-    """What changes when a file is replaced or written to: size, modification time in ns, inode."""
+    """Values that change if a file is replaced or written to: size in bytes, modification time in ns, inode."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """The :func:`stamp` of a file, ``None`` where there is none that can be looked at."""
+    """The :func:`stamp` of a file, ``None`` if it does not exist or cannot be accessed."""
     try:
         return stamp(path)
     except OSError:

@@ -1,11 +1,11 @@
-"""Files that a user names: reports, histories, converted data. What stands there decides how they are written.
+"""Files that a user names: reports, histories, converted data. How they are written depends on what exists there.
 
-- Nothing, or a regular file: replaced whole or not at all, with the permissions that it had.
-- A device, a pipe, ``/dev/stdout``: written into, never replaced.
-- A symbolic link: the file it leads to is replaced in its own folder, and the link stays; one that leads nowhere, or
-  that another user made, is refused. (The kernel has its own rules for links in shared folders, but they do not apply
-  to links that a program resolves by itself.)
-- A name that a run owns is refused; see :func:`refuse_owned`.
+- Nothing, or a regular file: replaced atomically, with the same permissions.
+- A device, a pipe, ``/dev/stdout``: written to, never replaced.
+- A symbolic link: its target is replaced in the target's folder, and the link is kept; a link without a target, or
+  one that another user made, is refused. (The kernel has its own rules for links in shared folders, but they do not
+  apply to links that a program resolves by itself.)
+- A name that a run owns: refused; see :func:`refuse_owned`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .plan import PLAN, RUN, SUCCESS
 from .receipts import FAILED, RECEIPTS
 
 FIFO_LIMIT_S = 10.0
-"""How long a named pipe is waited for that nobody reads."""
+"""Longest wait in seconds for a reader of a named pipe."""
 _OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")
 _MOST_LINKS = 40
@@ -40,9 +40,9 @@ _MOST_LINKS = 40
 
 @dataclass(frozen=True)
 class _Target:
-    """``path``: where the bytes go. ``mode``: permissions of the regular file there, ``None`` where there is none.
+    """``path``: the file to write. ``mode``: permissions of the regular file there, ``None`` if there is none.
 
-    ``is_stream``: it is written into. ``descriptor``: of this process, that the path stands for.
+    ``is_stream``: write to it instead of replacing it. ``descriptor``: the one of this process that the path refers to.
     """
 
     path: Path
@@ -52,14 +52,14 @@ class _Target:
 
 
 def write_user_file(path: Path, content: bytes, what: str) -> None:
-    """Write a file that a user named; missing folders above it are made.
+    """Write a file that a user named; missing folders above it are created.
 
     Args:
         what: the option that named it, for messages.
 
     Raises:
         UsageError: the path is a URI. OutputError: it belongs to a run, is a link that is not followed, or cannot be
-            written; an earlier file of that name is then still there.
+            written; an earlier file of that name is unchanged.
     """
     target = _target(path, what)
     if not target.is_stream:
@@ -71,10 +71,10 @@ def write_user_file(path: Path, content: bytes, what: str) -> None:
 
 @contextmanager
 def staged(path: Path, what: str) -> Iterator[Path]:
-    """Where a writer that replaces files, such as :class:`.ShardWriter`, puts what is to become a user's file.
+    """The path that a writer that replaces files, such as :class:`.ShardWriter`, writes to produce a user's file.
 
-    That is the file itself, or what its link leads to. For a device or a pipe it is a file in a temporary folder, whose
-    content is written into it when the context ends without an error.
+    This is the file itself, or the target of its link. For a device or a pipe it is a file in a temporary folder, whose
+    content is written to the device or pipe when the context ends without an error.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
@@ -98,24 +98,24 @@ def check_user_file(path: Path, what: str, *, is_read: bool = False) -> None:
     """Refuse early what :func:`write_user_file` would refuse; writes nothing.
 
     Args:
-        is_read: the file is read before it is written, so that it can only be a regular one.
+        is_read: the file is read before it is written, so it must be a regular file.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
     """
     if _target(path, what).is_stream and is_read:
-        raise OutputError(f"{what}: {path} is a device or a pipe, and this file is read as well; name a regular file")
+        raise OutputError(f"{what}: {path} is a device or a pipe, but this file is also read; name a regular file")
 
 
 def refuse_owned(path: Path, what: str) -> None:
     """Refuse a path in an output folder of ``scorer run`` that the run, a resume or an audit could take for its own.
 
-    Such a folder has ``_plan.json`` or ``_receipts/``. In it, every visible name is that of an output, now or after the
-    next run, and some hidden ones are the program's. Other names that begin with ``_`` or ``.`` are free, such as
-    ``_report.html``.
+    Such a folder has ``_plan.json`` or ``_receipts/``. In it, every visible name can be that of an output, now or after
+    the next run, and some hidden names belong to the program. Other names that begin with ``_`` or ``.`` are free, such
+    as ``_report.html``.
 
     Raises:
-        OutputError: it is such a path.
+        OutputError: the path is reserved for the run.
     """
     place = _resolved(path.parent, what) / path.name
     for out in place.parents:
@@ -124,13 +124,13 @@ def refuse_owned(path: Path, what: str) -> None:
         parts = place.relative_to(out).parts
         if parts[0] in _OWN or lease.is_lock(parts[0]) or not any(map(is_hidden, parts)):
             raise OutputError(
-                f"{what}: {path} lies in the output folder {out} of `scorer run`, under a name that is the run's own; "
+                f"{what}: {path} is in the output folder {out} of `scorer run`, and its name is reserved for the run; "
                 f"choose a path outside of it, or a name that begins with an underscore, such as {out / '_report.html'}"
             )
 
 
 def _target(path: Path, what: str) -> _Target:
-    """Find out what stands at a path."""
+    """Determine what exists at a path."""
     local_path(path, what)
     place = path
     with output_errors("write", path):
@@ -145,7 +145,7 @@ def _target(path: Path, what: str) -> _Target:
                 if place == path:
                     return _Target(place)
                 raise OutputError(
-                    f"{what}: {path} is a link that leads to {place}, which is not there; remove the link, or name the "
+                    f"{what}: {path} is a link to {place}, which does not exist; remove the link, or name the "
                     "file itself"
                 ) from None
             if not stat.S_ISLNK(found.st_mode):
@@ -157,7 +157,7 @@ def _target(path: Path, what: str) -> _Target:
                 )
             place = place.parent / place.readlink()
         else:
-            raise OutputError(f"{what}: {path} is a link into a circle of links; remove it")
+            raise OutputError(f"{what}: {path} is part of a cycle of links; remove it")
     if stat.S_ISDIR(found.st_mode):
         raise OutputError(f"{what}: {path} is a folder; name a file in it")
     if stat.S_ISREG(found.st_mode):
@@ -168,8 +168,8 @@ def _target(path: Path, what: str) -> _Target:
 def _resolved(folder: Path, what: str) -> Path:
     try:
         return folder.resolve()
-    except RuntimeError as error:  # so says Python of a circle of links
-        raise OutputError(f"{what}: {folder} is a link into a circle of links; remove it") from error
+    except RuntimeError as error:  # Python's error for a cycle of links
+        raise OutputError(f"{what}: {folder} is part of a cycle of links; remove it") from error
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def _opened(target: _Target) -> Iterator[BufferedWriter]:
     """A device or a pipe, open for writing.
 
     Raises:
-        OutputError: nobody reads from a pipe. OSError: it cannot be opened.
+        OutputError: a pipe has no reader. OSError: it cannot be opened.
     """
     descriptor = os.dup(target.descriptor) if target.descriptor is not None else _open_stream(target.path)
     with os.fdopen(descriptor, "wb") as file:
@@ -188,14 +188,14 @@ def _open_stream(path: Path) -> int:
     deadline = time.monotonic() + FIFO_LIMIT_S
     while True:
         try:
-            # Not blocking, because to open a pipe waits for its reader, for ever.
+            # Non-blocking, because opening a pipe would wait for its reader without limit.
             descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY)
         except OSError as error:
             if error.errno != errno.ENXIO or not path.is_fifo():
                 raise
             if time.monotonic() > deadline:
                 raise OutputError(
-                    f"cannot write {path}: it is a named pipe that nobody has read from for {FIFO_LIMIT_S:.0f} s; "
+                    f"cannot write {path}: it is a named pipe that had no reader for {FIFO_LIMIT_S:.0f} s; "
                     "start its reader, or name a file"
                 ) from None
             time.sleep(0.05)

@@ -1,11 +1,10 @@
-"""Writing a shard's output: a Parquet file that appears whole, checked, or not at all."""
+"""Write the output of a shard: a Parquet file that appears only when it is complete and checked."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
 
@@ -15,31 +14,23 @@ import pyarrow.parquet as pq
 from ..errors import OutputError
 from .durable import Holder, crash_point, discard, open_temporary, output_errors, publish
 from .receipts import file_sha256
+from .records import WrittenFile
 
 COMPRESSION_LEVEL = 1
-
-
-@dataclass(frozen=True)
-class WrittenFile:
-    """A committed file: SHA-256 as hex, size in bytes, rows."""
-
-    sha256: str
-    bytes: int
-    rows: int
 
 
 class ShardWriter:
     """Writes one Parquet file. The same tables, schema and metadata give the same bytes.
 
-    Nothing is seen at ``path`` before :meth:`commit`; until then the bytes lie in a temporary file in the same folder.
+    Nothing appears at ``path`` before :meth:`commit`; until then the bytes are in a temporary file in the same folder.
 
     Args:
         schema: of all tables; its metadata is kept.
-        metadata: added to the footer's key/value metadata; wins over the schema's.
-        holder: of the output folder that the file is to lie in; asked once more before the file gets its name.
+        metadata: added to the footer's key/value metadata; overrides the schema's.
+        holder: of the output folder that will contain the file; checked again before the file gets its name.
 
     Raises:
-        OutputError: the file cannot be made.
+        OutputError: the file cannot be created.
     """
 
     def __init__(
@@ -76,7 +67,7 @@ class ShardWriter:
         """Append a table as one row group; one without rows adds nothing.
 
         Raises:
-            OutputError: it cannot be written, or is not of the schema; the file is abandoned then.
+            OutputError: it cannot be written, or has another schema; the file is abandoned.
         """
         if self._parquet is None:
             raise OutputError(f"{self._path}: the file was committed or abandoned and cannot be written to")
@@ -85,50 +76,49 @@ class ShardWriter:
             raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
         if not table.num_rows:
             return
-        try:
-            with output_errors("write", self._path):
-                self._parquet.write_table(table, row_group_size=table.num_rows)
-        except pa.ArrowException as error:
-            self.abandon()
-            raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
-        except OutputError:
-            self.abandon()
-            raise
+        with self._or_abandoned():
+            self._parquet.write_table(table, row_group_size=table.num_rows)
         self._rows += table.num_rows
 
     def commit(self) -> WrittenFile:
         """Close, sync, read back and check the file, then give it its name.
 
         Raises:
-            OutputError: any of that failed; the file is thrown away, and not synced a second time.
+            OutputError: one of these steps failed; the file is deleted, and not synced a second time.
         """
         if self._parquet is None or self._file is None:
             raise OutputError(f"{self._path}: the file was committed or abandoned and cannot be committed")
+        with self._or_abandoned():
+            crash_point("output.written")
+            self._parquet.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            written = self._check()
+            publish(self._temporary, self._path, "output", self._holder)
+        self._parquet = self._file = None
+        return written
+
+    @contextmanager
+    def _or_abandoned(self) -> Iterator[None]:
+        """Throw the file away when anything inside fails."""
         try:
             with output_errors("write", self._path):
-                crash_point("output.written")
-                self._parquet.close()
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._file.close()
-                written = self._check()
-                publish(self._temporary, self._path, "output", self._holder)
+                yield
         except pa.ArrowException as error:
             self.abandon()
             raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
         except OutputError:
             self.abandon()
             raise
-        self._parquet = self._file = None
-        return written
 
     def abandon(self) -> None:
-        """Throw away what was written. Does nothing after a commit."""
+        """Delete what was written. Does nothing after a commit."""
         parquet, self._parquet = self._parquet, None
         file, self._file = self._file, None
         if file is None:
             return
-        # Closing writes a footer, which may fail as the writes before it did; nobody will read it.
+        # Closing writes a footer. This may fail as the writes before it did, but the file is deleted anyway.
         if parquet is not None:
             with suppress(OSError, pa.ArrowException):
                 parquet.close()
@@ -137,10 +127,10 @@ class ShardWriter:
         discard(self._temporary)
 
     def _check(self) -> WrittenFile:
-        """Read the file back: its digest, its rows, its schema, its metadata."""
+        """Read the file back, and check its rows, its schema and its metadata; returns its digest and size."""
         size = self._temporary.stat().st_size
         digest = file_sha256(self._temporary)
-        # Opened here, not by pyarrow, which takes some names for URIs and cannot open those that are not UTF-8.
+        # Opened here and not by pyarrow, which takes some names for URIs and cannot open names that are not UTF-8.
         with self._temporary.open("rb") as file, pq.ParquetFile(file) as found:
             if found.metadata.num_rows != self._rows:
                 raise OSError(f"{found.metadata.num_rows} rows were read back, {self._rows} written")

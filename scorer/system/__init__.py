@@ -1,1 +1,1 @@
-"""What the program asks of the operating system and of Python: files, paths, child processes, signals, plain text."""
+"""Operating system and Python: files, paths, child processes, signals, plain text on a terminal."""

@@ -1,7 +1,7 @@
-"""Arguments of public functions, held against their annotations: a wrong type is named at once, in one line.
+"""Check arguments of public functions against their annotations: a wrong type is reported at once, in one line.
 
-Without this a wrong argument is met far inside, as an ``AttributeError``, or is never met: a string where a list of
-strings is wanted is a list of characters, and the keys of a dictionary are as good as its values.
+Otherwise a wrong argument fails much later, as an ``AttributeError``, or never: a string in place of a list of strings
+is taken as a list of characters, and a dictionary as the list of its keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBERS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Hold the arguments of a function against its annotations at every call.
+    """Check the arguments of a function against its annotations at every call.
 
     The decorated function raises:
         TypeError: names the argument, what was given and what is wanted.
@@ -46,7 +46,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_fields(instance: Any) -> None:
-    """Hold the fields of a data class against its annotations; for its ``__post_init__``.
+    """Check the fields of a data class against its annotations; for its ``__post_init__``.
 
     Raises:
         TypeError: names the field, what was given and what is wanted.
@@ -58,10 +58,10 @@ def check_fields(instance: Any) -> None:
 
 
 def strings(name: str, value: Any) -> list[str]:
-    """The items of an iterable of strings, which a string itself is not.
+    """The items of an iterable of strings; a single string is refused.
 
     Raises:
-        TypeError: no iterable, a single string, or an item that is no string; names it.
+        TypeError: not an iterable, a single string, or an item that is not a string; names it.
     """
     _check(name, value, Iterable[str])
     items = list(value)
@@ -86,7 +86,7 @@ def _hints(what: Any) -> dict[str, Any]:
 def _check(name: str, value: Any, hint: Any) -> None:
     if _matches(value, hint):
         return
-    if isinstance(value, list | tuple):  # which of the items it is
+    if isinstance(value, list | tuple):  # name the item that is wrong
         for position, item in enumerate(value):
             wanted = [inner for inner in _item_hints(hint) if inner is not ...]
             if wanted and not any(_matches(item, inner) for inner in wanted):
@@ -116,7 +116,7 @@ def _matches(value: Any, hint: Any) -> bool:
         return True
     if issubclass(kind, Iterable) and kind not in (str, bytes) and isinstance(value, str | bytes):
         return False
-    if kind is tuple and isinstance(value, list):  # a list is as good, but for being hashable
+    if kind is tuple and isinstance(value, list):  # a list is accepted for a tuple
         kind = list
     if not isinstance(value, kind):
         return False

@@ -1,7 +1,7 @@
-"""Child processes for what could harm this one: spawned here, bounded there, and how one ended.
+"""Child processes for work that could harm this one: start them, limit them, and report how they ended.
 
-What comes from outside (Parquet, a model, a tokenizer) is decoded by code of others, which may crash, hang or take all
-memory. Each kind of work has a module of its own that runs in a child; both sides of all of them share what is here.
+External data (Parquet, a model, a tokenizer) is decoded by libraries that may crash, hang or use all memory. Each kind
+of work has its own module that runs in a child; this module has what both sides of all of them share.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Spawned:
     """
 
     def __init__(self, module: str, arguments: Sequence[str]) -> None:
-        # What it prints before it crashes is worth a line in the error; kept in memory, so that no disk is needed.
+        # The last line that it prints becomes part of the error; the file is in memory, so that no disk is needed.
         self._complaints = os.memfd_create("child-stderr", os.MFD_CLOEXEC)
-        # -P: a json.py in the current folder must not become the one that reads. The package is found all the same.
+        # -P: a json.py in the current folder must not replace the standard one. The package is still found.
         command = [sys.executable, "-P", "-m", module, str(os.getpid()), *arguments]
         try:
             self.process = subprocess.Popen(
@@ -41,7 +41,7 @@ class Spawned:
                 bufsize=0,
                 close_fds=True,
                 env=_environment(),
-                process_group=0,  # Ctrl-C in the terminal is for the parent
+                process_group=0,  # Ctrl-C in the terminal goes to the parent
             )
         except BaseException:
             os.close(self._complaints)
@@ -63,7 +63,7 @@ class Spawned:
         return how + (f": {lines[-1][:200]}" if lines else "")
 
     def close(self) -> None:
-        """Wait for the process, which has ended or was killed, and let go of it."""
+        """Wait for the process, which has ended or was killed, and release it."""
         self.process.wait()
         for file in (self.stdin, self.stdout):
             with suppress(OSError):
@@ -74,30 +74,30 @@ class Spawned:
 
 
 def die_with(parent: int) -> None:
-    """In the child: leave signals to the parent, and end when it does."""
-    import ctypes  # which the parent has no use for
+    """In the child: ignore interrupts, which the parent handles, and end when the parent ends."""
+    import ctypes  # not needed in the parent
 
-    # Ctrl-C and kill are for the parent to answer; it decides when this process ends.
+    # The parent handles Ctrl-C and kill, and decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(1)  # it ended before the kernel was told
+        os._exit(1)  # the parent ended before the kernel was told
 
 
 def replies() -> int:
-    """In the child: the descriptor to answer on. Whatever else prints goes to standard error from here on."""
+    """In the child: the descriptor for replies. From here on, all other prints go to standard error."""
     found = os.dup(1)
     os.dup2(2, 1)
     return found
 
 
 def limit_process(memory: int | None, least: int = 0) -> None:
-    """In the child, after its imports: bound the address space, and allow neither core dumps nor large files.
+    """In the child, after its imports: limit the address space, and allow neither core dumps nor large files.
 
-    ``memory``: bytes; ``None`` leaves address space and files as they are, which CUDA needs. ``least``: not less than
-    so many, unless a limit of the surroundings says so.
+    ``memory``: bytes; ``None`` leaves address space and files without limits, which CUDA needs. ``least``: smallest
+    limit in bytes, unless the environment sets a lower one.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory is None:
@@ -107,7 +107,7 @@ def limit_process(memory: int | None, least: int = 0) -> None:
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
-    # Its standard error is a file in memory; a library that complains without end must not fill it.
+    # Its standard error is a file in memory; a library that prints without end must not fill it.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     small = _COMPLAINTS if limit == resource.RLIM_INFINITY else min(limit, _COMPLAINTS)
@@ -115,9 +115,9 @@ def limit_process(memory: int | None, least: int = 0) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The caller's environment, with one thread everywhere and memory taken from the system's own allocator.
+    """The caller's environment, with one thread for each library, and the system's allocator for Arrow.
 
-    Other allocators reserve address space far beyond what they use, which a bounded address space does not allow.
+    Other allocators reserve far more address space than they use, which a limited address space does not allow.
     """
     found = dict(os.environ)
     paths = [path for path in found.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -127,7 +127,7 @@ def _environment() -> dict[str, str]:
         OMP_NUM_THREADS="1",
         OPENBLAS_NUM_THREADS="1",
         MALLOC_ARENA_MAX="2",
-        # Buffers of a few MB come and go with each batch; given back to the kernel, they would be zeroed each time.
+        # Buffers of a few MB are allocated for each batch; if returned to the kernel, they would be zeroed each time.
         MALLOC_MMAP_THRESHOLD_=str(32 << 20),
         MALLOC_TRIM_THRESHOLD_=str(256 << 20),
     )

@@ -1,7 +1,7 @@
-"""Data on a terminal: what a terminal would obey, or would not show, is shown as its code point.
+"""Data on a terminal: characters that control a terminal, or are invisible, are shown as their code points.
 
-A text, a column's name or a file's name may hold a sequence that sets the terminal's title, clears the screen, or
-turns the direction of what follows. ``<U+001B>`` is what people see of such a character. JSON and Parquet keep it.
+A text, a column name or a file name may contain a sequence that sets the terminal's title, clears the screen, or
+changes the direction of the text after it. Such a character is shown as ``<U+001B>``. JSON and Parquet keep it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ HIDDEN = (
     "\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # no width, and no part of any script; joiners stay
     "\ud800-\udfff"  # half a character: in names of files that are not UTF-8, and in JSON
 )
-"""The characters that are not shown as they are, as ranges of a regular expression's set."""
+"""The characters that are shown as code points, as ranges of a set in a regular expression."""
 
 _HIDDEN = re.compile(f"[{HIDDEN}]")
 _HIDDEN_IN_LINES = re.compile(f"(?!\n)[{HIDDEN}]")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """A text in which each hidden character is its code point; with ``lines``, newlines stay."""
+    """A text in which each hidden character is replaced by its code point; with ``lines``, newlines are kept."""
     return (_HIDDEN_IN_LINES if lines else _HIDDEN).sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
 
 
@@ -37,7 +37,7 @@ def all_visible(value: T) -> T:
 
 
 def json_visible(text: str) -> str:
-    """A JSON text with hidden characters escaped as JSON does: it is shown safely and means the same."""
+    """A JSON text with hidden characters as JSON escapes: it is safe to show and has the same meaning."""
     return _HIDDEN_IN_LINES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -1,7 +1,7 @@
-"""Small files that a user names: only regular files of bounded size are opened, and no read waits for anybody.
+"""Read small files that a user names: only regular files of bounded size, and without blocking.
 
-A FIFO would be waited for without end, a device such as ``/dev/zero`` would fill the memory, and opening some devices
-already does something. So a file is looked at before it is opened, and again through its descriptor.
+Reading a FIFO could wait without limit, a device such as ``/dev/zero`` would fill the memory, and opening a device may
+already have an effect. So a file is checked before it is opened, and again through its descriptor.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def read_small(path: Path, largest: int) -> bytes:
     """The content of a regular file of at most ``largest`` bytes. Symbolic links are followed.
 
     Raises:
-        OSError: it cannot be opened or read, is not a regular file, or has more bytes; ``strerror`` says which of
-            these in one phrase. What no file system can name (a NUL byte, half a character) is an ``OSError`` too.
+        OSError: it cannot be opened or read, is not a regular file, or is larger; ``strerror`` says which of these in
+            one phrase. An impossible name (a NUL byte, half of a surrogate pair) is an ``OSError`` too.
     """
     try:
         _check(path, path.stat(), largest)
@@ -33,9 +33,9 @@ def read_small(path: Path, largest: int) -> bytes:
     except ValueError as e:
         raise OSError(errno.EINVAL, f"not a possible file name ({e})", str(path)) from e
     with os.fdopen(descriptor, "rb") as file:
-        _check(path, os.fstat(descriptor), largest)  # another file may have taken the name meanwhile
+        _check(path, os.fstat(descriptor), largest)  # the name may refer to another file by now
         content = file.read(largest + 1)
-    if len(content) > largest:  # it grew, or is one of those in /proc whose size is said to be 0
+    if len(content) > largest:  # it grew, or is in /proc, where sizes are reported as 0
         raise _too_large(path, largest)
     return content
 

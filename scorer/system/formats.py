@@ -1,6 +1,6 @@
-"""The keys and schema numbers of everything that this program writes and reads again, in one place.
+"""The keys and schema numbers of all files that this program writes and reads again.
 
-A number rises when a key is removed or changes its meaning; keys may be added under the same number.
+A number is increased if a key is removed or changes its meaning; keys may be added under the same number.
 """
 
 from __future__ import annotations

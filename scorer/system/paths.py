@@ -1,4 +1,4 @@
-"""Paths as people write them: ``~`` and ``~name`` are home folders, also where no shell has replaced them."""
+"""Paths as users write them: ``~`` and ``~name`` are home folders, even if no shell has replaced them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..errors import UsageError
 
 
 def user_path(given: str | Path) -> Path:
-    """A path with ``~`` or ``~name`` in front replaced; what exists under that very name is taken as it is.
+    """A path with a leading ``~`` or ``~name`` replaced, unless a file or folder of that literal name exists.
 
-    Shells leave ``--out=~/x`` and ``~nobody/x`` as they are, and a folder named ``~`` is wanted by no one.
+    Shells do not replace ``--out=~/x``, and a new folder named ``~`` is hardly ever intended.
 
     Raises:
         UsageError: there is no such user, or no home folder.

@@ -1,4 +1,4 @@
-"""SIGTERM as an exception, so that what a run holds is let go in order; and how an interrupted process ends."""
+"""SIGTERM as an exception, so that a run releases its resources in order; and the end of an interrupted process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ INTERRUPTED = (130, 143)
 
 
 class Terminated(BaseException):
-    """SIGTERM came; the window in flight is given up and the run can be resumed."""
+    """SIGTERM was received; the current window is dropped, and the run can be resumed."""
 
 
 @contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """While it lasts, SIGTERM raises :class:`Terminated` in the main thread; a second one ends the process at once."""
+    """In this context, SIGTERM raises :class:`Terminated` in the main thread; a second one ends the process at once."""
 
     def handler(number: int, frame: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -27,7 +27,7 @@ def sigterm_raises() -> Iterator[None]:
 
     try:
         previous = signal.signal(signal.SIGTERM, handler)
-    except ValueError:  # not in the main thread: whoever called this owns the signals
+    except ValueError:  # not in the main thread: the caller handles the signals
         yield
         return
     try:
@@ -37,7 +37,7 @@ def sigterm_raises() -> Iterator[None]:
 
 
 def leave(code: Any) -> NoReturn:
-    """End this process. After an interrupt no thread is waited for: it may be in a call that never returns."""
+    """End this process. After an interrupt it does not wait for threads: one may be in a call that never returns."""
     if code in INTERRUPTED:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError, AttributeError):  # closed, full, or not there

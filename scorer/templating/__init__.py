@@ -1,10 +1,10 @@
-"""Templates made from references, chosen among, and checked.
+"""Extract templates from references, choose one for each predicate, and check template files.
 
-``tokens``     words, numbers and dates of a string, as keys that agree however they are spelled
-``matching``   where an entity stands in a sentence, and the sentence with both entities cut out
-``references`` rows of one triple with the sentences that say it, from Parquet
-``extract``    references to candidates, with counts, and what they cover
+``tokens``     words, numbers and dates of a string, as keys that are equal for different spellings
+``matching``   find an entity in a sentence, and replace both entities of a triple by slots
+``references`` rows of one triple with sentences that express it, from Parquet
+``extract``    from references to candidates, with counts and coverage
 ``choosing``   one candidate per predicate: the first, a random one, the most frequent
-``agreement``  ... or the one that the model finds to say the same as other references
+``agreement``  ... or the one that agrees best with other references according to the model
 ``check``      what a template file misses in the data, and which of its templates fail too often
 """

@@ -1,9 +1,9 @@
-"""The choice ``nli``: the candidate whose filled sentences the model finds to say the same as other references.
+"""The choice ``nli``: the candidate whose filled sentences agree best with other references, according to the model.
 
-A candidate is filled with the triple of a reference that it was not taken from, and the model is asked both ways:
-does the filled sentence entail the reference, and the reference the filled sentence? Its score is the mean of all
-these entailment probabilities. A template with a fact too many is not entailed by other references, one with a fact
-too few does not entail them.
+A candidate is filled with the triple of a reference that it was not taken from, and the model is asked in both
+directions: does the filled sentence entail the reference, and does the reference entail the filled sentence? The score
+is the mean of all these entailment probabilities. A template that says too much is not entailed by other references; a
+template that says too little does not entail them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ..status import SCORED
 from .extract import Candidate, Extraction
 
 REFERENCES = 16
-"""References that a candidate is compared with, at most."""
+"""Largest number of references that a candidate is compared with."""
 _PAIRS = 32768
 
 
 def score_candidates(extraction: Extraction, model: Model, *, references: int = REFERENCES, seed: int = 0) -> int:
-    """Give every candidate its score; returns the pairs asked.
+    """Score every candidate; returns the number of pairs asked.
 
-    The references of a predicate are put in one seeded order, and each candidate takes the first ``references`` that
-    did not give it, those of other triples than its own sources before those of the same. A candidate without any
-    keeps ``None``. Pairs without an answer (too long for the model) are left out of the mean.
+    The references of a predicate are shuffled once, by the seed. Each candidate is compared with the first
+    ``references`` of them that it was not taken from, those of other triples than its own sources first. The score of a
+    candidate without any stays ``None``. Pairs without a result (too long for the model) are left out of the mean.
     """
     asking = _all_pairs(extraction, references, seed)
     sums: dict[int, tuple[float, int]] = {}
@@ -77,7 +77,7 @@ def _others(candidate: Candidate, order: list[tuple[Triple, str]], limit: int) -
 
 
 def _entailment(part: list[tuple[Candidate, str, str]], model: Model) -> list[float | None]:
-    """P(entailment) of each pair, ``None`` where the model gave no answer; each distinct text is tokenised once."""
+    """P(entailment) of each pair, ``None`` if the model gave no result; each distinct text is tokenised once."""
     texts = list(dict.fromkeys(text for _, premise, hypothesis in part for text in (premise, hypothesis)))
     place = {text: i for i, text in enumerate(texts)}
     premise = np.array([place[pair[1]] for pair in part], np.int32)

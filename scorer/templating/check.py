@@ -1,4 +1,4 @@
-"""What a template file misses in the data: predicates, objects of its maps, slots."""
+"""Find what a template file lacks for some data: predicates, objects of its maps, slots."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..storage import ShardReader, resolve_inputs
 
 @dataclass
 class Coverage:
-    """Which templates the facts of the data use; counts of facts.
+    """Number of facts by the template that they use.
 
-    ``missing``: by predicate that the file does not know. ``missing_values``: by (predicate, object) that a per-object
-    map lacks. ``used``: by template.
+    ``missing``: by predicate that the file does not have. ``missing_values``: by (predicate, object) that a per-object
+    map does not have. ``used``: by template.
     """
 
     rows: int = 0
@@ -33,7 +33,7 @@ class Coverage:
     used: Counter[Key] = field(default_factory=Counter)
 
     def add(self, rows: Rows, templates: Templates) -> None:
-        """Count a window. Rows with an error are counted as such, and their facts as far as they were read."""
+        """Count a window. Rows with an error are counted as errors, and those of their facts that could be read."""
         self.rows += len(rows)
         self.errors.update(rows.errors.values())
         counts = np.bincount(rows.triples.ids, minlength=len(rows.triples.distinct)).tolist()
@@ -79,7 +79,7 @@ class Coverage:
 
 
 def read_rows(inputs: Sequence[str], names: ColumnNames) -> Iterator[tuple[str, Rows, Any]]:
-    """URI, parsed rows and table of every window. The table has all columns the metric needs, and a run's evidence.
+    """URI, parsed rows and table of every window. The table has the columns that the metric needs, and a run's results.
 
     Raises:
         InputError, ShardError, ColumnError: as a run would.

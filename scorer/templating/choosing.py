@@ -1,4 +1,4 @@
-"""One candidate per predicate. ``choose randomly`` is what the paper did (section 4); these are its neighbours."""
+"""Choose one candidate per predicate. The paper chose randomly (section 4); there are two other simple ways."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Choice = Callable[[Key, list[Candidate]], Candidate]
 def choice(name: str, seed: int = 0) -> Choice:
     """A way to choose that needs no model.
 
-    ``first``: as the data has them. ``frequent``: from the most references, the earlier of equals. ``random``: each
-    distinct candidate alike; a predicate's draw depends on the seed and on its own name alone, so that more data
-    about other predicates does not move it.
+    ``first``: the first in the data. ``frequent``: the one with the most references, the earlier one of equals.
+    ``random``: any distinct candidate with equal probability; the draw depends only on the seed and the predicate's
+    name, so that more data about other predicates does not change it.
 
     Raises:
-        UsageError: no such choice.
+        UsageError: the name is not one of these.
     """
     if name == "first":
         return lambda key, candidates: candidates[0]
@@ -28,25 +28,25 @@ def choice(name: str, seed: int = 0) -> Choice:
         return lambda key, candidates: max(candidates, key=lambda candidate: candidate.count)
     if name == "random":
         return lambda key, candidates: random.Random(f"{seed}|{key[0]}|{key[1]}").choice(candidates)
-    raise UsageError(f"choice {name!r} is not known; write first, random, frequent or nli")
+    raise UsageError(f"unknown choice {name!r}; write first, random, frequent or nli")
 
 
 def best_score(key: Key, candidates: list[Candidate]) -> Candidate:
-    """The highest score, among equals the most frequent; candidates without a score come last."""
+    """The candidate with the highest score, the most frequent of equals; candidates without a score come last."""
     return max(candidates, key=lambda c: (-1.0 if c.score is None else c.score, c.count))
 
 
 def template_file(candidates: dict[Key, list[Candidate]], choose: Choice) -> dict[str, Any]:
-    """The chosen templates as a template file has them: predicate → template, or → object → template."""
+    """The content of a template file with the chosen templates: predicate → template, or → object → template."""
     by_predicate: dict[str, dict[str | None, str]] = {}
     for (predicate, value), found in sorted(candidates.items(), key=lambda item: item[0][0]):
         by_predicate.setdefault(predicate, {})[value] = choose((predicate, value), found).template
-    # A predicate with names for objects here and yes or no there is of the first kind.
+    # A predicate that has both names and yes or no as objects is treated as one with names.
     return {"$version": 1} | {name: chosen.get(None, chosen) for name, chosen in by_predicate.items()}
 
 
 def candidates_file(candidates: dict[Key, list[Candidate]], chosen: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Every candidate with its count, the chosen ones marked, the most frequent first."""
+    """All candidates with their counts, the most frequent first; the chosen ones are marked."""
     result: dict[str, list[dict[str, Any]]] = {}
     for (predicate, value), found in candidates.items():
         picked = chosen[predicate]

@@ -1,5 +1,5 @@
-"""Templates whose facts fail far more often than others', by what the model said of them (the rule of
-:mod:`scorer.stats.failing`)."""
+"""Templates whose facts fail far more often than those of other templates, by the rule of
+:mod:`scorer.stats.failing`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ EXAMPLES = 3
 
 @dataclass
 class Evidence:
-    """The facts of each template: how many were checked, how many failed, and the sum of their P(entailment).
+    """For each template, the number of its facts that were checked and that failed, and the sum of their P(entailment).
 
-    ``examples``: by template, the failed facts of the least entailment with their texts.
+    ``examples``: by template, the failed facts with the lowest entailment, with their texts.
     """
 
     templates: Templates
@@ -39,10 +39,10 @@ class Evidence:
     examples: dict[Key, list[tuple[float, str, str]]] = field(default_factory=dict)
 
     def add(self, rows: Rows, table: pa.Table, prefix: str = "") -> None:
-        """Take in a scored window. Facts that the model was not asked about, and those by backoff, are left out.
+        """Add a scored window. Facts that were not checked, and facts by backoff, are left out.
 
         Raises:
-            ColumnError: the evidence is of another type or number of facts than the window's.
+            ColumnError: a result column has another type, or another number of facts than the row.
         """
         entailment, omitted = _facts_of(rows, table, prefix)
         self.rows += len(rows)
@@ -60,7 +60,7 @@ class Evidence:
         self._keep_examples(rows, keys, groups, entailment, np.flatnonzero(seen & omitted))
 
     def report(self) -> dict[str, Any]:
-        """``rows``, ``facts``, ``failed``, ``rate`` over all, and ``failing``: the templates that stand out."""
+        """``rows``, ``facts``, ``failed``, the overall ``rate``, and ``failing``: the templates that fail too often."""
         n, failed = sum(self.facts.values()), sum(self.failed.values())
         lines = [line for key in self.facts if (line := self._line(key, n, failed)) is not None]
         return {
@@ -126,7 +126,10 @@ class Evidence:
 
 
 def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """P(entailment) of each fact of a window, NaN where not asked, and whether it was called omitted."""
+    """P(entailment) of each fact of a window (NaN if not checked), and whether it is labelled omitted.
+
+    float64 and bool, *Shape:* (facts,) each.
+    """
     lengths = rows.triples.lengths
     column = _lists(table, prefix + "fact_entailment", pa.types.is_floating)
     there = pc.is_valid(column).to_numpy(zero_copy_only=False) & (lengths > 0)
@@ -134,8 +137,8 @@ def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.
     if (sizes[there] != lengths[there]).any():
         row = int(np.flatnonzero(there & (sizes != lengths))[0])
         raise ColumnError(
-            f"row {row} of a window has {lengths[row]} facts but {sizes[row]} values in fact_entailment; "
-            "the facts are not those that were scored: name their column by --triples-column or --mr-column"
+            f"row {row} of a window has {lengths[row]} facts but {sizes[row]} values in fact_entailment, so these are "
+            "not the facts that were scored; name their column with --triples-column or --mr-column"
         )
     entailment = np.full(len(rows.triples.ids), np.nan)
     values = pc.list_flatten(column.filter(pa.array(there))).cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -147,7 +150,7 @@ def _facts_of(rows: Rows, table: pa.Table, prefix: str) -> tuple[npt.NDArray[np.
 def _lists(table: pa.Table, name: str, fits: Callable[[pa.DataType], bool]) -> pa.Array:
     column = one_array(table, name)
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)) or not fits(column.type.value_type):
-        raise ColumnError(f"column {name!r} is {column.type}, which is not what a run writes; pass the run's --prefix")
+        raise ColumnError(f"column {name!r} is {column.type}, but a run writes another type; pass the run's --prefix")
     return column
 
 

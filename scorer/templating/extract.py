@@ -1,4 +1,4 @@
-"""References to candidate templates, every one with its count, and how much of the data they cover."""
+"""Make candidate templates from references, with counts, and report how much of the data they cover."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .matching import delexicalise, is_boolean
 from .references import References
 
 Key = tuple[str, str | None]
-"""What a template is for: a predicate, and for yes-or-no predicates the object."""
+"""The key of a template: a predicate, and for yes-or-no predicates also the object."""
 
 
 @dataclass
 class Candidate:
-    """A template and where it comes from. ``count``: references that give it. ``sources``: the distinct ones.
+    """A template and its origin. ``count``: number of references that give it. ``sources``: the distinct ones.
 
-    ``score``: filled by a choice that has one, ``None`` where it has none.
+    ``score``: set by a choice that computes one, otherwise ``None``.
     """
 
     template: str
@@ -31,8 +31,8 @@ class Candidate:
 
 @dataclass
 class Extraction:
-    """``candidates``: by predicate (and object), in the order of the data. ``references``: by key, all distinct usable
-    or used ones, for the choice. ``report``: what the command prints."""
+    """``candidates``: by predicate (and object), in the order of the data. ``references``: by key, all distinct ones
+    that are usable or used, for the choice. ``report``: the result that the command prints."""
 
     candidates: dict[Key, list[Candidate]]
     references: dict[Key, list[tuple[Triple, str]]]
@@ -40,19 +40,19 @@ class Extraction:
 
 
 def extract(references: References) -> Extraction:
-    """Delexicalise all references.
+    """Delexicalise all references: replace subject and object by slots.
 
     The report: ``references`` {``all``, ``used``, ``share``, ``rejected`` {reason: n}}, ``predicates`` {``all``,
-    ``usable``, ``covered``, ``usable_covered``, ``share``, ``missing``}, ``candidates``. A predicate is *usable* when
-    one of its references is (:func:`is_usable`), which is judged apart from the matching; ``share`` is the part of the
-    usable ones that has a template.
+    ``usable``, ``covered``, ``usable_covered``, ``share``, ``missing``}, ``candidates``. A predicate is *usable* if one
+    of its references is (:func:`is_usable`), which does not depend on the matching; ``share`` is the share of usable
+    predicates that have a template.
     """
     found: dict[Key, dict[str, Candidate]] = {}
     others: dict[Key, list[tuple[Triple, str]]] = {}
     rejected, used = Counter(references.rejected), 0
     predicates: dict[str, bool] = {}
     for (triple, text), count in references.counts.items():
-        if triple.predicate.startswith("$"):  # what a template file calls its own settings
+        if triple.predicate.startswith("$"):  # keys like "$aliases" are settings of a template file
             rejected["reserved_predicate"] += count
             continue
         key = key_of(triple)
@@ -92,16 +92,16 @@ def extract(references: References) -> Extraction:
 
 
 def key_of(triple: Triple) -> Key:
-    """The predicate; with the object as the template file must spell it, where that is a yes or no."""
+    """The predicate, and for a yes-or-no object also the object in the spelling of the template file."""
     return triple.predicate, triple.object.strip("\"'") if is_boolean(triple.object) else None
 
 
 def is_usable(triple: Triple, text: str) -> bool:
-    """Whether a reference says enough of both entities to expect a template of it.
+    """Whether a reference names enough of both entities for a template to be expected.
 
-    True when at least half of the words of each entity occur in the text in any order and place: runs of letters
-    or digits, small letters without diacritics, words of three characters or more where an entity has such, its
-    parentheses left out. This is a looser notion than the matching and shares no code with it.
+    True if at least half of the words of each entity occur in the text, in any order and position. Words are runs of
+    letters or digits, in lower case without diacritics; only those of three or more characters count if an entity has
+    any; its parentheses are left out. This is less strict than the matching, and shares no code with it.
     """
     there = set(_words(text))
     sides = (triple.subject,) if is_boolean(triple.object) else (triple.subject, triple.object)

@@ -1,5 +1,5 @@
-"""The whole of ``scorer templates extract``: references to candidates to a template file,
-with all candidates in a second file."""
+"""``scorer templates extract``: from references to candidates to a template file, and a second file with all
+candidates."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .references import parse_where, read_references
 
 
 def check_output(out: Path, force: bool) -> Path:
-    """The file of candidates that belongs to ``out``; both must be free to write.
+    """The path of the file of candidates that belongs to ``out``, after checking that both can be written.
 
     Raises:
-        UsageError: ``out`` is not the name of a JSON file. OutputError: a file is there already, or a folder.
+        UsageError: ``out`` is not the name of a JSON file. OutputError: one of the files exists, or is a folder.
     """
     if out.suffix != ".json":
         raise UsageError(f"--out {out} is not the name of a JSON file; write F.json")
@@ -37,7 +37,7 @@ def check_output(out: Path, force: bool) -> Path:
             if path.is_dir():
                 raise OutputError(f"--out: {path} is a folder; name another file")
             if path.exists() and not force:
-                raise OutputError(f"--out: {path} is there already; choose another name, or overwrite it with --force")
+                raise OutputError(f"--out: {path} exists; choose another name, or replace it with --force")
     return candidates
 
 
@@ -47,7 +47,7 @@ def make_templates(
     names: ColumnNames,
     *,
     where: Sequence[str] = (),
-    choose: str = "frequent",
+    choose: str | None = None,
     seed: int = 0,
     model: Model | None = None,
     references: int = REFERENCES,
@@ -56,13 +56,16 @@ def make_templates(
     """Extract, choose and write; the JSON of ``scorer templates extract``.
 
     Args:
-        choose: ``first``, ``random``, ``frequent`` or ``nli``; the last needs ``model``.
-        references: that ``nli`` compares a candidate with, at most.
+        choose: ``first``, ``random``, ``frequent`` or ``nli``; the last needs ``model``. By default ``nli`` with a
+            model, the only way that was measured to be better than ``random``, and ``first`` without one.
+        references: largest number of references that ``nli`` compares a candidate with.
 
     Raises:
-        ScorerError: no reference gave a template, the inputs cannot be read or the files not be written.
+        ScorerError: no reference gave a template, an input cannot be read, or a file cannot be written.
     """
     candidates = check_output(out, force)
+    if choose is None:
+        choose = "nli" if model is not None else "first"
     if choose == "nli" and model is None:
         raise UsageError("--choose nli needs a model; pass its bundle with --bundle")
     chooser = best_score if choose == "nli" else choice(choose, seed)
@@ -70,7 +73,8 @@ def make_templates(
     if not found.candidates:
         reasons = ", ".join(f"{n} {reason}" for reason, n in found.report["references"]["rejected"].items())
         raise InputError(
-            f"no template came of {found.report['references']['all']} references ({reasons or 'none read'})"
+            f"no template could be made from {found.report['references']['all']} references "
+            f"({reasons or 'none read'}); each reference must contain the subject and the object of its one triple"
         )
     pairs = score_candidates(found, model, references=references, seed=seed) if choose == "nli" and model else 0
     content = template_file(found.candidates, chooser)

@@ -1,13 +1,14 @@
-"""Where an entity stands in a sentence, and the sentence with both entities of its triple cut out.
+"""Find an entity in a sentence, and replace both entities of a triple by slots.
 
-An entity as data sets have it (``Foo_(bar)``, ``"Aarhus, Denmark"@en``, ``1982.0``, ``Pugin,_Augustus``) is looked for
+An entity in the notation of data sets (``Foo_(bar)``, ``"Aarhus, Denmark"@en``, ``1982.0``, ``Pugin,_Augustus``) is
+searched for
 
-1. whole, blanks and punctuation aside, so that ``Air Base`` is ``Airbase`` and ``F.C.`` is ``FC``,
-2. without what it has in parentheses,
-3. with its words in another order, function words between them left out or put in (``Augustus Pugin``).
+1. as a whole, ignoring blanks and punctuation, so that ``Air Base`` matches ``Airbase`` and ``F.C.`` matches ``FC``,
+2. without its parentheses,
+3. with its words in another order, with more or fewer function words between them (``Augustus Pugin``).
 
-Longer finds win over shorter ones that they overlap, whichever entity they belong to. Nothing shorter than that is
-tried: half a name in a template would leave the other half to be said of every other subject.
+Of overlapping matches the longest is used, whichever entity it belongs to. Parts of a name are not searched for: the
+rest of the name would stay in the template, and be said of every other subject.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..metric.triples import Triple
 from .tokens import Token, tokens
 
 BOOLEANS = frozenset({"yes", "no", "true", "false"})
-"""Objects that a sentence does not name; their templates have no slot for it, and are kept by object."""
+"""Objects that a sentence does not name: their templates have no slot for the object, and are kept by object."""
 
 _LITTLE = frozenset({"of", "the", "and", "or", "in", "de", "s"})
 _TYPED = re.compile(r"""(["'].*["'])(?:@[A-Za-z-]+|\^\^\S+)""", re.DOTALL)
@@ -34,7 +35,7 @@ _QUOTED_SLOT = re.compile(r"""["“”]\s?(<(?:subject|object)>)\s?([.,]?)["“�
 
 
 class Outcome(NamedTuple):
-    """What became of a reference: a template, or the reason why there is none."""
+    """The result for a reference: a template, or the reason why there is none."""
 
     template: str | None
     reason: str | None
@@ -42,11 +43,11 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Entity:
-    """An entity as it is looked for.
+    """An entity, prepared for the search.
 
-    ``keys``: of its tokens, whole and without parentheses. ``aside``: keys of names in the parentheses. ``tail``: the
-    punctuation it ends with. ``exact``: so short and in capitals (``IT``, ``US``) that the same word in small letters
-    is another one.
+    ``keys``: keys of its tokens, with and without parentheses. ``aside``: keys of names in the parentheses. ``tail``:
+    the punctuation at its end. ``exact``: whether case matters, since the entity is short and in capitals (``IT``,
+    ``US``).
     """
 
     keys: tuple[tuple[str, ...], ...]
@@ -72,14 +73,14 @@ def entity(name: str) -> Entity:
 
 
 def delexicalise(triple: Triple, text: str) -> Outcome:
-    """Cut subject and object out of a sentence that says the triple and nothing else.
+    """Replace subject and object by slots in a sentence that expresses the triple and nothing else.
 
-    Each must be found exactly once. Of an object that is one of :data:`BOOLEANS`, nothing is looked for. What a
-    template begins and ends with stays as the reference has it; a full stop is added where it ends without any.
+    Each must be found exactly once. An object that is one of :data:`BOOLEANS` is not searched for. The beginning and
+    the end of the template stay as in the reference; a full stop is added if it ends without punctuation.
 
-    Returns a template of the form :mod:`scorer.metric.templates` fills, or one of the reasons ``slot_in_text``,
+    Returns a template in the form that :mod:`scorer.metric.templates` fills, or one of the reasons ``slot_in_text``,
     ``same_entity``, ``neither``, ``no_subject``, ``no_object``, ``subject_twice``, ``object_twice``, ``name_left``
-    (``Foo_(Bar)`` was found as ``Foo``, with ``Bar`` elsewhere in the sentence).
+    (``Foo_(Bar)`` was found as ``Foo``, and ``Bar`` is elsewhere in the sentence).
     """
     text = " ".join(text.split())
     if _SLOT.search(text):
@@ -118,7 +119,7 @@ def is_boolean(value: str) -> bool:
 
 
 def _spans(wanted: dict[str, Entity], text: str) -> list[tuple[str, int, int]]:
-    """(slot, start, end) in code points of the finds that no longer one overlaps."""
+    """(slot, start, end) in code points of the matches, without those that a longer match overlaps."""
     words = tokens(text)
     candidates = []
     for slot, sought in wanted.items():
@@ -138,7 +139,7 @@ def _spans(wanted: dict[str, Entity], text: str) -> list[tuple[str, int, int]]:
 
 
 def _finds(sought: Entity, words: list[Token]) -> Iterator[tuple[int, int]]:
-    """First and last token of every find, each once or more often."""
+    """First and last token of every match; a match may occur more than once."""
     for keys in sought.keys:
         yield from _runs("".join(keys), words)
         content = Counter(key for key in keys if key not in _LITTLE)
@@ -161,7 +162,7 @@ def _runs(target: str, words: list[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _reordered(content: Counter[str], words: list[Token]) -> Iterator[tuple[int, int]]:
-    """Runs of tokens that hold the content words in any order, with nothing but little words between them."""
+    """Runs of tokens that have the content words in any order, with only function words between them."""
     total = content.total()
     for first in range(len(words)):
         left, seen = Counter(content), 0
@@ -178,7 +179,7 @@ def _reordered(content: Counter[str], words: list[Token]) -> Iterator[tuple[int,
 
 
 def _widened(text: str, start: int, end: int, tail: str) -> tuple[int, int]:
-    """A find with the punctuation that belongs to it: the entity's own end, its brackets, quotes around it."""
+    """A match extended by the punctuation that belongs to it: the entity's own end, its brackets, quotes around it."""
     if tail and text.startswith(tail, end):
         end += len(tail)
     inside = text[start:end]

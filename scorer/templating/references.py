@@ -1,4 +1,4 @@
-"""References: rows of one triple with a sentence that says it, read from Parquet in windows."""
+"""References: rows of one triple with a sentence that expresses it, read from Parquet in windows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from ..storage import ShardReader, resolve_inputs
 
 @dataclass
 class References:
-    """What was read.
+    """The references of the inputs.
 
-    ``counts``: how often each distinct (triple, sentence) occurs, in the order of the data. ``rows``: references read,
-    those that ``--where`` leaves out not counted. ``rejected``: by reason, those that are no sentence of one triple.
+    ``counts``: how often each distinct (triple, sentence) occurs, in the order of the data. ``rows``: number of
+    references read, without those that ``--where`` leaves out. ``rejected``: by reason, the number of references that
+    are not a sentence with one triple.
     """
 
     counts: dict[tuple[Triple, str], int] = field(default_factory=dict)
@@ -66,10 +67,10 @@ def read_references(inputs: Sequence[str], names: ColumnNames, where: dict[str, 
 
 
 def matches(table: pa.Table, where: dict[str, list[str]]) -> pa.Array:
-    """Which rows meet all conditions; values are compared as text. *Shape:* (rows,), boolean.
+    """Which rows meet all conditions; values are compared as text. Boolean, *Shape:* (rows,).
 
     Raises:
-        ColumnError: a column that is not of single values.
+        ColumnError: a column of lists or structs.
     """
     result = pa.array(np.ones(len(table), bool))
     for name, values in where.items():
@@ -77,7 +78,7 @@ def matches(table: pa.Table, where: dict[str, list[str]]) -> pa.Array:
             text = table[name].cast(pa.string())
         except pa.ArrowException as error:
             raise ColumnError(
-                f"--where {name}: the column is {table.schema.field(name).type}, not of values"
+                f"--where {name}: the column is {table.schema.field(name).type}; name a column of strings or numbers"
             ) from error
         result = pc.and_(result, pc.is_in(text, value_set=pa.array(values)))
     return result
@@ -86,13 +87,13 @@ def matches(table: pa.Table, where: dict[str, list[str]]) -> pa.Array:
 def _needed(schema: pa.Schema, names: ColumnNames, where: dict[str, list[str]]) -> list[str]:
     absent = [name for name in where if name not in schema.names]
     if absent:
-        raise ColumnError(f"--where names the column {absent[0]!r}, but the columns are {', '.join(schema.names)}")
+        raise ColumnError(f"--where: no column {absent[0]!r}; the columns are {', '.join(schema.names)}")
     facts = names.triples if names.mr is None and names.triples in schema.names else names.mr or "mr"
     return [name for name in schema.names if name in {names.text, facts, *where}]
 
 
 def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
-    """Rows with a list of texts become a row a text; an empty or null list gives none."""
+    """A row with a list of texts becomes one row per text; an empty or null list gives none."""
     position = table.schema.get_field_index(name)
     if position < 0:
         return table

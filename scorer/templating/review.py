@@ -1,4 +1,4 @@
-"""The whole of ``scorer templates check``: coverage from all rows, evidence from scored ones."""
+"""``scorer templates check``: coverage from all rows, and failing templates from scored rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE = 2000
 
 
 class TableScorer(Protocol):
-    """What scores a table; :class:`scorer.scoring.scorer.Scorer` with ``keep=()``."""
+    """Scores a table, as :class:`scorer.scoring.scorer.Scorer` does with ``keep=()``."""
 
     @property
     def signature(self) -> str: ...
@@ -44,12 +44,12 @@ def review(
     """Check templates against data; the JSON of ``scorer templates check``.
 
     Args:
-        scorer: scores ``sample`` rows, drawn alike from all, for the evidence. Without one the data's own
-            ``omitted`` and ``fact_entailment`` are the evidence, if a run with these very templates wrote them.
-        note: told why there is no evidence.
+        scorer: scores ``sample`` rows, drawn with equal probability, to find failing templates. Without one, they are
+            found from the columns ``omitted`` and ``fact_entailment``, if a run with these templates wrote them.
+        note: called with the reason if failing templates cannot be found.
 
     Raises:
-        ScorerError: data that cannot be read, files that were scored differently.
+        ScorerError: data that cannot be read, files of different signatures.
     """
     coverage, evidence = Coverage(), Evidence(templates)
     drawn = _Sample(sample, seed)
@@ -109,7 +109,7 @@ class _Sample:
 
 
 def _unfit(table: pa.Table, prefix: str, signature: Signature, templates: Templates) -> str | None:
-    """Why a table is no evidence about these templates, or ``None``."""
+    """Why a table cannot show which of these templates fail, or ``None`` if it can."""
     if not has_evidence(table.schema.names, prefix):
         return "no evidence of failing templates: the data is not a run's output; pass --bundle to score a sample"
     scored_with = signature.parts.get("templates", "") if signature.line else ""
@@ -124,7 +124,7 @@ def _unfit(table: pa.Table, prefix: str, signature: Signature, templates: Templa
 def names_of(
     plan: ColumnNames, text: str | None, triples: str | None, mr: str | None, prefix: str | None
 ) -> ColumnNames:
-    """The columns a run used, where options do not name others."""
+    """The columns that a run used, unless options name others."""
     return replace(
         plan,
         text=text or plan.text,

@@ -1,4 +1,4 @@
-"""Words, numbers and dates of a string, as keys that agree however the string is spelt.
+"""Words, numbers and dates of a string, as keys that are equal for different spellings.
 
 ``Kilometres`` and ``kilometers``, ``Köln`` and ``KOLN``, ``50,000`` and ``fifty thousand``, ``1982.0`` and ``1982``,
 ``1923-11-18`` and ``the 18th of November 1923`` have the same keys. Everything that is neither letter nor digit only
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Token(NamedTuple):
-    """A word, number or date: its key, and its place in the string in code points."""
+    """A word, number or date: its key, and its position in the string in code points."""
 
     key: str
     start: int
@@ -43,7 +43,7 @@ ORDINALS = {word: i for i, word in enumerate(_ORDINALS, 1)}
 
 _MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?(?!\d)"
-# At most one blank between parts: a run of blanks would be tried at every split.
+# At most one blank between parts: otherwise a run of blanks would cause backtracking over every split.
 _DATE = re.compile(
     rf"""(?<![\w.,])(?:
       (?P<y>\d{{4}})(?P<sep>[-/. ])(?P<m>\d{{2}})(?P=sep)(?P<d>\d{{2}})
@@ -66,7 +66,7 @@ _UNIT = re.compile(r"(.*(?:met|lit))(?:re|er)s?")
 
 @lru_cache(maxsize=1 << 16)
 def fold(word: str) -> str:
-    """A word without case and diacritics; metres and litres without their number, in the American spelling."""
+    """A word without case and diacritics; metres and litres in the singular and in American spelling."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
     plain = plain.casefold().translate(_LETTERS)
     unit = _UNIT.fullmatch(plain)
@@ -76,9 +76,9 @@ def fold(word: str) -> str:
 def tokens(text: str) -> list[Token]:
     """The tokens of a string, in order; a date or number in several words has single blanks between them.
 
-    A number's key is ``#`` and its value, so that no run of digits can be read across two of them; leading zeros
-    stay, since such a number is a name. A date's key is ``@`` and the date as ISO 8601 has it. ``3/4/1999``, which is
-    two dates, is three numbers.
+    The key of a number is ``#`` and its value, so that digits are never joined across two numbers; leading zeros are
+    kept, since such a number is a name. The key of a date is ``@`` and the date in ISO 8601. ``3/4/1999``, which could
+    be two dates, gives three numbers.
     """
     found: list[Token] = []
     position = 0
@@ -137,15 +137,16 @@ def _number_key(number: str) -> str:
 
 
 def _value_key(value: Decimal) -> str:
-    """Without trailing zeros, and without an exponent unless that would be a wall of zeros."""
+    """The value without trailing zeros, and without an exponent unless it would have very many zeros."""
     written = f"{value:f}" if abs(value.adjusted()) <= 40 else f"{value:e}"
     return "#" + (written.rstrip("0").rstrip(".") if "." in written and "e" not in written else written)
 
 
 def _spelt_out(found: list[Token], text: str) -> list[Token]:
-    """Join the words of a number (``two hundred and fifty``, ``5.2 million``) to one token; name ordinals alike.
+    """Join the words of a number (``two hundred and fifty``, ``5.2 million``) to one token; ordinals in words and in
+    digits get the same key.
 
-    ``one`` by itself stays a word, since it mostly is one.
+    ``one`` alone stays a word, since it is usually a pronoun.
     """
     result: list[Token] = []
     i = 0
@@ -163,9 +164,9 @@ def _spelt_out(found: list[Token], text: str) -> list[Token]:
 
 
 def _number_run(found: list[Token], start: int, text: str) -> tuple[int, Decimal | None]:
-    """Where a spelt-out number that begins at a token ends, and its value; ``None`` where none begins.
+    """The end of a number in words that begins at a token, and its value; ``None`` if none begins there.
 
-    A number in digits begins one only when a scale follows.
+    A number in digits begins one only if a scale (such as "million") follows.
     """
     first = found[start].key
     total, part, i = Decimal(0), Decimal(0), start
@@ -204,5 +205,5 @@ def _number_run(found: list[Token], start: int, text: str) -> tuple[int, Decimal
 
 
 def _adjoin(found: list[Token], i: int, text: str) -> bool:
-    """Whether nothing but a blank or a hyphen stands between a token and the next."""
+    """Whether only a blank or a hyphen is between a token and the next."""
     return text[found[i].end : found[i + 1].start] in (" ", "-", "\u00a0")

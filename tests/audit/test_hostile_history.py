@@ -94,8 +94,8 @@ def test_columns_of_wrong_types(out: Path, tmp_path: Path) -> None:
 def test_what_is_no_regular_file_of_bounded_size(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    assert "fifo is a device or a pipe, and this file is read as well" in refused(out, fifo)
-    assert "/dev/zero is a device or a pipe, and this file is read as well" in refused(out, Path("/dev/zero"))
+    assert "fifo is a device or a pipe, but this file is also read" in refused(out, fifo)
+    assert "/dev/zero is a device or a pipe, but this file is also read" in refused(out, Path("/dev/zero"))
     assert "is a folder" in refused(out, tmp_path)
     file = tmp_path / "history.parquet"
     pq.write_table(pa.Table.from_pylist([GOOD] * 3, history.COLUMNS), file)

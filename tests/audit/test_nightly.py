@@ -59,7 +59,7 @@ def home(tmp_path: Path) -> Path:
 def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProcess[str]:
     triples = [["The Mill | food | French"]] * len(texts)
     pq.write_table(pa.table({"triples": triples, "text": texts}), home / "data" / "a.parquet")
-    environment = os.environ | {"D2T_HOME": str(home), "BUNDLE": "embedded", "TODAY": date}
+    environment = os.environ | {"D2T_HOME": str(home), "BUNDLE": "embedded-e2e", "TODAY": date}
     environment["PYTHONPATH"] = str(DOCS.parent)
     return subprocess.run(["sh", "nightly.sh"], cwd=home, env=environment, capture_output=True, text=True, check=False)
 

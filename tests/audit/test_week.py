@@ -93,7 +93,7 @@ class Week:
         self.write()
         out = self.folder / name
         reuse = ("--reuse", self.finished) if self.finished else ()
-        command = ["run", self.folder / "data", "--out", out, "--bundle", "embedded", *reuse, *run_options]
+        command = ["run", self.folder / "data", "--out", out, "--bundle", "embedded-e2e", *reuse, *run_options]
         ran = CliRunner().invoke(app, [str(one) for one in command])
         assert ran.exit_code == 0, ran.output
         gates = ["--gates", self.folder / "always.toml", "--history", self.folder / "history.parquet", "--json"]

@@ -14,7 +14,8 @@ from benchmarks.rounds import Group, Measured
 from benchmarks.runners import changed, ours, watched
 from benchmarks.sample import write_sample
 from benchmarks.settings import Setting
-from scorer.inference.bundle import EMBEDDED, Bundle
+from scorer.inference.bundle import Bundle
+from scorer.inference.shipped import SHIPPED
 from tests.bundles import make_bundle
 
 
@@ -71,7 +72,7 @@ def test_a_slow_setting_has_the_rate_of_its_part(spec: dict[str, Any]) -> None:
 
 def test_exact_answers_are_those_of_fp32(spec: dict[str, Any]) -> None:
     settings = gpu_settings.labels("int8")
-    real = {**spec, "bundle": str(EMBEDDED)}
+    real = {**spec, "bundle": str(SHIPPED["embedded-e2e"].folder)}
     found = {s.name: ours.engine_pairs(with_options(real, **s.options), {})() for s in settings}
     assert set(found) == {"engine-fp32", "engine-int8", "engine-int8-exact"}
     labels = {name: probabilities.argmax(axis=1).tolist() for name, probabilities in found.items()}

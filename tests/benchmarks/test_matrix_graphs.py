@@ -6,8 +6,9 @@ import pytest
 
 from benchmarks.matrix_graphs import graphs
 from scorer.inference import rate
+from scorer.inference.devices import Device
 from scorer.inference.rate import matrix_rate, pair_flops
-from scorer.inference.sessions import Device
+from tests.inference.rows import with_row
 
 LARGE = {"layers": 24, "hidden_size": 1024, "intermediate_size": 4096}
 
@@ -28,7 +29,7 @@ def test_graphs_that_ship_are_those_that_the_script_writes() -> None:
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_a_rate_counts_the_operations_of_a_call(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
-    monkeypatch.setitem(rate._SIZE, "cpu", 64)
+    with_row(monkeypatch, "cpu", matrix=64)
     monkeypatch.setattr(rate.time, "perf_counter", lambda: next(clock))
     assert matrix_rate(Device("cpu"), precision, 1) == 2 * 64**3
 

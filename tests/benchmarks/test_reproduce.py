@@ -185,7 +185,7 @@ def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> No
     app = typer.Typer()
     app.command()(reproduce_command)
     out = tmp_path / "out"
-    call = ["--bundle", "embedded", "--data", str(data), "--out", str(out), "--json"]
+    call = ["--bundle", "embedded-e2e", "--data", str(data), "--out", str(out), "--json"]
     call += ["--templates-e2e", str(data / "e2e.json"), "--templates-webnlg", str(data / "webnlg.json")]
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.stderr
@@ -195,7 +195,7 @@ def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> No
     for line in lines:
         assert line["signature"].startswith("model:embedded-e2e@")
         assert f"|protocol:{line['protocol']}|" in line["signature"]
-    assert "the embedded model is another model than the papers'" in result.stderr
+    assert "the embedded model is not the papers' roberta-large-mnli" in result.stderr
     receipts = {path: path.stat().st_mtime_ns for path in out.glob("*/_receipts/*.json")}
     assert len(receipts) == 8
     again = CliRunner().invoke(app, call)

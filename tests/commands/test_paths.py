@@ -58,11 +58,11 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 S3 = "s3://bucket/x"
 REFUSED = {
-    "run --out": ["run", "{data}", "--out", S3, "--bundle", "embedded"],
-    "run --reuse": ["run", "{data}", "--out", "out", "--bundle", "embedded", "--reuse", S3],
+    "run --out": ["run", "{data}", "--out", S3, "--bundle", "embedded-e2e"],
+    "run --reuse": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--reuse", S3],
     "run --bundle": ["run", "{data}", "--out", "out", "--bundle", S3],
-    "run --templates": ["run", "{data}", "--out", "out", "--bundle", "embedded", "--templates", S3],
-    "plan --out": ["plan", "{data}", "--out", S3, "--bundle", "embedded"],
+    "run --templates": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--templates", S3],
+    "plan --out": ["plan", "{data}", "--out", S3, "--bundle", "embedded-e2e"],
     "audit OUT": ["audit", S3],
     "audit --baseline": ["audit", "out", "--baseline", S3],
     "audit --report": ["audit", "out", "--report", S3],
@@ -78,7 +78,7 @@ REFUSED = {
     "templates check": ["templates", "check", S3, "--data", "{data}"],
     "doctor --bundle": ["doctor", "--bundle", S3],
     "export OUT_DIR": ["export", "checkpoint", S3],
-    "gs": ["run", "{data}", "--out", "gs://bucket/x", "--bundle", "embedded"],
+    "gs": ["run", "{data}", "--out", "gs://bucket/x", "--bundle", "embedded-e2e"],
 }
 
 
@@ -93,7 +93,7 @@ def test_uris_of_stores_are_exit_2_and_leave_nothing(data: Path, arguments: list
 def test_file_uris_are_paths(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out put"
     for _ in range(2):
-        result = invoke("run", data, "--out", out.as_uri(), "--bundle", "embedded", "--max-error-rate", 1, "--json")
+        result = invoke("run", data, "--out", out.as_uri(), "--bundle", "embedded-e2e", "--max-error-rate", 1, "--json")
         assert result.exit_code == 0, result.output
     assert (out / "_SUCCESS").exists() and '"skipped": 1' in result.stdout
     result = invoke("audit", out.as_uri(), "--report", (tmp_path / "a/report.html").as_uri())
@@ -109,7 +109,9 @@ def test_file_uris_are_paths(data: Path, tmp_path: Path) -> None:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("finished")
     pq.write_table(harness.rows(5), base / "in.parquet")
-    result = invoke("run", base / "in.parquet", "--out", base / "out", "--bundle", "embedded", "--max-error-rate", 1)
+    result = invoke(
+        "run", base / "in.parquet", "--out", base / "out", "--bundle", "embedded-e2e", "--max-error-rate", 1
+    )
     assert result.exit_code == 0, result.output
     return base / "out"
 
@@ -129,7 +131,7 @@ def test_what_a_run_owns_is_exit_2(finished: Path, tmp_path: Path, name: str) ->
     ):
         result = invoke(*arguments)
         assert result.exit_code == 2, result.output
-        assert "of `scorer run`, under a name that is the run's own" in result.output, arguments
+        assert "of `scorer run`, and its name is reserved for the run" in result.output, arguments
     assert before == harness.content(out) | {"_run.json": (out / "_run.json").read_bytes()}
 
 

@@ -170,7 +170,7 @@ def test_the_command_writes_three_files(tmp_path: Path) -> None:
     options = [folder, "--out", names[0], "--spans", names[1], "--judge-spans", names[2]]
     assert scorer(*options).stdout.split() == [str(name) for name in names]
     assert [pq.read_table(name).num_rows for name in names] == [2, 4, 1]
-    assert "is there already" in scorer(*options, code=2).stderr
+    assert "exists; choose another name" in scorer(*options, code=2).stderr
     assert "has no outputs/test" in scorer(tmp_path, "--out", tmp_path / "new.parquet", code=2).stderr
     assert "has no column 'model'" in scorer(names[0], "--out", tmp_path / "new.parquet", code=2).stderr
 

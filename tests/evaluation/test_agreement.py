@@ -24,10 +24,10 @@ def test_the_worked_example_of_fleiss() -> None:
 def test_kappa_at_its_ends() -> None:
     assert fleiss_kappa(np.array([[3, 0], [0, 3]])) == pytest.approx(1)
     assert fleiss_kappa(np.array([[1, 1], [1, 1]])) == pytest.approx(-1)
-    assert fleiss_kappa(np.array([[3, 0], [3, 0]])) is None, "one label is all there is"
+    assert fleiss_kappa(np.array([[3, 0], [3, 0]])) is None, "only one label"
     assert fleiss_kappa(np.array([[1, 0]])) is None
     assert fleiss_kappa(np.zeros((0, 2), np.int64)) is None
-    with pytest.raises(InputError, match="as many annotators"):
+    with pytest.raises(InputError, match="same number of annotators"):
         fleiss_kappa(np.array([[3, 0], [2, 0]]))
 
 

@@ -44,13 +44,13 @@ def test_inputs_without_facts() -> None:
 def test_folder_in_order_with_what_lies_beside(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "b.parquet")
     save(scored(["omission"], gold_fine=["OK"]), tmp_path / "a" / "a.parquet")
-    (tmp_path / "_run.json").write_text('{"facts": {"template": 3}}')
+    (tmp_path / "_run.json").write_text('{"rows": {"in": 2}, "facts": {"template": 3}}')
     (tmp_path / "_plan.json").write_text("{}")
     found = load(tmp_path)
     assert found.table["fine"].to_pylist() == ["omission", "OK"]
     assert found.signature == SIGNATURE
     assert not found.finished, "a run's folder without _SUCCESS"
-    assert found.summary["facts"]["template"] == 3
+    assert found.summary is not None and found.summary.counts.facts.template == 3
     (tmp_path / "_SUCCESS").touch()
     assert load(tmp_path, ["fine", "absent"]).finished
 

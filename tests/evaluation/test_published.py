@@ -85,7 +85,7 @@ def test_data_of_no_paper_says_so(tmp_path: Path) -> None:
     table = scored(["OK"], gold_rough=["OK"])
     found = evaluate(save(table, tmp_path / "x.parquet"), AGAINST)["against"]
     assert found["lines"] == []
-    assert "none of the papers' tables" in found["notes"][0]
+    assert "no table of the papers" in found["notes"][0]
 
 
 def test_table_12_adds_up() -> None:

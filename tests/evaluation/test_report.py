@@ -149,7 +149,7 @@ def test_human_scores_by_sentence_and_system(tmp_path: Path) -> None:
     assert report["comparisons"][0]["spearman"]["difference"] == 0
     without = EvaluateOptions(exclude_systems=("d",), resamples=0)
     assert _report(tmp_path, table, without)["correlation"]["spearman"] == pytest.approx(1)
-    with pytest.raises(UsageError, match="'e': no such system; there are a, b, c, d"):
+    with pytest.raises(UsageError, match="'e': no such system; the systems are a, b, c, d"):
         _report(tmp_path, table, EvaluateOptions(exclude_systems=("e",)))
 
 
@@ -204,7 +204,7 @@ def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
     expected = np.corrcoef([1, 2, 3, 4, 5, 7], [2, 1, 4, 3, 7, 5])[0, 1]
     assert report["ceiling"]["human_correctness"]["n"] == 6
     assert report["ceiling"]["human_correctness"]["pearson"] == pytest.approx(expected)
-    assert any("2 of 8 annotations are of texts not evaluated here" in line for line in said)
+    assert any("left out 2 of 8 annotations, whose texts are not evaluated" in line for line in said)
     without = EvaluateOptions(annotations=file, resamples=0, exclude_systems=("b",))
     assert evaluate(path, without)["ceiling"]["human_correctness"]["n"] == 4, "texts of b are left out, by their id"
 
@@ -234,7 +234,7 @@ def test_unlabelled_rows_are_no_errors(tmp_path: Path) -> None:
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ColumnError, match="nothing to compare with"):
         _report(tmp_path, scored(["OK"]))
-    with pytest.raises(ColumnError, match="no column 'x_fine': not scored, or under another --prefix"):
+    with pytest.raises(ColumnError, match="no column 'x_fine'; score the data first, or pass the --prefix"):
         _report(tmp_path, scored(["OK"], gold_fine=["OK"]), EvaluateOptions(prefix="x_"))
     with pytest.raises(ColumnError, match="no gold column 'truth'"):
         _report(tmp_path, scored(["OK"]), EvaluateOptions(gold_fine="truth"))
@@ -261,7 +261,7 @@ def test_a_run_of_hallucination_checks_alone_is_pointed_out(tmp_path: Path) -> N
     said: list[str] = []
     path = save(scored(["OK"], gold_fine=["OK"]), tmp_path / "x.parquet", SIGNATURE + "|checks:hallucination")
     evaluate(path, NO_INTERVALS, said.append)
-    assert any("hallucinations alone" in line for line in said)
+    assert any("hallucinations only" in line for line in said)
 
 
 @pytest.mark.parametrize(
@@ -292,12 +292,12 @@ def test_facts_that_cannot_be_read_cost_the_intervals_alone(tmp_path: Path, trip
     report = evaluate(save(table, tmp_path / "x.parquet"), EvaluateOptions(), said.append)
     assert report["rough"]["accuracy"] == 0.5 and "interval" not in report["rough"]
     assert [line["value"] for line in report["by"]["n_triples"]] == [0, 1]
-    assert any("nothing tells the inputs apart" in line for line in said)
+    assert any("no column identifies the inputs" in line for line in said)
 
 
 def test_systems_are_left_out_by_what_they_are_called(tmp_path: Path) -> None:
     table = scored(["OK", "omission", "OK"], gold_fine=["OK"] * 3, system=[7, 8, 8])
     report = _report(tmp_path, table, EvaluateOptions(exclude_systems=("8",), resamples=0))
     assert report["rows"] == 1
-    with pytest.raises(UsageError, match="'9': no such system; there are 7, 8"):
+    with pytest.raises(UsageError, match="'9': no such system; the systems are 7, 8"):
         _report(tmp_path, table, EvaluateOptions(exclude_systems=("9",)))

@@ -227,10 +227,10 @@ def test_outputs_that_cannot_be_used(files: tuple[Path, Path], change: Any, erro
 def test_gold_that_cannot_be_used(files: tuple[Path, Path], tmp_path: Path) -> None:
     gold = tmp_path / "bad.parquet"
     pq.write_table(gold_table([("t1", 5, 2, "word")]), gold)
-    with pytest.raises(InputError, match="reaches from 5 to 2"):
+    with pytest.raises(InputError, match="is from 5 to 2"):
         evaluate_spans(files[0], SpanOptions(gold))
     pq.write_table(gold_table([("t1", 5, 7, "word")]).append_column("span", [["XY"]]), gold)
-    with pytest.raises(InputError, match="1 of 1 errors are not where it says"):
+    with pytest.raises(InputError, match="1 of 1 errors are not at their offsets"):
         evaluate_spans(files[0], SpanOptions(gold))
     for name in ("none.parquet", "none.csv"):
         with pytest.raises(InputError, match="cannot be read"):

@@ -15,7 +15,7 @@ from export.by_pair import by_pair
 from export.graph import operator_counts
 from export.variants import export_int8, quantise
 from scorer.errors import CheckpointError
-from scorer.inference.sessions import CPU
+from scorer.inference.devices import CPU
 from tests.export.checkpoints import LAYERS
 
 LENGTHS = np.array([31, 7, 18, 3, 18, 1])

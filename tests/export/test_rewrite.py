@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from export.graph import operator_counts
 from export.rewrite import keep_first_token, split_gelu, split_residuals
 from scorer.errors import CheckpointError
-from scorer.inference.sessions import CPU, unwanted_fusions
+from scorer.inference.devices import CPU, unwanted_fusions
 from tests.export.checkpoints import LAYERS
 
 

@@ -148,7 +148,7 @@ def assert_nothing_half(out: Path) -> None:
     for relative in receipts.all():
         receipt = receipts.read(relative)
         assert receipt is not None, f"half a receipt: {relative}"
-        assert file_sha256(out / relative) == receipt.output["sha256"]
+        assert file_sha256(out / relative) == receipt.output.sha256
     if (out / "_SUCCESS").exists():
         plan = json.loads((out / "_plan.json").read_text())
         assert set(plan["inputs"]) == set(receipts.all())

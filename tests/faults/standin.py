@@ -12,7 +12,6 @@ import resource
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
 from scorer.run.options import RunOptions
 from scorer.run.runner import run
+from scorer.scoring.plan import Budgets
 
 LOOKED_AT = 3
 
@@ -57,7 +57,7 @@ class Standin:
 
 
 def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
-    def make(budgets: dict[str, Any]) -> Scorer:
+    def make(budgets: Budgets) -> Scorer:
         return Scorer(bundle).with_model(Standin())
 
     options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
@@ -66,7 +66,7 @@ def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
     # Not ru_maxrss for the first: that of whoever started this process is in it.
     own = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
-    print(json.dumps({"rows": outcome.summary["rows"], "own": own, "children": children}))  # noqa: T201
+    print(json.dumps({"rows": outcome.summary.counts.rows.to_json(), "own": own, "children": children}))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from scorer.inference import calls
 from scorer.scoring.pipeline import Window
 from tests.faults import harness
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
+from tests.inference.wrapping import Wrapped, wrap_sessions
 from tests.pausing import LIMIT_S
 
 HOPELESS = [([("A", "p", "o")], f"A {TOKEN}")]
@@ -90,16 +91,16 @@ def test_one_signal_ends_a_run(looping: Path, tmp_path: Path, bundle: Path, numb
 def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One node of a graph may take for ever: the runtime looks only between two."""
     monkeypatch.setattr(calls, "_NOTICE_S", 0.05)
-    scorer = Scorer(looping, device="cpu")
     release, entered = threading.Event(), threading.Event()
 
-    class Deaf:
+    class Deaf(Wrapped):
         def run(self, *_: object) -> object:
             entered.set()
             release.wait(LIMIT_S)
             raise RuntimeError("let go")
 
-    monkeypatch.setattr(scorer.engine, "_session", Deaf())
+    wrap_sessions(monkeypatch, Deaf)
+    scorer = Scorer(looping, device="cpu")
     stream = scorer.pipeline.stream([Window("window", *_window(scorer))])
     waiting = threading.Thread(target=lambda: next(stream, None), daemon=True)
     monkeypatch.setattr(threading, "excepthook", lambda *_: None)

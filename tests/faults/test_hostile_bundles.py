@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from scorer.errors import BundleError
-from scorer.inference import engine, first_use, sessions
+from scorer.inference import first_use, model_session, sessions
 from scorer.inference.bundle import Bundle
 from tests.bundles import digest, graph
 from tests.faults.harness import run
@@ -46,7 +46,7 @@ def copy(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise AssertionError("a session was created")
 
     monkeypatch.setattr(sessions, "create_session", none)
-    monkeypatch.setattr(engine, "create_session", none)
+    monkeypatch.setattr(model_session, "create_session", none)
     monkeypatch.setattr(first_use, "TRIAL", "tests.faults.no_sessions")
     return Path(shutil.copytree(bundle, tmp_path / "hostile"))
 

@@ -17,6 +17,7 @@ from tests.faults.harness import run, summary
 from tests.faults.hostile_graphs import bundle_with, vast
 from tests.faults.naive import Naive, Row
 from tests.faults.test_anything import assert_as_naive, struct_rows
+from tests.inference.wrapping import Wrapped, wrap_sessions
 
 SHARE = 10
 """One row in so many holds the token that the model cannot stand."""
@@ -60,27 +61,29 @@ def test_what_int8_cannot_say_fp32_says(tmp_path: Path) -> None:
     "labels", [("contradiction", "neutral", "entailment"), ("entailment", "contradiction", "neutral")]
 )
 def test_a_tie_is_no_entailment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: tuple[str, ...]) -> None:
+    class Equal(Wrapped):
+        def run(self, names: Any, feed: dict[str, Any], options: Any = None) -> Any:
+            return [np.full((len(feed["input_ids"]), 3), 0.25, np.float32)]
+
+    wrap_sessions(monkeypatch, Equal)
     scorer = Scorer(make_bundle(tmp_path / "b", labels=labels))
 
-    def equal(batch: Any, work: Any, logits: Any, *more: Any, **named: Any) -> None:
-        logits[batch.pairs] = 0.25
-
-    monkeypatch.setattr(scorer.engine, "_run_batch", equal)
     found = scorer.score_table(harness.rows(5))
     assert set(found["fine"].to_pylist()) == {"omission+hallucination"}
     assert np.allclose(found["confidence"].to_numpy(), 1 / 3)
 
 
-class Full:
+class Full(Wrapped):
     """A session on a device whose memory takes only so many tokens at once."""
 
     def __init__(self, session: Any, tokens: int) -> None:
-        self._session, self._tokens = session, tokens
+        super().__init__(session)
+        self._tokens = tokens
 
     def run(self, names: Any, feed: dict[str, Any], options: Any = None) -> Any:
         if feed["input_ids"].size > self._tokens:
             raise RuntimeError("Failed to allocate memory for requested buffer")
-        return self._session.run(names, feed)
+        return super().run(names, feed, options)
 
 
 @pytest.mark.parametrize("limited", [False, True])
@@ -98,10 +101,11 @@ def test_a_model_that_takes_all_memory_costs_its_rows(tmp_path: Path, limited: b
 
 
 def test_a_device_that_is_full_costs_the_longest_rows(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer, naive = Scorer(bundle), Naive(bundle)
+    whole, naive = Scorer(bundle), Naive(bundle)
     given_rows: list[Row] = [([(b"A", b"p", b"o")], b"word " * n) for n in (1, 2, 3, 5, 8, 12, 16)]
-    assert_as_naive(scorer.score_table(struct_rows(given_rows)), given_rows, naive)
-    monkeypatch.setattr(scorer.engine, "_session", Full(scorer.engine._session, 64))
+    assert_as_naive(whole.score_table(struct_rows(given_rows)), given_rows, naive)
+    wrap_sessions(monkeypatch, lambda session: Full(session, 64))
+    scorer = Scorer(bundle)
     found = scorer.score_table(struct_rows(given_rows))
     errors = found["error"].to_pylist()
     fit = errors.count(None)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.run.survey import part_of
+from scorer.scoring.plan import Budgets
 from scorer.storage import OutputFolder, lease
 from tests.faults import harness
 from tests.faults.harness import assert_same, bytes_of, finish, launch, run, summary
@@ -168,7 +169,8 @@ class TestBesideAHeldPart:
         plan = json.loads((out / "_plan.json").read_text())
         plan["budgets"]["window_rows"] = 17
         (out / "_plan.json").write_text(json.dumps(plan))
-        monkeypatch.setattr("scorer.run.runner.earlier_budgets", lambda out: {})  # it looked before the other had begun
+        # It looked before the other had begun.
+        monkeypatch.setattr("scorer.run.runner.earlier_budgets", lambda out: Budgets())
         result = CliRunner().invoke(app, harness.command(reference[0], out, bundle, "--part", "2/2")[3:])
         assert result.exit_code == 0, result.output
         assert json.loads((out / "_plan.json").read_text()) == plan

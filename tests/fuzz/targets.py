@@ -16,7 +16,7 @@ from scorer.errors import BundleError, TemplateError
 from scorer.inference.bundle import Bundle
 from scorer.metric.templates import Templates
 from scorer.metric.triples import MALFORMED, Triple, from_lists, from_mr, iterate, parse_mr, parse_triple
-from scorer.storage import Receipt, Receipts
+from scorer.storage import Fingerprint, Identity, Receipt, Receipts
 
 CORPUS = Path(__file__).parent / "corpus"
 MANIFEST = "written.json"
@@ -69,8 +69,8 @@ def receipts(content: bytes, folder: Path) -> None:
     store = Receipts(folder)
     found = store.read("a.parquet")
     assert found is None or Receipt.from_json(found.to_json()) == found
-    identity = found.input.get("identity") if found is not None else None
-    assert store.agrees("a.parquet", identity if isinstance(identity, dict) else {}, {"signature": "s"}) is None
+    identity = (found.input.identity if found is not None else None) or Identity(0, None, "")
+    assert store.agrees("a.parquet", identity, Fingerprint.of({"signature": "s"})) is None
 
 
 def bundles(content: bytes, folder: Path) -> None:

@@ -14,6 +14,7 @@ from scorer.inference.engine import Answers, Engine
 from scorer.inference.verify import measure, verify
 from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
 from tests.bundles import expected_logits, make_bundle, tokenizer
+from tests.inference.wrapping import Wrapped, wrap_sessions
 
 TEXTS = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "near Crowne Plaza Hotel", "x"]
 
@@ -95,45 +96,45 @@ def test_what_stays_not_finite_has_no_answer(tmp_path: Path) -> None:
     assert answers.status.tolist() == [NOT_FINITE, SCORED]
 
 
-class Cramped:
+class Cramped(Wrapped):
     """A session with room for a few tokens only."""
 
     def __init__(self, session: Any, room: int) -> None:
-        self._session, self._room = session, room
+        super().__init__(session)
+        self._room = room
         self.refused: list[tuple[int, ...]] = []
 
     def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
         if feed["input_ids"].size > self._room:
             self.refused.append(feed["input_ids"].shape)
             raise RuntimeError("BFCArena: Failed to allocate memory for requested buffer")
-        return self._session.run(names, feed)
+        return super().run(names, feed, options)
 
 
-def test_a_batch_that_does_not_fit_is_halved_down_to_one_pair(tiny: Path) -> None:
+def test_a_batch_that_does_not_fit_is_halved_down_to_one_pair(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32", warn=said.append)
     pairs = [(a, b) for a in range(5) for b in range(5)]
-    whole = ask(engine, pairs)
-    engine._session = Cramped(engine._session, 40)
+    whole = ask(Engine(Bundle.load(tiny), device="cpu", precision="fp32"), pairs)
+    opened = wrap_sessions(monkeypatch, lambda session: Cramped(session, 40))
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32", warn=said.append)
     answers = ask(engine, pairs)
     fits = answers.status == SCORED
     assert set(answers.status.tolist()) == {SCORED, OUT_OF_MEMORY}
     assert answers.probabilities[fits] == pytest.approx(whole.probabilities[fits], abs=1e-6)
     assert any("from here on batches have at most" in message for message in said)
     # What did not fit is not tried again: in a second window only single pairs are too large.
-    refused = engine._session.refused = []
+    refused = opened[0].refused = []
     assert (ask(engine, pairs).status == answers.status).all()
     assert refused and all(pairs_of_call == 1 for pairs_of_call, _ in refused)
 
 
-def test_other_failures_of_the_runtime_are_not_hidden(tiny: Path) -> None:
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
-
-    class Broken:
-        def run(self, names: object, feed: object, options: object) -> None:
+def test_other_failures_of_the_runtime_are_not_hidden(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Wrapped):
+        def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
             raise RuntimeError("device lost")
 
-    engine._session = Broken()
+    wrap_sessions(monkeypatch, Broken)
+    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
     with pytest.raises(DeviceError, match=r"^bundle tiny fp32 on cpu: a call of the model failed: device lost; see"):
         ask(engine, [(0, 1)])
 

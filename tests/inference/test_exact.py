@@ -17,6 +17,7 @@ from scorer.inference.exact_engine import ExactEngine
 from scorer.inference.schemes import LABELS, NLI, Scheme
 from scorer.status import SCORED
 from tests.bundles import make_bundle
+from tests.inference.wrapping import Wrapped, wrap_sessions
 
 WORDS = [
     "pub",
@@ -33,14 +34,15 @@ WORDS = [
 TEXTS = [f"{one} {other} {one}" for one in WORDS for other in WORDS]
 
 
-class Straying:
+class Straying(Wrapped):
     """A session whose logits are off by up to ``most``, each pair's by an amount of its own."""
 
     def __init__(self, session: Any, most: float) -> None:
-        self._session, self._most = session, most
+        super().__init__(session)
+        self._most = most
 
     def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
-        logits = self._session.run(names, feed)[0]
+        logits = super().run(names, feed, options)[0]
         for row, ids in zip(logits, feed["input_ids"], strict=True):
             real = ids[ids != 1].tobytes()  # without padding, so that the amount is the pair's alone
             row += np.random.default_rng(zlib.crc32(real)).uniform(-self._most, self._most, 3).astype(np.float32)
@@ -61,12 +63,14 @@ def labels(engine: Engine | ExactEngine) -> tuple[np.ndarray, int]:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_labels_are_those_of_fp32_where_the_variant_s_are_not(tiny: Path, known: bool) -> None:
+def test_labels_are_those_of_fp32_where_the_variant_s_are_not(
+    tiny: Path, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected, _ = labels(Engine(Bundle.load(tiny), device="cpu", precision="fp32"))
-    plain = Engine(Bundle.load(tiny), device="cpu", precision="int8")
-    fast = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
-    for engine in (plain, fast):
-        engine._session = Straying(engine._session, 0.4)
+    with monkeypatch.context() as straying:
+        wrap_sessions(straying, lambda session: Straying(session, 0.4))
+        plain = Engine(Bundle.load(tiny), device="cpu", precision="int8")
+        fast = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
     without, none = labels(plain)
     assert (without != expected).sum() > 20 and none == 0
     exact = ExactEngine(fast, ExactBound(PAIRS, 0.4) if known else None)
@@ -111,7 +115,7 @@ def test_what_is_doubtful() -> None:
 def test_calls_in_fp32_have_one_shape_a_length() -> None:
     padded = np.array([16, 8, 16, 8, 24, 16])
     calls = fixed_shapes(np.array([0, 1, 2, 4, 5]), padded, 2)
-    assert [(pairs.tolist(), length) for pairs, length in calls] == [
+    assert [(batch.pairs.tolist(), batch.sequence_length) for batch in calls] == [
         ([4, 4], 24), ([0, 2], 16), ([5, 5], 16), ([1, 1], 8)
     ]  # fmt: skip
     assert fixed_shapes(np.array([], np.int64), padded, 2) == []

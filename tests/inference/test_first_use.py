@@ -20,6 +20,7 @@ from scorer.inference.verify import verify
 from scorer.system.children import Spawned
 from tests.bundles import make_bundle
 from tests.faults import hostile_graphs as graphs
+from tests.inference.rows import with_row
 
 
 @pytest.fixture
@@ -205,7 +206,7 @@ def test_a_graph_that_does_not_end_is_ended(
 def test_a_graph_that_takes_all_memory_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[Spawned]
 ) -> None:
-    monkeypatch.setitem(first_use.MEMORY, "cpu", 600 << 20)
+    with_row(monkeypatch, "cpu", trial_memory=600 << 20)
     with pytest.raises(BundleError, match="took more than 600 MiB of memory"):
         start(graphs.bundle_with(tmp_path / "b", graphs.growing))
     assert children[0].process.returncode == -9

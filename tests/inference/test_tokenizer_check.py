@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from scorer.errors import BundleError, CheckpointError
-from scorer.inference.bundle import EMBEDDED, Bundle
+from scorer.inference.bundle import Bundle
+from scorer.inference.shipped import SHIPPED
 from scorer.inference.texts import TextTokenizer
 from scorer.inference.tokenizer_check import LONGEST_TOKEN, UnfitTokenizerError, check_tokenizer
 from tests.bundles import make_bundle, tokenizer
@@ -36,7 +37,7 @@ def model(**changes: Any) -> dict[str, Any]:
 
 def test_exported_tokenizers_pass() -> None:
     assert check_tokenizer(tokenizer().to_str()) == content()
-    check_tokenizer((EMBEDDED / "tokenizer.json").read_bytes())
+    check_tokenizer((SHIPPED["embedded-e2e"].folder / "tokenizer.json").read_bytes())
     for normalizer in ({"type": "NFC"}, sequence("normalizers", {"type": "NFKC"}, {"type": "Prepend", "prepend": " "})):
         check_tokenizer(json.dumps(content() | {"normalizer": normalizer}))
     check_tokenizer(json.dumps(content() | {"post_processor": PIECES}))

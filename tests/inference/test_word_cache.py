@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 import scorer.inference.word_cache
-from scorer.inference.bundle import EMBEDDED
+from scorer.inference.shipped import SHIPPED
 from scorer.inference.word_cache import WordTokens, blank_before_words
 from tests.bundles import tokenizer
 
@@ -41,7 +41,11 @@ def by_words(words: WordTokens, texts: list[str]) -> list[list[int]]:
 @pytest.fixture(scope="module", params=["plain", "lower", "prepend", "embedded"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, str]:
     """A tokenizer, and the blank that its file asks for."""
-    found = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json")) if request.param == "embedded" else tokenizer()
+    found = (
+        Tokenizer.from_file(str(SHIPPED["embedded-e2e"].folder / "tokenizer.json"))
+        if request.param == "embedded"
+        else tokenizer()
+    )
     if request.param == "lower":
         found.normalizer = normalizers.Lowercase()
     if request.param == "prepend":

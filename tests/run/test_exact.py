@@ -13,9 +13,7 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.inference import exact
-from scorer.inference.bundle import EMBEDDED
-
-SAMPLE = EMBEDDED.parent / "sample.parquet"
+from scorer.inference.shipped import SAMPLE
 
 
 def scorer(*arguments: Any) -> Any:
@@ -25,7 +23,7 @@ def scorer(*arguments: Any) -> Any:
 
 
 def run(data: Path, out: Path, *more: Any) -> tuple[pa.Table, dict[str, Any]]:
-    scorer("run", data, "--out", out, "--bundle", "embedded", "--device", "cpu", *more)
+    scorer("run", data, "--out", out, "--bundle", "embedded-e2e", "--device", "cpu", *more)
     return pa.concat_tables(map(pq.read_table, sorted(out.glob("*.parquet")))), json.loads(
         (out / "_run.json").read_text()
     )
@@ -74,7 +72,7 @@ def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(data, out, "--exact")
     for option, skipped in ((("--exact",), 2), ((), 0)):
-        plan = scorer("plan", data, "--bundle", "embedded", "--device", "cpu", "--out", out, "--json", *option)
+        plan = scorer("plan", data, "--bundle", "embedded-e2e", "--device", "cpu", "--out", out, "--json", *option)
         assert json.loads(plan.stdout)["shards"]["skipped"] == skipped
 
 

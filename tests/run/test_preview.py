@@ -174,7 +174,7 @@ def test_an_output_of_schema_1_is_scored_again_with_the_reason(tmp_path: Path) -
     assert receipt is not None and Receipts(work / "out").is_intact(receipt)
     for command in (["explain", work / "out", "--row", "a.parquet:2"], ["audit", work / "out"]):
         scorer(*command)
-    more = ["--bundle", "embedded", "--optional", "eatType=restaurant", "--precision", "int8"]
+    more = ["--bundle", "embedded-e2e", "--optional", "eatType=restaurant", "--precision", "int8"]
     told = scorer("plan", work / "in", "--out", work / "out", *more)
     assert "scored again (2 shards): signature differs: metric 1 → 2: a.parquet, b.parquet" in told.stdout
     before = {name: pq.read_table(work / "out" / name).drop_columns("reused") for name in plan["inputs"]}

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from scorer import Scorer
 from scorer.commands import app
-from scorer.inference.bundle import EMBEDDED, Bundle
+from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
+from scorer.inference.shipped import SAMPLE, SHIPPED
 from scorer.inference.verify import measure
 
-SAMPLE = EMBEDDED.parent / "sample.parquet"
 NAMES = ("e2e_primary", "e2e_all", "webnlg17_humeval", "webnlg20_humeval")
 
 
@@ -34,7 +34,7 @@ def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
     texts, premise, hypothesis = pairs(200)
     answers = {}
     for budget in (4096, 300):
-        engine = Engine(Bundle.load("embedded"), device="cpu", precision=precision, token_budget=budget, threads=2)
+        engine = Engine(Bundle.load("embedded-e2e"), device="cpu", precision=precision, token_budget=budget, threads=2)
         assert engine.per_pair == (precision == "int8")
         for name, order in (("all", np.arange(200)), ("turned", np.arange(200)[::-1]), ("some", np.arange(0, 200, 7))):
             found = engine.run(engine.prepare(texts, premise[order], hypothesis[order]))
@@ -50,7 +50,7 @@ def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
 )
 def test_int8_takes_a_few_pairs_a_call_and_computes_no_padding(n: int, sizes: list[int]) -> None:
     """Few pairs are spread over the threads, many share calls; lengths differ, so that calls hold padding."""
-    engine = Engine(Bundle.load("embedded"), device="cpu", precision="int8", threads=2)
+    engine = Engine(Bundle.load("embedded-e2e"), device="cpu", precision="int8", threads=2)
     work = engine.prepare(*pairs(n))
     assert [len(batch.pairs) for batch in work.batches] == sizes
     assert work.padded_tokens == work.real_tokens
@@ -59,7 +59,7 @@ def test_int8_takes_a_few_pairs_a_call_and_computes_no_padding(n: int, sizes: li
 
 
 def test_long_pairs_share_a_call_with_fewer() -> None:
-    engine = Engine(Bundle.load("embedded"), device="cpu", precision="int8", threads=2)
+    engine = Engine(Bundle.load("embedded-e2e"), device="cpu", precision="int8", threads=2)
     texts = ["pub " * words for words in (400, 401, 200, 201, 202, 203, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)]
     positions = np.arange(len(texts), dtype=np.int32)
     work = engine.prepare([*texts, "x"], positions, np.full(len(texts), len(texts), np.int32))
@@ -72,7 +72,7 @@ def test_long_pairs_share_a_call_with_fewer() -> None:
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
-    engine = Engine(Bundle.load("embedded"), device="cpu", precision=precision)
+    engine = Engine(Bundle.load("embedded-e2e"), device="cpu", precision=precision)
     facts = measure(engine)
     assert facts.label_agreement >= 0.99
     assert facts.isolated
@@ -81,7 +81,7 @@ def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
 
 
 def test_it_knows_a_restaurant_when_it_sees_one() -> None:
-    opened = Scorer.embedded()
+    opened = Scorer("embedded-e2e")
     triples = [("Blue Spice", "eatType", "pub"), ("Blue Spice", "food", "Italian"), ("Blue Spice", "area", "riverside")]
     said = "Blue Spice is a pub in the riverside area that serves Italian food."
     assert opened.score(triples, said).fine == "OK"
@@ -95,14 +95,27 @@ def test_it_knows_a_restaurant_when_it_sees_one() -> None:
 
 
 def test_bundle_and_checkpoint_stay_small() -> None:
-    checkpoint = EMBEDDED.parents[2] / "export" / "training" / "e2e" / "checkpoint"
-    size = sum(path.stat().st_size for folder in (EMBEDDED, checkpoint) for path in folder.iterdir())
+    checkpoint = SHIPPED["embedded-e2e"].folder.parents[2] / "export" / "training" / "e2e" / "checkpoint"
+    size = sum(
+        path.stat().st_size for folder in (SHIPPED["embedded-e2e"].folder, checkpoint) for path in folder.iterdir()
+    )
     assert size <= 24_000_000
     assert (checkpoint.parent / "MODEL_CARD.md").is_file()
 
 
 def score(data: Path, out: Path, *more: str) -> dict:
-    command = ["run", str(data), "--bundle", "embedded", "--out", str(out), "--max-error-rate", "1", "--json", *more]
+    command = [
+        "run",
+        str(data),
+        "--bundle",
+        "embedded-e2e",
+        "--out",
+        str(out),
+        "--max-error-rate",
+        "1",
+        "--json",
+        *more,
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)

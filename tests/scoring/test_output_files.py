@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
+from scorer.inference.shipped import SHIPPED, Shipped
 from scorer.metric.inputs import ColumnNames
 from scorer.scoring.output_files import (
     OneSignature,
@@ -18,7 +19,6 @@ from scorer.scoring.output_files import (
     data_files,
     open_parquet,
     read_row,
-    recorded,
     run_columns,
     schema_of,
     settings_of,
@@ -44,10 +44,8 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").touch()
     with pytest.raises(InputError, match="no scored file"):
         data_files(tmp_path)
-    assert recorded(tmp_path, "_plan.json") == {}
     for content in ("{", "[1]", "null"):
         (tmp_path / "_plan.json").write_text(content)
-        assert recorded(tmp_path, "_plan.json") == {}
         assert run_columns(tmp_path) == ColumnNames()
         with pytest.raises(OutputError, match=r"no readable _plan\.json"):
             settings_of(tmp_path)
@@ -62,11 +60,22 @@ def test_the_names_that_a_run_was_given(tmp_path: Path) -> None:
     assert settings_of(tmp_path).bundle == "B"
 
 
+def test_a_model_that_ships_is_the_one_of_the_signature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SHIPPED, "embedded", Shipped("a later model", tmp_path, ""))
+    for signature, expected in (
+        ("model:embedded-e2e@0123|prec:int8", "embedded-e2e"),
+        ("model:a later model@0", "embedded"),
+    ):
+        plan = {"schema": 1, "settings": {"bundle": "embedded"}, "signature": signature}
+        (tmp_path / "_plan.json").write_text(json.dumps(plan))
+        assert settings_of(tmp_path).bundle == expected
+
+
 @pytest.mark.parametrize(
     "settings",
-    [None, 3, {}, {"columns": None}, {"columns": {"text": 3, "keep": "text", "details": "yes", "unknown": 1}}],
+    [{}, {"columns": None}, {"columns": 3}, {"columns": {"text": 3, "keep": "text", "details": "yes", "unknown": 1}}],
 )
-def test_names_of_another_type_are_the_default_ones(settings: object) -> None:
+def test_names_of_another_type_are_the_default_ones(settings: dict[str, object]) -> None:
     assert columns_of(settings) == ColumnNames()
 
 

@@ -16,8 +16,9 @@ from scorer.inference.batches import Batch, distinct_pairs
 from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
 from scorer.metric.inputs import ColumnNames, InputColumns, find_columns
-from scorer.scoring.counts import add, total
+from scorer.scoring.counts import total
 from scorer.scoring.pipeline import Mark, Pipeline, ScoredWindow, Window
+from scorer.storage.counts import Counts, FactCounts, PredicateCounts, RowCounts
 
 
 @dataclass
@@ -173,30 +174,25 @@ def test_tallies_add_up_to_those_of_the_whole() -> None:
     whole = table(60)
     pipeline = Pipeline(Standin())
 
-    def count(windows: list[pa.Table]) -> dict:
+    def count(windows: list[pa.Table]) -> Counts:
         return total([window.counts for window in stream(pipeline, items(windows))])
 
     one, many = count([whole]), count([whole.slice(i, 20) for i in range(0, 60, 20)])
-    rows = one["rows"]
-    assert rows["in"] == 60 == rows["scored"] + rows["reused"] + sum(rows["errors"].values())
-    assert rows["errors"] == {"null_text": 5}
-    assert rows["notes"] == {"empty_text": 5}
-    assert sum(one["labels"].values()) == rows["scored"]
-    assert one["facts"] == {"template": 0, "backoff": 60, "by_predicate": {"food": {"template": 0, "backoff": 60}}}
-    for same in ("rows", "labels", "facts"):
-        assert one[same] == many[same]
-    assert one["checks"]["all"] == many["checks"]["all"] == 2 * (60 - 5 - 5)
-    assert one["checks"]["unique"] <= many["checks"]["unique"]
+    assert one.rows == RowCounts(60, 55, 0, {"null_text": 5}, {"empty_text": 5})
+    assert sum(one.labels.values()) == one.rows.scored
+    assert one.facts == FactCounts(0, 60, {"food": PredicateCounts(0, 60)})
+    assert (one.rows, one.labels, one.facts) == (many.rows, many.labels, many.facts)
+    assert one.checks.all == many.checks.all == 2 * (60 - 5 - 5)
+    assert one.checks.unique <= many.checks.unique
 
 
 def test_tallies_keep_the_most_frequent_predicates() -> None:
-    many = {f"p{i}": {"template": 1, "backoff": i} for i in range(3000)}
-    facts = {"template": 3000, "backoff": 0, "by_predicate": many}
-    kept = total([{"facts": facts}, {"facts": facts}])["facts"]["by_predicate"]
+    many = {f"p{i}": PredicateCounts(1, i) for i in range(3000)}
+    facts = Counts(facts=FactCounts(3000, 0, many))
+    kept = total([facts, facts]).facts.by_predicate
     assert len(kept) == 1000
-    assert kept["p2999"] == {"template": 2, "backoff": 5998}
-    assert sum(entry["backoff"] for entry in kept.values()) == 2 * sum(range(3000))
-    assert add({}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+    assert kept["p2999"] == PredicateCounts(2, 5998)
+    assert sum(entry.backoff for entry in kept.values()) == 2 * sum(range(3000))
 
 
 def test_kept_columns_prefix_and_details(tmp_path: Path) -> None:

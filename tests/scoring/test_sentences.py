@@ -247,8 +247,12 @@ def test_the_box_score_templates_know_every_column(shared_data: Path) -> None:
 
 def test_box_scores_can_be_asked(shared_data: Path) -> None:
     table = pq.read_table(shared_data / "st_texts.parquet").slice(0, 4)
-    opened = Scorer.embedded(
-        device="cpu", sentences=True, checks="hallucination", templates=ROOT / "docs" / "boxscore-templates.json"
+    opened = Scorer(
+        "embedded-e2e",
+        device="cpu",
+        sentences=True,
+        checks="hallucination",
+        templates=ROOT / "docs" / "boxscore-templates.json",
     )
     prepared = opened.pipeline.prepare(find_columns(table.schema, ColumnNames()).rows(table))
     work = prepared.work

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.run.survey import Shard
 from scorer.scoring.signature import Signature, differences, of_parts, optional_of, parse
-from scorer.storage import InputFile, ShardInfo
-from scorer.storage.canonical import canonical
+from scorer.storage import Identity, InputFile, ShardInfo
+from scorer.system.json_fields import Fields
 
 BASE = {
     "model": ["m", "a" * 64],
@@ -71,13 +71,13 @@ def test_a_footer_gives_both_forms_back() -> None:
     assert Signature.of_footer(earlier) == Signature(signed.line)
     assert Signature.of_footer({**earlier, b"d2t_scorer.signature_parts": b"[}"}) == Signature(signed.line)
     assert Signature.of_footer(None) == Signature("")
-    assert Signature.of_plan({"signature": signed.line, "signature_parts": signed.parts}) == signed
+    assert Signature.from_json(Fields.of(signed.to_json(), "f")) == signed
 
 
 def fingerprint(names: ColumnNames, *columns: str) -> str:
     schema = pa.schema([(name, pa.string()) for name in columns])
-    shard = Shard(InputFile("/in/a", "a"), ShardInfo(schema, 1, 1, {"size": 1}), find_columns(schema, names))
-    return canonical(shard.fingerprint(of_parts(BASE), names))
+    shard = Shard(InputFile("/in/a", "a"), ShardInfo(schema, 1, 1, Identity(1, None, "")), find_columns(schema, names))
+    return shard.fingerprint(of_parts(BASE), names).text
 
 
 def test_names_of_columns_cannot_read_as_other_settings() -> None:

@@ -154,7 +154,7 @@ def test_totals_that_no_run_writes(tmp_path: Path, key: str, value: Any) -> None
     out = night(tmp_path / "out", rows(0.9))
     path = out / "_run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-    with pytest.raises(OutputError, match=f"_run.json is damaged: {key} is "):
+    with pytest.raises(OutputError, match=rf"_run.json is damaged: {key}[a-z_.]* is "):
         audit(out)
 
 
@@ -168,7 +168,7 @@ def relabelled(out: Path, name: str, column: pa.Array | None) -> Path:
     (old,) = Receipts(out).all()
     receipt = Receipts(out).read(old)
     assert receipt is not None
-    Receipts(out).write(replace(receipt, output={**receipt.output, "bytes": path.stat().st_size}))
+    Receipts(out).write(replace(receipt, output=replace(receipt.output, bytes=path.stat().st_size)))
     return out
 
 
@@ -186,7 +186,7 @@ def test_receipts_of_more_or_fewer_rows_than_the_file(tmp_path: Path) -> None:
         out = night(tmp_path / name, rows(0.9))
         receipt = Receipts(out).read("part-0.parquet")
         assert receipt is not None
-        Receipts(out).write(replace(receipt, output={**receipt.output, "rows": count}))
+        Receipts(out).write(replace(receipt, output=replace(receipt.output, rows=count)))
         summary = json.loads((out / "_run.json").read_text())
         (out / "_run.json").write_text(json.dumps({**summary, "rows": {**summary["rows"], "in": count}}))
         with pytest.raises(InputError, match="rows"):

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import OutputError
-from scorer.storage import OutputFolder, Receipt, Receipts, ShardWriter
+from scorer.storage import OutputFolder, Receipts, ShardWriter
 from scorer.storage.durable import atomic_bytes, is_temporary, temporary_name, token_of
+from tests.storage.receipts import receipt
 from tests.storage.tables import rows_table
 from tests.storage.test_plan import done, plan, tree
 
@@ -71,20 +72,20 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
         done(tmp_path, "b.parquet")
         before = tree(tmp_path)
         (tmp_path / "_lock").write_text('{"pid": 1, "host": "x", "started": "y", "boot": "z", "token": "t"}')
-        receipt = Receipt("b.parquet", {"identity": {}}, "another", {}, {})
+        another = receipt("b.parquet", {"signature": "another"})
         attempts: list[Callable[[], object]] = [
             writer.commit,
-            lambda: folder.receipts.write(receipt),
-            lambda: folder.receipts.write_failed("b.parquet", "k", "m", {}),
+            lambda: folder.receipts.write(another),
+            lambda: folder.receipts.write_failed("b.parquet", "k", "m", None),
             lambda: folder.write_run({}),
             folder.write_success,
         ]
         for attempt in attempts:
-            with pytest.raises(OutputError, match="took this output folder over"):
+            with pytest.raises(OutputError, match="took over this output folder"):
                 attempt()
     assert [name for name in tree(tmp_path) if name != "_failed"] == [n for n in before if not is_temporary(n)]
     found = Receipts(tmp_path).read("b.parquet")
-    assert found is not None and found.fingerprint == {"signature": "s"}
+    assert found is not None and found.fingerprint.to_json() == {"signature": "s"}
 
 
 def write_output(folder: OutputFolder) -> None:
@@ -95,10 +96,10 @@ Attempt = Callable[[OutputFolder], object]
 LINKED: dict[str, Attempt] = {
     "deep": write_output,
     "deep/a.parquet": write_output,
-    "_receipts": lambda folder: folder.receipts.write(Receipt("deep/a.parquet", {}, "s", {}, {})),
+    "_receipts": lambda folder: folder.receipts.write(receipt("deep/a.parquet", {})),
     "_receipts/deep": lambda folder: folder.receipts.remove("deep/a.parquet"),
-    "_receipts/deep/a.parquet.json": lambda folder: folder.receipts.write(Receipt("deep/a.parquet", {}, "s", {}, {})),
-    "_failed": lambda folder: folder.receipts.write_failed("deep/a.parquet", "k", "m", {}),
+    "_receipts/deep/a.parquet.json": lambda folder: folder.receipts.write(receipt("deep/a.parquet", {})),
+    "_failed": lambda folder: folder.receipts.write_failed("deep/a.parquet", "k", "m", None),
     "_failed/deep": lambda folder: folder.receipts.clear_failed("deep/a.parquet"),
     "_plan.json": lambda folder: folder.write_plan({}),
     "_run.json": lambda folder: folder.write_run({}),
@@ -117,7 +118,7 @@ def test_links_below_an_output_folder_are_not_written_through(tmp_path: Path, li
     with OutputFolder.open(out, create=True) as folder:
         (out / link).parent.mkdir(parents=True, exist_ok=True)
         (out / link).symlink_to(elsewhere / target)
-        says = rf"out/{link} is a symbolic link, and nothing in an output folder is written through one"
+        says = rf"out/{link} is a symbolic link, and a run writes nothing through links"
         with pytest.raises(OutputError, match=says):
             folder.refuse_links(["other.parquet", "deep/a.parquet"])
         with pytest.raises(OutputError, match=says):

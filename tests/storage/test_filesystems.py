@@ -105,8 +105,8 @@ def test_the_same_file_twice_is_one_input(tree: Path) -> None:
         (["in/_receipts/a.parquet", "in"], "would both"),
         (["in/.hidden.parquet"], "begin with '_' or '.'"),
         ([], "no input was given"),
-        ([""], "is no path"),
-        (["a\0b"], "is no path"),
+        ([""], "is not a path"),
+        (["a\0b"], "is not a path"),
     ],
 )
 def test_inputs_that_cannot_be_honoured(
@@ -123,7 +123,7 @@ def test_inputs_that_cannot_be_honoured(
         ("none", "none does not exist"),
         ("none/*.parquet", "matches no file"),
         ("in/*.csv", "matches no file"),
-        ("empty", r"holds no Parquet file \(\*.parquet, \*.pq, \*.parq\)"),
+        ("empty", r"has no Parquet file \(\*.parquet, \*.pq, \*.parq\)"),
     ],
 )
 def test_nothing_found(tree: Path, monkeypatch: pytest.MonkeyPatch, given: str, says: str) -> None:
@@ -138,7 +138,7 @@ def test_a_file_and_a_folder_of_one_name(tree: Path) -> None:
         (tree / name).parent.mkdir(parents=True)
         (tree / name).write_bytes(b"")
     for first in ("x", "z"):
-        with pytest.raises(UsageError, match="a file and a folder of one name"):
+        with pytest.raises(UsageError, match="a file and a folder of the same name"):
             found(tree, first, "y")
 
 
@@ -147,7 +147,7 @@ def test_a_name_too_long_for_its_receipt(tree: Path) -> None:
         path = tree / ("x" * length)
         path.write_bytes(b"")
         if is_refused:
-            with pytest.raises(UsageError, match="a name may have 250 bytes"):
+            with pytest.raises(UsageError, match="a name may have at most 250 bytes"):
                 found(tree, path.name)
         else:
             assert list(found(tree, path.name)) == [path.name]
@@ -274,7 +274,7 @@ def test_an_output_among_the_inputs(tree: Path, given: str, out: str) -> None:
     (tree / "link").symlink_to(tree / "in")
     (tree / "other/link.parquet").symlink_to(tree / "in/a.parquet")
     given = given.format(tree=tree) if "://" in given else f"{tree}/{given}"
-    with pytest.raises(OutputError, match="lies inside"):
+    with pytest.raises(OutputError, match="is inside"):
         check_output_apart([f"{tree}/odd", given], tree / out)
 
 
@@ -333,7 +333,7 @@ def test_a_store_behind_uris() -> None:
         uris("s3://bucket/none")
     with pytest.raises(UsageError, match="cannot open it: unknown bucket"):
         uris("s3://elsewhere/none")
-    with pytest.raises(UsageError, match="holds a password") as caught:
+    with pytest.raises(UsageError, match="contains a password") as caught:
         uris("s3://key:secret@bucket/other")
     assert "secret" not in str(caught.value)
     check_output_apart(["s3://bucket/in"], Path("in"))

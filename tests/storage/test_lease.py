@@ -128,7 +128,7 @@ def test_who_lost_the_lease_writes_no_more(tmp_path: Path, monkeypatch: pytest.M
         folder.check()
         path = foreign(tmp_path, age=10)
         then = path.stat().st_mtime_ns
-        with pytest.raises(OutputError, match="took this output folder over"):
+        with pytest.raises(OutputError, match="took over this output folder"):
             folder.check()
         for _ in range(3):  # by the third look the first two beats, had there been any, are past
             assert looked.acquire(timeout=LIMIT_S)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.storage import OutputFolder, Receipt, Receipts, inspect_output, lease
+from scorer.storage import OutputFolder, Receipts, inspect_output, lease
 from scorer.storage.durable import open_temporary, temporary_name, token_of
+from tests.storage.receipts import receipt
 from tests.storage.tables import LIMIT_S, finish, rows_table, start, wait_gone, write
 
 
@@ -23,7 +24,7 @@ def done(out: Path, name: str) -> None:
     """Make a shard look done."""
     (out / name).parent.mkdir(parents=True, exist_ok=True)
     (out / name).write_bytes(b"x")
-    Receipts(out).write(Receipt(name, {"identity": {}}, {"signature": "s"}, {}, {}))
+    Receipts(out).write(receipt(name, {"signature": "s"}))
 
 
 def tree(out: Path) -> list[str]:
@@ -180,7 +181,9 @@ def test_plans_come_back_and_take_success_away(tmp_path: Path) -> None:
         folder.write_run({"rows": 1})
         folder.write_success()
         assert folder.is_finished
-        assert folder.read_plan() == plan("a", seed=1) == OutputFolder.peek_plan(tmp_path)
+        found = folder.read_plan()
+        assert found is not None and found.content == plan("a", seed=1)
+        assert found == OutputFolder.peek_plan(tmp_path)
         folder.write_plan(plan("a", seed=1))
         assert not folder.is_finished
         folder.reopen()
@@ -206,8 +209,8 @@ def test_outputs_whose_input_is_gone_are_removed(tmp_path: Path) -> None:
         for name in ("keep.parquet", "2026/gone.parquet", "2026/01/gone.parquet"):
             done(tmp_path, name)
         (tmp_path / "2026/planned.parquet").write_bytes(b"renamed, but killed before its receipt")
-        Receipts(tmp_path).write_failed("bad.parquet", "crashed", "m", {})
-        Receipts(tmp_path).write_failed("keep.parquet", "crashed", "m", {})
+        Receipts(tmp_path).write_failed("bad.parquet", "crashed", "m", None)
+        Receipts(tmp_path).write_failed("keep.parquet", "crashed", "m", None)
         folder.write_success()
         (tmp_path / "notes.txt").write_bytes(b"somebody's")
         removed = folder.remove_stale(["keep.parquet"])
@@ -278,7 +281,8 @@ def test_killed_while_replacing_the_plan(tmp_path: Path, point: str, seed: int) 
         folder.write_plan({"schema": 1, "seed": 1})
         folder.write_success()
     assert finish(PLAN, str(tmp_path), D2T_SCORER_CRASH_AT=point)[0] == 97
-    assert OutputFolder.peek_plan(tmp_path) == {"schema": 1, "seed": seed}
+    found = OutputFolder.peek_plan(tmp_path)
+    assert found is not None and found.content == {"schema": 1, "seed": seed}
     assert not (tmp_path / "_SUCCESS").exists()
     with OutputFolder.open(tmp_path) as folder:
         folder.sweep_temporary()
@@ -338,7 +342,7 @@ def test_hidden_names_are_nobodys(tmp_path: Path) -> None:
     with OutputFolder.open(tmp_path) as folder:
         folder.write_plan(plan("a.parquet"))
         done(tmp_path, "a.parquet")
-        folder.receipts.write_failed("b.parquet", "k", "m", {})
+        folder.receipts.write_failed("b.parquet", "k", "m", None)
         for name in ("_receipts/._a.parquet.json", "_receipts/.DS_Store", "_receipts/.x/b.json", "_failed/._b.json"):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_bytes(b"\0")

@@ -12,11 +12,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import OutputError
-from scorer.storage import Receipt, Receipts, ShardWriter
+from scorer.storage import (
+    Counts,
+    FailedShard,
+    Fingerprint,
+    Identity,
+    InputRecord,
+    Receipt,
+    Receipts,
+    ShardWriter,
+    WrittenFile,
+)
+from scorer.storage.canonical import digest
+from scorer.storage.counts import CheckCounts, FactCounts, PredicateCounts, RecheckCounts, RowCounts, TokenCounts
 
-IDENTITY = {"size": 10, "mtime_ns": 1_784_000_000_123_456_789, "footer_sha256": "ab"}
+IDENTITY = Identity(10, 1_784_000_000_123_456_789, "ab")
 NAME = "2026/a.parquet"
-WANTED = {"signature": "model:x|prec:int8", "columns": {"keep": ["a,b", "c"]}, "rows": None}
+WANTED = Fingerprint.of({"signature": "model:x|prec:int8", "columns": {"keep": ["a,b", "c"]}, "rows": None})
 
 
 @pytest.fixture
@@ -26,14 +38,13 @@ def receipt(tmp_path: Path) -> Receipt:
     writer = ShardWriter(tmp_path / NAME, table.schema)
     writer.write(table)
     written = writer.commit()
-    output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
-    found = Receipt(NAME, {"uri": "/in/a.parquet", "identity": IDENTITY}, WANTED, output, {"rows": {"in": 100}})
+    found = Receipt(NAME, InputRecord("/in/a.parquet", IDENTITY), WANTED, written, Counts(RowCounts(all=100)))
     Receipts(tmp_path).write(found)
     return found
 
 
-def agrees(out: Path, **changes: object) -> Receipt | None:
-    return Receipts(out).agrees(NAME, {**IDENTITY, **changes}, WANTED)
+def agrees(out: Path, identity: Identity = IDENTITY) -> Receipt | None:
+    return Receipts(out).agrees(NAME, identity, WANTED)
 
 
 def test_a_receipt_comes_back(tmp_path: Path, receipt: Receipt) -> None:
@@ -49,9 +60,23 @@ def test_a_receipt_comes_back(tmp_path: Path, receipt: Receipt) -> None:
 
 
 def test_identity_and_signature_must_agree(tmp_path: Path, receipt: Receipt) -> None:
-    assert agrees(tmp_path, mtime_ns=1) is None
-    assert agrees(tmp_path, etag="new") is None
-    assert Receipts(tmp_path).agrees(NAME, IDENTITY, {**WANTED, "signature": "model:y"}) is None
+    receipts = Receipts(tmp_path)
+    for other in (replace(IDENTITY, mtime_ns=1), replace(IDENTITY, mtime_ns=None), replace(IDENTITY, size=11)):
+        assert agrees(tmp_path, other) is None
+    said = receipts.check(NAME, replace(IDENTITY, mtime_ns=1, size=11), WANTED)
+    assert said == "its input changed: mtime_ns, size"
+    other_signature = Fingerprint.of({**WANTED.to_json(), "signature": "model:y|prec:int8"})
+    assert receipts.check(NAME, IDENTITY, other_signature) == "signature differs: model x → y"
+
+
+def test_an_identity_with_a_field_that_is_not_known_is_no_identity(tmp_path: Path, receipt: Receipt) -> None:
+    """A later version may compare more than this one: then its receipts are not believed."""
+    content = receipt.to_json()
+    source = {"uri": "/in/a.parquet", "identity": {**IDENTITY.to_json(), "etag": "new"}}
+    changed = {**{key: value for key, value in content.items() if key != "digest"}, "input": source}
+    assert Receipt.from_json({**changed, "digest": digest(changed)}) is None
+    changed["input"] = {"uri": "/in/a.parquet", "identity": IDENTITY.to_json()}
+    assert Receipt.from_json({**changed, "digest": digest(changed)}) == receipt
 
 
 def test_every_flipped_bit_of_a_receipt_is_noticed(tmp_path: Path, receipt: Receipt) -> None:
@@ -91,7 +116,10 @@ def test_every_damage_to_the_output_is_noticed(tmp_path: Path, receipt: Receipt)
 def test_a_receipt_that_says_otherwise_than_its_output(
     tmp_path: Path, receipt: Receipt, change: dict[str, object]
 ) -> None:
-    Receipts(tmp_path).write(replace(receipt, output={**receipt.output, **change}))
+    content = {**receipt.to_json(), "output": {**receipt.output.to_json(), **change}}
+    del content["digest"]
+    path = tmp_path / "_receipts" / f"{NAME}.json"
+    path.write_text(json.dumps({**content, "digest": digest(content)}))
     assert agrees(tmp_path) is None
 
 
@@ -116,7 +144,16 @@ def test_any_json_is_a_receipt_or_none(content: object) -> None:
 
 
 def test_receipts_survive_json_whatever_is_counted(tmp_path: Path) -> None:
-    found = Receipt("ü\udcff.parquet", {"identity": {}}, {"s": 1}, {}, {"seconds": 0.1, "none": None, "big": 2**60})
+    counts = Counts(
+        RowCounts(2**60, 1, 2, {"null_text": 1}, {"empty_text": 2}),
+        {"OK": 3},
+        FactCounts(4, 5, {"p\udcff": PredicateCounts(4, 5)}),
+        CheckCounts(6, 7, 8, 9),
+        TokenCounts(10, 11, 12),
+        RecheckCounts(13, 14),
+    )
+    fingerprint = Fingerprint.of({"s": 0.1, "none": None})
+    found = Receipt("ü\udcff.parquet", InputRecord("u", None), fingerprint, WrittenFile("ab", 1, 2**60), counts, "p")
     Receipts(tmp_path).write(found)
     assert Receipts(tmp_path).read("ü\udcff.parquet") == found
 
@@ -124,15 +161,15 @@ def test_receipts_survive_json_whatever_is_counted(tmp_path: Path) -> None:
 def test_shards_set_aside(tmp_path: Path) -> None:
     receipts = Receipts(tmp_path)
     receipts.write_failed("b/x.parquet", "crashed", "it crashed", IDENTITY)
-    receipts.write_failed("a.parquet", "columns", "no text", {})
+    receipts.write_failed("a.parquet", "columns", "no text", None)
     failed = receipts.failed()
     assert list(failed) == ["a.parquet", "b/x.parquet"]
-    assert failed["b/x.parquet"]["kind"] == "crashed"
-    assert failed["b/x.parquet"]["identity"] == IDENTITY
+    found = failed["b/x.parquet"]
+    assert (found.kind, found.message, found.identity) == ("crashed", "it crashed", IDENTITY)
     receipts.clear_failed("a.parquet")
     receipts.clear_failed("a.parquet")
     (tmp_path / "_failed/b/x.parquet.json").write_bytes(b"{")
-    assert receipts.failed() == {"b/x.parquet": {}}
+    assert receipts.failed() == {"b/x.parquet": FailedShard()}
 
 
 @pytest.mark.parametrize("name", ["../a", "/a", "a/../b", "a//b", "_plan", "a/_b", ".a", "", "a/", "a\0"])

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.storage import OutputFolder, Receipt, Receipts, ShardWriter, user_files
+from scorer.storage import OutputFolder, Receipts, ShardWriter, user_files
 from scorer.storage.user_files import check_user_file, staged, write_user_file
+from tests.storage.receipts import receipt
 from tests.storage.tables import LIMIT_S, rows_table
 
 
@@ -72,7 +73,7 @@ def test_a_link_stays_and_its_file_is_replaced_in_its_own_folder(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("target", "says"), [("nowhere", "which is not there; remove the link"), ("circle", "circle of links")]
+    ("target", "says"), [("nowhere", "which does not exist; remove the link"), ("circle", "cycle of links")]
 )
 def test_links_that_lead_nowhere_are_refused(tmp_path: Path, target: str, says: str) -> None:
     (tmp_path / "circle").symlink_to("report.html")
@@ -158,7 +159,7 @@ def test_a_pipe_that_nobody_reads_is_waited_for_and_then_an_error(
     clock = Clock()
     monkeypatch.setattr(user_files, "time", clock)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OutputError, match="a named pipe that nobody has read from for 10 s; start its reader"):
+    with pytest.raises(OutputError, match="a named pipe that had no reader for 10 s; start its reader"):
         put(tmp_path / "pipe")
     assert user_files.FIFO_LIMIT_S < clock.monotonic() < user_files.FIFO_LIMIT_S + 1
 
@@ -199,7 +200,7 @@ def test_uris_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_file_that_is_read_as_well_is_a_regular_one(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     check_user_file(tmp_path / "pipe", "--report")
-    with pytest.raises(OutputError, match=r"--history: .*pipe is a device or a pipe, and this file is read as well"):
+    with pytest.raises(OutputError, match=r"--history: .*pipe is a device or a pipe, but this file is also read"):
         check_user_file(tmp_path / "pipe", "--history", is_read=True)
     assert tree(tmp_path) == ["pipe"]
 
@@ -210,7 +211,7 @@ def out(tmp_path: Path) -> Path:
     with OutputFolder.open(tmp_path / "out", create=True) as folder:
         folder.write_plan({"schema": 1, "inputs": {"a.parquet": {}, "deep/b.parquet": {}}})
         written = ShardWriter(folder.path / "a.parquet", rows_table(1).schema).commit()
-        folder.receipts.write(Receipt("a.parquet", {}, "s", {"sha256": written.sha256, "bytes": written.bytes}, {}))
+        folder.receipts.write(receipt("a.parquet", {}, written))
         folder.write_run({})
         folder.write_success()
     return tmp_path / "out"
@@ -230,7 +231,9 @@ def test_what_a_run_owns_is_refused(out: Path, tmp_path: Path, name: str, way: o
     (tmp_path / "link").symlink_to(out / name)
     assert callable(way)
     for path in (out / name, tmp_path / "linked" / name, out / "deep/.." / name, tmp_path / "link"):
-        with pytest.raises(OutputError, match=r"lies in the output folder .*/out of .*the run's own; .*/_report.html"):
+        with pytest.raises(
+            OutputError, match=r"is in the output folder .*/out of .* reserved for the run; .*/_report.html"
+        ):
             way(path)
     assert before == {path: path.is_file() and path.read_bytes() for path in out.rglob("*")}
 
@@ -247,7 +250,7 @@ def test_other_hidden_names_are_free(out: Path, name: str) -> None:
 
 def test_receipts_alone_make_a_folder_that_of_a_run(out: Path) -> None:
     (out / "_plan.json").unlink()
-    with pytest.raises(OutputError, match="lies in the output folder"):
+    with pytest.raises(OutputError, match="is in the output folder"):
         put(out / "a.parquet")
 
 

@@ -82,7 +82,7 @@ def test_values_of_one_column_are_alternatives_and_columns_are_all_required(data
     assert rows("part=test", "text=other") == 0
     with pytest.raises(ColumnError, match="split"):
         rows("split=train")
-    with pytest.raises(ColumnError, match="not of values"):
+    with pytest.raises(ColumnError, match="name a column of strings or numbers"):
         rows("triples=train")
     with pytest.raises(UsageError, match="COLUMN=VALUE"):
         parse_where(["train"])

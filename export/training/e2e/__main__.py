@@ -1,4 +1,4 @@
-"""`python -m export.training.e2e --data ../shared/data/public --out DIR`: makes the embedded model."""
+"""`python -m export.training.e2e --data ../shared/data/public --out DIR`: trains the embedded model."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0, help="length of the run; the schedule follows it")
     parser.add_argument("--steps", type=int, default=None, help="length in steps instead (repeatable)")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--workers", type=int, default=2, help="threads, each with a batch of its own in every step")
+    parser.add_argument("--workers", type=int, default=2, help="threads, each with its own batch in every step")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--synthetic", type=float, default=0.25, help="share of synthetic texts")
-    parser.add_argument("--muon", type=float, default=2e-3, help="top learning rate of the matrices")
-    parser.add_argument("--adam", type=float, default=1e-3, help="top learning rate of the rest")
+    parser.add_argument("--muon", type=float, default=2e-3, help="highest learning rate of the matrices")
+    parser.add_argument("--adam", type=float, default=1e-3, help="highest learning rate of the other weights")
     parser.add_argument("--resume", type=Path, default=None, help="folder of an earlier run to start from")
     parser.add_argument("--begin", type=float, default=0.0, help="share of the stages to skip, when resuming")
     options = parser.parse_args()
-    torch.set_num_threads(1)  # two workers of one thread each beat one of two threads by half here
+    torch.set_num_threads(1)  # two workers with one thread each are 1.5 times as fast as one with two threads here
     options.out.mkdir(parents=True, exist_ok=True)
     source = Source(training_items(read_outputs(options.data)), options.synthetic)
     size = Size()

@@ -1,7 +1,7 @@
-"""One number set after training, on training inputs alone: the bias of *entailment*.
+"""Set one number after training, from training inputs only: the bias of *entailment*.
 
-Training draws more failures than systems make, so the raw model cries wolf. A constant on the entailment logit puts
-the balance right for both sides at once, and the check stays what it is: entailment is the most probable label.
+Training has more failures than systems make, so the raw model reports too many. A constant added to the entailment
+logit corrects the balance of both sides, and the rule of a check is unchanged: entailment is the most probable label.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scorer.metric.templates import Templates
 
 SHIFTS = tuple(step / 8 for step in range(-8, 17))
 _BIAS = "classifier.out_proj.bias"
-_WINDOW = 3  # the best mean over neighbouring shifts, since a lone peak is luck
+_WINDOW = 3  # choose by the mean over neighbouring shifts, since a single peak may be chance
 
 
 def quality(rows: list[dict[str, Any]], scored: list[dict[str, Any]], shift: float) -> float:
@@ -30,7 +30,8 @@ def quality(rows: list[dict[str, Any]], scored: list[dict[str, Any]], shift: flo
 
 
 def best_shift(qualities: list[float]) -> float:
-    """The shift whose surroundings are best; of equals the one nearest to none. `qualities` go with SHIFTS."""
+    """The shift whose neighbourhood has the best mean; of equals the one nearest to 0. `qualities`: one per shift of
+    SHIFTS."""
     reach = _WINDOW // 2
     smooth = [
         sum(qualities[max(0, i - reach) : i + reach + 1]) / len(qualities[max(0, i - reach) : i + reach + 1])

@@ -1,4 +1,4 @@
-"""E2E system outputs as texts with what they say, split over inputs."""
+"""E2E system outputs as texts with the facts that they express, split by inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALIDATION_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Item:
-    """A text, the values it says per slot, and (for a system output) the input it was written from."""
+    """A text, the values that it expresses by slot, and (for a system output) the input it was written from."""
 
     text: str
     says: Says
@@ -59,7 +59,7 @@ def slots_of(row: dict[str, Any]) -> dict[str, str]:
 
 
 def said(mr: dict[str, str], diff: dict[str, dict[str, int]]) -> Says:
-    """What the slot script found in a text: the input's values less the missing, plus the added ones."""
+    """The values that the slot script found in a text: those of the input without the missing, plus the added ones."""
     found: dict[str, set[str]] = {slot: {value} for slot, value in mr.items()}
     for slot, counts in diff.items():
         for value, count in counts.items():
@@ -71,7 +71,7 @@ def said(mr: dict[str, str], diff: dict[str, dict[str, int]]) -> Says:
 
 
 def training_items(rows: list[dict[str, Any]]) -> list[Item]:
-    """Distinct (input, text) of the training inputs, suspect gold left out, rare errors weighted up mildly."""
+    """Distinct (input, text) of the training inputs, without suspect gold; rare errors get a slightly higher weight."""
     items: dict[tuple[str, str], Item] = {}
     for row in rows:
         if is_validation(row["mr"]) or row["gold_suspect"]:
@@ -89,7 +89,7 @@ def _replace(text: str, old: str, new: str) -> str | None:
 
 
 def _swap(item: Item, slot: str, draw: Any, rng: random.Random) -> Item:
-    """`item` with every value of `slot` exchanged for another one in text, says and input alike."""
+    """`item` with every value of `slot` replaced by another one, in its text, its values and its input."""
     mr = dict(item.mr or {})
     said_here = item.says.get(slot, frozenset())
     values = sorted({*said_here, *({mr[slot]} if slot in mr else ())})
@@ -100,7 +100,7 @@ def _swap(item: Item, slot: str, draw: Any, rng: random.Random) -> Item:
             return item
         replaced = _replace(text, value, fresh)
         if replaced is None and value in said_here:
-            return item  # said in other words: leave it alone
+            return item  # expressed in other words: keep it unchanged
         text, new[value] = replaced or text, fresh
     if slot in mr:
         mr[slot] = new[mr[slot]]
@@ -114,7 +114,7 @@ _FOODS = ("Italian", "English", "Indian", "Japanese", "Chinese", "French")
 
 
 def _swap_literal(item: Item, slot: str, values: tuple[str, ...], rng: random.Random) -> Item:
-    """`item` with one literally quoted value of `slot` exchanged for another of `values`."""
+    """`item` with one value of `slot` that is verbatim in the text replaced by another of `values`."""
     held = item.says.get(slot, frozenset())
     if len(held) != 1:
         return item
@@ -134,7 +134,7 @@ def _swap_literal(item: Item, slot: str, values: tuple[str, ...], rng: random.Ra
 
 
 class Source:
-    """Draws texts: system outputs with names (and some values) exchanged, and synthetic ones."""
+    """Samples texts: system outputs with names (and some values) replaced, and synthetic ones."""
 
     def __init__(self, items: list[Item], synthetic_share: float) -> None:
         self.items = items
@@ -146,7 +146,7 @@ class Source:
             self._cumulative.append(total)
 
     def draw(self, rng: random.Random) -> Item:
-        """One text with what it says."""
+        """One text with the facts that it expresses."""
         if rng.random() < self.synthetic_share:
             text, says = synthetic_text(rng)
             return Item(text, says)

@@ -1,4 +1,4 @@
-"""Training pairs: facts drawn afresh for every text, so that true and false pairs differ in the truth alone.
+"""Training pairs: new facts are sampled for every text, so that true and false pairs differ only in their truth.
 
 A pair is (premise parts, hypothesis parts): the text is one part, the facts are one part each, in the order
 of the pair. Labels are those of the checkpoint: 0 contradiction, 1 neutral, 2 entailment.
@@ -13,10 +13,10 @@ from export.training.e2e.corpus import Item, Source
 from export.training.e2e.facts import FACT_SLOTS, SLOTS, Wordings, group_of, some_value
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
-# How text and facts stand to each other per slot, for the auxiliary head.
+# The relation of text and facts for each slot, for the auxiliary head.
 NEITHER, FACTS_ONLY, TEXT_ONLY, AGREE, DIFFER = range(5)
 
-# Slots that wrong facts are drawn on: more often those which systems get wrong.
+# Slots of wrong facts; those that systems get wrong more often occur more often.
 _DRAWN = tuple(
     slot for slot in FACT_SLOTS for _ in range({"familyFriendly": 3, "eatType": 2, "priceRange": 2}.get(slot, 1))
 )
@@ -31,13 +31,13 @@ class Pair:
     facts: tuple[str, ...]
     facts_first: bool
     label: int
-    fact_labels: tuple[int, ...]  # each fact against the text
+    fact_labels: tuple[int, ...]  # label of each fact, given the text
     states: tuple[int, ...]  # per slot of SLOTS
 
 
 @dataclass(frozen=True)
 class Mix:
-    """Shares of a stage: of facts → text pairs, of pairs kept as the systems met them, of false pairs drawn."""
+    """Shares of a stage: of facts → text pairs, of pairs kept as in the system outputs, of false pairs."""
 
     facts_first: float = 0.5
     natural: float = 0.35
@@ -47,7 +47,7 @@ class Mix:
 
 
 def fact_label(item: Item, name: str, slot: str, value: str) -> int:
-    """Whether the text says this fact about this venue."""
+    """Whether the text expresses this fact about this venue."""
     names = item.says.get("name", frozenset())
     held = item.says.get(slot, frozenset())
     if name in names and value in held:
@@ -57,7 +57,7 @@ def fact_label(item: Item, name: str, slot: str, value: str) -> int:
 
 
 def slot_states(item: Item, facts: dict[str, str]) -> tuple[int, ...]:
-    """Per slot: neither side has it, one has, both agree, or the text says another value (too)."""
+    """For each slot: neither side has it, one side has it, both agree, or the text has another value (too)."""
     states = []
     for slot in SLOTS:
         held = item.says.get(slot, frozenset())
@@ -87,7 +87,7 @@ def _pair(item: Item, facts: dict[str, str], facts_first: bool, rng: random.Rand
 
 
 def _ordered(facts: dict[str, str], rng: random.Random) -> dict[str, str]:
-    """In the order of E2E's inputs or shuffled, whatever the label will be."""
+    """In the order of E2E's inputs or shuffled, independently of the label."""
     slots = [slot for slot in SLOTS if slot in facts]
     if rng.random() < 0.5:
         rng.shuffle(slots)
@@ -95,7 +95,7 @@ def _ordered(facts: dict[str, str], rng: random.Random) -> dict[str, str]:
 
 
 def _base(item: Item, rng: random.Random) -> dict[str, str]:
-    """The facts a text says, one value a slot."""
+    """The facts that a text expresses, one value per slot."""
     facts = {slot: rng.choice(sorted(values)) for slot, values in item.says.items()}
     if "name" not in facts:
         facts["name"] = item.mr["name"] if item.mr else some_value("name", rng)

@@ -1,9 +1,9 @@
-"""Figures of the embedded model on E2E system outputs whose inputs it never saw.
+"""Figures of the embedded model on E2E system outputs whose inputs were not used for training.
 
     python -m export.training.e2e.evaluate --data ../shared/data/public                  # the checkpoint, by torch
     python -m export.training.e2e.evaluate --data ../shared/data/public --scored OUT     # a `scorer run` of e2e_primary
 
-Only primary systems' rows of the validation inputs count. Gold is `gold_fine`, the slot script's.
+Only rows of primary systems for the validation inputs count. Gold is `gold_fine`, the labels of the slot script.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def verdicts(scored: list[dict[str, Any]], omission_shift: float = 0.0, hallucin
 
 
 def strawmen(gold: list[str]) -> dict[str, list[str]]:
-    """Always OK, and omissions known perfectly with never a hallucination."""
+    """Two trivial predictions: always OK; all omissions right, and no hallucinations."""
     return {
         "always OK": ["OK"] * len(gold),
         "perfect omissions alone": ["omission" if "omission" in label else "OK" for label in gold],

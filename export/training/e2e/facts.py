@@ -11,9 +11,9 @@ TEMPLATES = Path(__file__).with_name("templates.json")
 SLOTS = ("name", "eatType", "food", "priceRange", "customer rating", "area", "familyFriendly", "near")
 FACT_SLOTS = SLOTS[1:]
 
-# Values in groups: the slot script takes the members of a group for one another in part of the cases only
-# ("cheap" in a text satisfies `less than £20`, the reverse does not hold), so no group mate is ever drawn as
-# a wrong value, nor as a right one.
+# Values in groups: the slot script accepts members of a group for one another only in some cases ("cheap" in a text
+# satisfies `less than £20`, but not the reverse), so a member of the same group is never sampled as a wrong value, nor
+# as a right one.
 GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "eatType": (("pub",), ("restaurant",), ("coffee shop",)),
     "food": (
@@ -102,7 +102,7 @@ _BACKOFF_NAMES = {"eatType": "eat Type", "priceRange": "price Range", "familyFri
 
 
 def group_of(slot: str, value: str) -> tuple[str, ...]:
-    """The values the gold script may take for `value`, itself included."""
+    """The values that the gold script may accept for `value`, including itself."""
     for group in GROUPS.get(slot, ()):
         if value in group:
             return group
@@ -110,7 +110,7 @@ def group_of(slot: str, value: str) -> tuple[str, ...]:
 
 
 def invented_name(rng: random.Random) -> str:
-    """A made-up name of a venue: the model must compare names, not know eighteen of them."""
+    """An invented name of a venue: the model must learn to compare names, not memorise the eighteen of the data."""
     kind = rng.random()
     if kind < 0.35:
         return f"The {rng.choice(_HEADS)}"
@@ -125,7 +125,7 @@ def invented_name(rng: random.Random) -> str:
 
 
 def invented_place(rng: random.Random) -> str:
-    """A made-up neighbour for `near`."""
+    """An invented neighbour for `near`."""
     if rng.random() < 0.3:
         return invented_name(rng)
     kind = rng.choice(_KINDS)
@@ -170,7 +170,7 @@ class Wordings:
         return str(entry[value] if isinstance(entry, dict) else entry)
 
     def patterns(self, slots: list[tuple[str, str]], rng: random.Random) -> list[str]:
-        """One pattern per (slot, value) in one manner for the whole pair, so that manner says nothing of truth."""
+        """One pattern per (slot, value), of one kind for the whole pair, so that the kind does not reveal the label."""
         manner = rng.random()
         if manner < 0.6:
             found = [self.shipped(slot, value) for slot, value in slots]

@@ -1,4 +1,4 @@
-"""Synthetic texts: a small sentence grammar with many ways to say each value, for coverage beyond E2E's systems."""
+"""Synthetic texts: a small sentence grammar with many wordings of each value, to cover more than E2E's systems."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _noun_phrase(name: str, before: dict[str, str], after: dict[str, str], kind:
 
 
 def synthetic_text(rng: random.Random) -> tuple[str, Says]:
-    """A text and what it says.
+    """A text and the values that it expresses.
 
     One text in fifteen names a second kind of venue or contradicts itself on families, as real systems do.
     """

@@ -1,8 +1,8 @@
-"""RoBERTa written plainly for fast training on a CPU, saved in the layout transformers loads.
+"""A plain implementation of RoBERTa for fast training on a CPU, saved in the format that transformers loads.
 
-Plain attention (two matrix products and a softmax) is nearly twice as fast here as the fused CPU kernel at
-these lengths, and bfloat16 copies of the layers' weights nearly twice as fast as float32. The saved checkpoint
-holds only what `RobertaForSequenceClassification` has; the two auxiliary heads are for training alone.
+At these lengths, plain attention (two matrix products and a softmax) is nearly twice as fast as the fused CPU kernel,
+and bfloat16 copies of the layers' weights are nearly twice as fast as float32. The saved checkpoint has only the
+weights of `RobertaForSequenceClassification`; the two auxiliary heads are used in training only.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class Network(nn.Module):
         self._start()
 
     def _start(self) -> None:
-        """Start where equal tokens look at each other: half of the heads with keys equal to their queries.
+        """Initialise half of the heads with keys equal to their queries, so that equal tokens attend to each other.
 
-        Comparing the words of the two sides is all this model does; from plain noise it takes most of a short
-        training to find that out.
+        The task of this model is to compare the words of both sides; from a random start, it needs most of a short
+        training to learn this.
         """
         hidden = self.size.hidden
         for name, parameter in self.named_parameters():
@@ -96,7 +96,7 @@ class Network(nn.Module):
             head.weight.data *= 0.3
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of the pair and the last hidden states.
+        """The logits of the pair and the last hidden states.
 
         *Shape:* ids (batch, length) int64, padded with 1 → (batch, 3) float32, (batch, length, hidden) float32.
         """
@@ -130,7 +130,7 @@ _HF_REST = {
 
 
 def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The network's tensors under transformers' names, auxiliary heads left out, as float16."""
+    """The tensors of the network under the names of transformers, without auxiliary heads, as float16."""
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
         if name.startswith("layers."):

@@ -1,4 +1,4 @@
-"""Muon for the layers' matrices, AdamW for the rest, on float32 masters of bfloat16 weights.
+"""Muon for the matrices of the layers, AdamW for the other weights, on float32 masters of bfloat16 weights.
 
 Muon (Jordan et al. 2024; update scaled as by Liu et al. 2025, arXiv 2502.16982) makes each update of a matrix
 orthogonal by a Newton-Schulz iteration. In a run of an hour on two cores it learns in about half the steps.
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 @torch.no_grad()
 def orthogonalised(update: Tensor) -> Tensor:
-    """*Shape:* (n, rows, columns) → the same, each matrix near the closest semi-orthogonal one."""
+    """Approximate the closest semi-orthogonal matrix of each. float, *Shape:* (n, rows, columns) → the same."""
     a, b, c = 3.4445, -4.7750, 2.0315
     x = update.to(torch.bfloat16)
     tall = x.shape[-2] > x.shape[-1]
@@ -29,7 +29,7 @@ def orthogonalised(update: Tensor) -> Tensor:
 
 
 class Optimiser:
-    """One step at a time: gradients of the working weights → masters → working weights, and a running mean."""
+    """Applies one step: gradients of the working weights → masters → working weights, and their running mean."""
 
     def __init__(self, network: nn.Module, working: dict[str, nn.Parameter], decay: float = 0.01) -> None:
         self.working = working

@@ -1,10 +1,10 @@
 """The sample that ships with the embedded bundle: ``python -m export.training.e2e.sample OUT [PROBES]``.
 
-The second file holds the pairs that scoring the sample asks about, for ``scorer export --probes``: so that the variants
-of the model are verified on what it was made for, not on general sentences alone.
+The second file has the pairs of the sample's checks, for ``scorer export --probes``, so that the variants of the model
+are verified on texts of its own domain, not only on general sentences.
 
-Inputs and texts are written for this project. Three imagined systems answer ten inputs: *careful* says what it should,
-*hasty* leaves things out (once everything), *chatty* adds what nobody asked for.
+Inputs and texts are written for this project. Three invented systems answer ten inputs: *careful* states the facts,
+*hasty* leaves some out (once all of them), *chatty* adds facts that are not in the input.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def render(document: Document, *, embedded: bool = False) -> str:
 
     Args:
         document: as :func:`json.loads` gives it, or as the audit made it; it is not changed.
-        embedded: for a frame in somebody else's page, where links stay inside.
+        embedded: for a frame in another page, where links stay inside the frame.
 
     Raises:
         UsageError: it lacks a key that every audit has.

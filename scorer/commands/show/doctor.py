@@ -31,15 +31,33 @@ class BundleFindings:
     pairs_per_second: float
 
 
+@dataclass(frozen=True)
+class GpuFindings:
+    """A GPU as its driver describes it.
+
+    ``driver_cuda``: the CUDA version that the driver supports. ``problem``: why ONNX Runtime cannot use it, if known.
+    """
+
+    name: str
+    uuid: str
+    capability: str
+    memory_bytes: int
+    driver_cuda: str
+    cudnn: str | None
+    problem: str | None
+
+
 @dataclass
 class Findings:
     """``packages``: version by package, ``None`` where not installed. ``providers``: state by provider of ONNX Runtime.
+    ``gpus``: those that the NVIDIA driver shows, by their number.
 
     ``providers`` and ``bundle`` are ``None`` where a problem came before them.
     """
 
     packages: dict[str, str | None]
     problems: list[str] = field(default_factory=list)
+    gpus: list[GpuFindings] = field(default_factory=list)
     providers: dict[str, str] | None = None
     bundle: BundleFindings | None = None
 
@@ -53,6 +71,11 @@ def print_findings(findings: Findings) -> None:
     console, findings = make_console(), all_visible(findings)
     for name, version in findings.packages.items():
         console.print(f"{name}: {version or 'not installed'}")
+    for index, gpu in enumerate(findings.gpus):
+        console.print(
+            f"cuda:{index}: {gpu.name}, {gpu.memory_bytes >> 30} GiB, compute capability {gpu.capability}, {gpu.uuid}; "
+            f"driver for CUDA {gpu.driver_cuda}, cuDNN {gpu.cudnn or 'not found'}"
+        )
     for provider, state in (findings.providers or {}).items():
         console.print(f"{provider}: {state}")
     bundle = findings.bundle

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...run.preview import named, told
+from ...scoring.summary import ReusedOutput
+from ...storage.counts import FactCounts
 from ...system.display import all_visible
+from ...system.json_fields import Fields
 from .console import make_console
 from .figures import duration, kinds
 from .summary import print_backoff, print_source
@@ -33,12 +36,12 @@ def print_plan(found: dict[str, Any]) -> None:
     if "reused" in rows:
         console.print(f"  {about}{rows['reused']:,} of these would be reused from earlier outputs")
     for source in found["reuse"]:
-        print_source(console, source)
+        print_source(console, ReusedOutput.from_json(Fields.of(source, "the estimate")))
     for what in ("errors", "notes"):
         if found[what]:
             console.print(f"{what}: {kinds(dict(sorted(found[what].items())), about)}")
     console.print(f"checks: {about}{checks['all']:,}, {about}{checks['unique']:,} unique pairs")
-    print_backoff(console, found["facts"])
+    print_backoff(console, FactCounts.from_json(Fields.of(found["facts"], "the estimate")))
     console.print("tokens per pair:")
     most = max((bin_["pairs"] for bin_ in found["token_lengths"]), default=0) or 1
     for bin_ in found["token_lengths"]:

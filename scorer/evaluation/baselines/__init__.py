@@ -1,4 +1,4 @@
-"""The rivals of the literature, each writing a run's output columns.
+"""Baselines from the literature, each writing a run's output columns.
 
 ``e2e_slots``  a pattern matcher for the eight slots of the E2E data: missing, added, value errors, repetitions
 ``keywords``   whether each value, or a synonym, is in the text; sees no hallucination

@@ -1,11 +1,11 @@
-"""How people put the values of the eight E2E slots into words.
+"""Patterns of how texts express the values of the eight E2E slots.
 
-Written for this project, from the slot definitions of the E2E data, its public texts and common English. What counts
-as saying a value follows the gold of the data, which is strict: *mid-priced* is not *moderate*, *low-cost* not
-*cheap*, *£20-£25* not *£20-25*, *for all the family* not *family friendly*.
+Written for this project, from the slot definitions of the E2E data, its public texts and common English. A wording
+counts if the gold of the data counts it, which is strict: *mid-priced* is not *moderate*, *low-cost* not *cheap*,
+*£20-£25* not *£20-25*, *for all the family* not *family friendly*.
 
-Patterns see normalised text: lower case, no accents, single blanks, ``£`` next to its number, ``3 out of 5`` and its
-spellings as ``3stars``.
+Patterns are applied to normalised text: lower case, no accents, single blanks, ``£`` directly before its number,
+``3 out of 5`` and its variants as ``3stars``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _PRICE = r"(?:prices?|priced|pricing|price[ -]ranges?)"
 _KIDS = r"(?:kids?|child(?:ren)?s?|child's|children's|kid's|famil(?:y|ies))"
 _FRIENDLY = r"(?:friendly|oriented|orientated|welcoming|friendliness)"
 
-# A value that is said by its own words or by those of another: "cheap" will do for "less than £20", which says more,
-# so not the other way round. Ratings in words and in stars stand for each other.
+# Values that may also be expressed by the words of another value: "cheap" is accepted for "less than £20", but not the
+# reverse, since the latter is more specific. Ratings in words and in stars are interchangeable.
 ALSO = {
     "priceRange": {"less than £20": ("cheap",), "£20-25": ("moderate",), "more than £30": ("high",)},
     "customer rating": {"1 out of 5": ("low",), "3 out of 5": ("average",), "5 out of 5": ("high",)},
@@ -130,8 +130,8 @@ FAMILY_YES = [
     rf"(?:all |the |your |of )*{_KIDS}\b",
 ]
 
-# Where the gold of the data reads a value into "a high price range and an average customer rating" (an average price)
-# and "an average customer rating and a high price" (a high rating). Only on request: nobody said these values.
+# The gold of the data takes "a high price range and an average customer rating" for an average price, and "an average
+# customer rating and a high price" for a high rating. Used only on request, since the texts do not say these values.
 GOLD_MISREADINGS = {
     ("priceRange", "moderate"): r"\branges? and (?:\w+ ){0,3}average (?:customer )?rating",
     ("customer rating", "high"): r"\brating and (?:\w+ ){0,3}high price",
@@ -139,5 +139,5 @@ GOLD_MISREADINGS = {
 
 
 def compiled(patterns: list[str]) -> re.Pattern[str]:
-    """One pattern of many."""
+    """One pattern that matches whatever any of the given patterns matches."""
     return re.compile("|".join(patterns))

@@ -1,7 +1,7 @@
-"""A slot matcher for the E2E data: which slots of the meaning representation a text says, and which it says wrongly.
+"""A slot matcher for the E2E data: which slots of the meaning representation a text expresses, and which wrongly.
 
-The labels follow the E2E challenge's reading of its slots: a slot that is said with another value is a value error,
-which is an omission and a hallucination at once; a repetition is no error of the label, only of the slot error rate.
+The labels follow the E2E challenge: a slot expressed with another value is a value error, which is both an omission
+and a hallucination; a repetition does not change the label, only the slot error rate.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _TIDY = (
 
 @dataclass(frozen=True)
 class SlotErrors:
-    """What a text makes of its slots. ``added``: slots said that are not there (a slot's name a value).
+    """The slot errors of a text.
 
-    ``missing``, ``wrong``: positions of triples that are not said, or said with another value. ``name``: whether the
-    name is not said. ``repeated``: further mentions of values.
+    ``added``: slots in the text that the input does not have (the slot's name, once per value). ``missing``, ``wrong``:
+    positions of triples that are absent, or present with another value. ``name``: whether the name is missing.
+    ``repeated``: number of further mentions of values.
     """
 
     missing: list[int] = field(default_factory=list)
@@ -56,7 +57,7 @@ class SlotErrors:
 
     @property
     def rate(self) -> float:
-        """Slot error rate: all errors by the number of slots, the name among them."""
+        """Slot error rate: number of errors divided by the number of slots, the name included."""
         named = self.name != "said"
         return (len(self.missing) + len(self.wrong) + len(self.added) + named + self.repeated) / self.slots
 
@@ -72,7 +73,7 @@ class SlotErrors:
 
 
 def normalise(text: str) -> str:
-    """Lower case without accents; blanks, dashes and pounds as the patterns expect them."""
+    """Lower case without accents, with blanks, dashes and pound signs in the form that the patterns expect."""
     text = unicodedata.normalize("NFKD", text.replace("£", "\x00"))
     text = "".join(c for c in text if not unicodedata.combining(c)).replace("\x00", "£").lower()
     for pattern, replacement in _TIDY:
@@ -81,7 +82,7 @@ def normalise(text: str) -> str:
 
 
 def mentions(text: str) -> dict[str, dict[str, int]]:
-    """Slot → value → how often a normalised text, names masked, says it."""
+    """Slot → value → number of mentions in a normalised text whose names are masked."""
     found: dict[str, dict[str, int]] = {}
     for slot, values in _VALUES.items():
         for value, pattern in values.items():
@@ -100,7 +101,7 @@ def judge(triples: Sequence[Triple], text: str, *, as_gold: bool = False) -> Slo
     """Compare a text with its slots; the subject of the triples is the name.
 
     Args:
-        as_gold: also read into the text what the gold of the data wrongly reads into it.
+        as_gold: also count the values that the gold of the data wrongly finds in some texts.
     """
     text = normalise(text)
     name = normalise(triples[0].subject) if triples else ""
@@ -141,13 +142,13 @@ def judge(triples: Sequence[Triple], text: str, *, as_gold: bool = False) -> Slo
 
 
 def _take(values: dict[str, int], slot: str, value: str) -> bool:
-    """Whether a value is among those said, in its own or other words, which are all taken away."""
+    """Whether a value is mentioned, by its own words or by accepted ones; removes these mentions from ``values``."""
     own = (value, *patterns.ALSO.get(slot, {}).get(value, ()))
     return sum(values.pop(name, 0) for name in own) > 0
 
 
 def _mask(text: str, name: str, near: set[str]) -> tuple[str, set[str]]:
-    """The text without the names it should hold, and which of them it did hold; places of others are masked too."""
+    """Mask the expected names and the names of known places in a text; also returns the expected names found."""
     said = set()
     for own in sorted({name, *near} - {""}, key=len, reverse=True):
         masked = re.sub(rf"(?<!\w){re.escape(own)}(?!\w)", " # ", text)

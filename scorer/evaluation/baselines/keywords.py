@@ -1,4 +1,5 @@
-"""The weak baseline: a fact is said when its value, or a usual synonym of it, is in the text. Sees no hallucination."""
+"""A weak baseline: a fact counts as expressed if its value, or a common synonym, is in the text. It finds no
+hallucinations."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ SYNONYMS: dict[tuple[str, str], tuple[str, ...]] = {
     ("eatType", "coffee shop"): ("cafe", "coffee house"),
     ("food", "Fast food"): ("fast-food",),
 }
-"""Synonyms of E2E values by slot and value; all other values stand for themselves."""
+"""Synonyms of E2E values by slot and value; other values have none."""
 
 _QUOTES = re.compile(r"^[\"']|[\"']$")
 
 
 def present(triples: Sequence[Triple], text: str) -> list[bool]:
-    """Whether each triple's object is in the text. *Shape:* (triples,)."""
+    """Whether the object of each triple is in the text. *Length:* triples."""
     found = _plain(text)
     return [any(keyword in found for keyword in _keywords(triple)) for triple in triples]
 
@@ -45,5 +46,5 @@ def _keywords(triple: Triple) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Normalised, with blanks for hyphens; blanks around, so that only whole beginnings of words match."""
+    """Normalised, hyphens as blanks, and a blank at both ends, so that a match begins where a word begins."""
     return " " + normalise(text).replace("-", " ")

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from ...errors import MissingDependencyError
 
 COLUMNS = ("sacrebleu_bleu", "sacrebleu_chrf", "sacrebleu_ter")
-"""The score columns, 0 to 100 (TER may be more); TER is an error rate, so good texts have low ones."""
+"""The score columns, 0 to 100 (TER may exceed 100). TER is an error rate: lower is better."""
 
 
 class Overlap:
-    """The three metrics with sacrebleu's defaults, by sentence; BLEU with effective order, since texts are short.
+    """The three metrics by sentence, with sacrebleu's defaults; BLEU uses the effective order, since texts are short.
 
     Raises:
         MissingDependencyError: sacrebleu is not installed.
@@ -30,19 +30,19 @@ class Overlap:
 
     @property
     def signature(self) -> str:
-        """What sacrebleu says of each metric's settings."""
+        """The signatures that sacrebleu gives for the settings of each metric."""
         return " ".join(f"{metric.name}[{metric.get_signature()}]" for metric in self._metrics)
 
     def scores(
         self, texts: Sequence[str | None], references: Sequence[Sequence[str] | None]
     ) -> npt.NDArray[np.float64]:
-        """Scores of each text, NaN without a text or without references. float64, *Shape:* (rows, 3)."""
+        """Scores of each text, float64, *Shape:* (rows, 3); NaN if there is no text or no reference."""
         result = np.full((len(texts), len(COLUMNS)), np.nan)
         for row, (text, refs) in enumerate(zip(texts, references, strict=True)):
             known = [reference for reference in refs or () if reference]
             if text is None or not known:
                 continue
-            # A blank text has nothing in common with any reference, which TER's alignment does not expect.
+            # A blank text has no token to align, which sacrebleu's TER does not expect.
             result[row] = (
                 [metric.sentence_score(text, known).score for metric in self._metrics]
                 if text.strip()

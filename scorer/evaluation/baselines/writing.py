@@ -1,4 +1,4 @@
-"""Baselines as commands run them: an input's rows, a run's output columns, one Parquet file."""
+"""Run a baseline over input files and write one Parquet file with a run's output columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ...storage.user_files import staged
 from . import e2e_slots, keywords, overlap
 
 REVISION = 1
-"""Rises when a baseline's labels change."""
+"""Part of the signature; increased whenever a baseline's labels change."""
 WINDOW_ROWS, WINDOW_BYTES = 16384, 32 << 20
 
 SLOT_COLUMNS = ("slots_missing", "slots_added", "slots_wrong", "slots_repeated", "slot_error_rate")
@@ -45,7 +45,7 @@ class Judge(Protocol):
     name: str
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
-        """The output columns of a run in order, then the baseline's own."""
+        """The output columns of a run in order, then the baseline's own columns. *Shape:* (rows,) each."""
         ...
 
 
@@ -56,10 +56,11 @@ def write(
     names: ColumnNames,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> int:
-    """Judge all rows of the inputs, one after the other, into one Parquet file. Returns the rows written.
+    """Score all rows of the inputs in order and write them to one Parquet file. Returns the number of rows written.
 
     Raises:
-        InputError: nothing to read, or inputs of different columns. ColumnError: a column is missing or in the way.
+        InputError: nothing to read, or inputs of different columns.
+        ColumnError: a column is missing, or has the name of an output column.
         OutputError: the file cannot be written, or is one of the inputs.
     """
     writer: ShardWriter | None = None
@@ -73,7 +74,7 @@ def write(
                 info = reader.probe(file.uri)
                 first = first or info.schema
                 if info.schema.names != first.names or info.schema.types != first.types:
-                    raise InputError(f"{file.uri} has other columns than the inputs before it; take them one by one")
+                    raise InputError(f"{file.uri} has other columns than the inputs before it; run them one at a time")
                 for table in _windows(reader, file.uri, info.schema, names, judge):
                     if writer is None:
                         writer = ShardWriter(place, table.schema, metadata=_signature(judge, first).footer)
@@ -90,9 +91,9 @@ def write(
 
 
 class SlotsJudge:
-    """The E2E slot matcher; ``confidence`` is one minus the slot error rate, not below 0.
+    """The E2E slot matcher; ``confidence`` is one minus the slot error rate, at least 0.
 
-    ``as_gold``: see :func:`scorer.evaluation.baselines.e2e_slots.judge`; stands in the signature.
+    ``as_gold``: see :func:`scorer.evaluation.baselines.e2e_slots.judge`; part of the signature.
     """
 
     def __init__(self, *, as_gold: bool = False) -> None:
@@ -134,7 +135,7 @@ class SlotsJudge:
 
 
 class KeywordsJudge:
-    """Values found in the text; ``confidence`` is the share of facts that are, and there is no hallucination side."""
+    """Finds values in the text; ``confidence`` is the share of facts found, and there is no hallucination side."""
 
     name = "keywords"
 
@@ -149,8 +150,8 @@ class KeywordsJudge:
 
 
 class OverlapJudge:
-    """Scores against references, no labels. An input that has a run's output columns keeps them, so that the scores
-    can be kept next to the run's own."""
+    """Scores against references, without labels. Output columns of a run in the input are kept, so that both kinds of
+    scores can be in one file."""
 
     name = "overlap"
 
@@ -161,7 +162,7 @@ class OverlapJudge:
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         for name in (self.text, self.references):
             if name not in table.schema.names:
-                raise ColumnError(f"no column {name!r}; overlap compares texts with a list of references a row")
+                raise ColumnError(f"no column {name!r}; overlap needs texts, and a list of references for each row")
         found = self.metric.scores([rows.text_of(r) for r in range(len(rows))], self._references(table))
         extra = [
             (name, pa.array(found[:, c].astype(np.float32), mask=np.isnan(found[:, c])))

@@ -12,10 +12,10 @@ import pyarrow as pa
 from ...errors import ColumnError
 from ...metric.inputs import ColumnNames, find_columns, output_schema
 from ...metric.templates import Templates
-from ...scoring.output_files import guarded, open_parquet, recorded
+from ...scoring.output_files import guarded, open_parquet
 from ...scoring.output_templates import find_templates
+from ...scoring.plan import Plan
 from ...scoring.signature import Signature
-from ...storage.plan import PLAN
 from .label_file import Item
 from .population import Population
 from .sampling import Sample
@@ -25,8 +25,8 @@ def templates_of(population: Population) -> Templates | None:
     """The templates that the output was scored with; ``None`` when they are not found unchanged."""
     with open_parquet(population.files[0]) as parquet:
         signature = Signature.of_footer(parquet.schema_arrow.metadata)
-    settings = recorded(population.path, PLAN).get("settings") if population.path.is_dir() else None
-    found = find_templates(signature, settings if isinstance(settings, dict) else {})
+    plan = Plan.load(population.path) if population.path.is_dir() else None
+    found = find_templates(signature, plan.settings if plan is not None else {})
     return found[0] if found is not None else None
 
 

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import OutputError, UsageError
-from ...storage.durable import read_json
 from ...storage.local_paths import local_path
-from ...storage.plan import RUN, OutputFolder
 from ...storage.receipts import Receipts
 from ...storage.stamps import Stamp, stamp
+from ..origin import Origin
+from ..plan import Plan
+from ..signature import Signature
+from ..summary import origins_of
 
 DAMAGED_RECEIPT, DAMAGED_FILE, OTHER_SIGNATURE = "damaged receipt", "damaged file", "other signature"
 
@@ -39,7 +40,7 @@ class Wanted:
     of them in the file but for those that a run adds behind it.
     """
 
-    fingerprint: Mapping[str, Any]
+    fingerprint: Mapping[str, object]
     footer: Mapping[str, str]
     columns: pa.Schema
     key: str = "row_key"
@@ -65,13 +66,13 @@ class EarlierShard:
 class EarlierOutput:
     """An output folder of an earlier run.
 
-    ``plan``: its ``_plan.json``. ``run``: its ``_run.json``, empty where there is none. ``refused``: shards not
-    believed, by reason.
+    ``signature``: that of its plan. ``origins``: where its labels were computed, empty where its ``_run.json`` does not
+    say. ``refused``: shards not believed, by reason.
     """
 
     out: Path
-    plan: dict[str, Any]
-    run: dict[str, Any]
+    signature: Signature
+    origins: tuple[Origin, ...]
     shards: list[EarlierShard] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
 
@@ -99,7 +100,8 @@ def check_earlier(given: Sequence[Path], out: Path | None) -> list[Path]:
                 f"--reuse {path} is the output folder itself; a run resumes there without being asked, so leave "
                 "--reuse out, or choose another --out"
             )
-        if not isinstance((OutputFolder.peek_plan(path) or {}).get("signature"), str):
+        plan = Plan.load(path)
+        if plan is None or not plan.signature.line:
             raise OutputError(f"--reuse {path} is no output folder of `scorer run`: it has no readable _plan.json")
         found.setdefault(path.resolve(), path)
     return list(found.values())
@@ -111,9 +113,8 @@ def open_earlier(out: Path, wanted: Wanted) -> EarlierOutput:
     Raises:
         OutputError: its plan or a receipt is there and cannot be read.
     """
-    plan = OutputFolder.peek_plan(out) or {}
-    run = read_json(out / RUN)
-    found = EarlierOutput(out, plan, run if isinstance(run, dict) else {})
+    plan = Plan.load(out)
+    found = EarlierOutput(out, plan.signature if plan is not None else Signature(""), origins_of(out))
     refused: Counter[str] = Counter()
     receipts = Receipts(out)
     for relative in receipts.all():
@@ -134,7 +135,7 @@ def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) ->
         receipt = None  # a name that no output has
     if receipt is None:
         return DAMAGED_RECEIPT
-    if any(receipt.fingerprint.get(key) != value for key, value in wanted.fingerprint.items()):
+    if not receipt.fingerprint.includes(wanted.fingerprint):
         return OTHER_SIGNATURE
     path = out / relative
     try:
@@ -154,7 +155,7 @@ def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) ->
     if lacking is not None:
         return f"no column {lacking}"
     groups = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    return EarlierShard(path, relative, str(receipt.output["sha256"]), int(groups[-1]), prefix, groups, before)
+    return EarlierShard(path, relative, receipt.output.sha256, int(groups[-1]), prefix, groups, before)
 
 
 def _prefix(schema: pa.Schema, wanted: Wanted) -> str:

@@ -1,8 +1,9 @@
 """Row keys to row numbers in 12 bytes a key: what a join with earlier outputs holds in memory.
 
 Keys are digests, so their first eight bytes are as good as random numbers: they partition evenly, and they almost
-never agree by chance. So only they are kept, with a 32-bit row number; whoever fetches a row compares its whole key.
-Where two keys do share their first eight bytes, one of them is not found, which costs a row scored again and no more.
+never agree by chance. So only they are kept, with a 32-bit row number; when a row is fetched, its whole key is
+compared. Where two keys do share their first eight bytes, one of them is not found, which costs a row scored again and
+no more.
 """
 
 from __future__ import annotations

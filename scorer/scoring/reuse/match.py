@@ -17,7 +17,9 @@ from ...metric.rows import Rows
 from ...metric.subset import take
 from ...metric.templates import Templates
 from ...metric.verdict import FINE, ROUGH
+from ...system.closing import Closing
 from ..counts import ReusedCounts
+from ..summary import ReusedOutput
 from .earlier_rows import EarlierRows
 from .key_index import KeyIndex, KeyIndexBuilder, key_words
 from .sources import KEY, LABELLED, Sources
@@ -79,7 +81,7 @@ class ReuseMatch:
         return ReusedCounts(self.rows, self.backoff, self.to_score, fine, counted)
 
 
-class Reuse:
+class Reuse(Closing):
     """Finds rows in earlier outputs. One thread matches; :meth:`begin_shard` is called by the same.
 
     Raises (all methods that read):
@@ -95,7 +97,12 @@ class Reuse:
         self._ends = np.cumsum(counts)
         self._salt = np.uint64(int(sources.digest[:16] or "0", 16))
         self._index: KeyIndex | None = None
+        self._keys: list[int] | None = None
         self._first_of_shard = True
+
+    def summary(self) -> tuple[ReusedOutput, ...]:
+        """What ``_run.json`` says of the earlier outputs."""
+        return self.sources.summary(self._keys)
 
     def load(self) -> None:
         """Read all keys. Until then no row is found."""
@@ -105,7 +112,7 @@ class Reuse:
         self._index = builder.finish()
         ends = self._ends.tolist()
         spans = zip([0, *ends[:-1]], ends, strict=True)
-        self.sources.keys = [self._index.count_between(first, end) for first, end in spans]
+        self._keys = [self._index.count_between(first, end) for first, end in spans]
 
     def close(self) -> None:
         """Close the earlier outputs."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...errors import ShardError
-from ..counts import Counts
+from ...storage.counts import Counts, RecheckCounts
+from ..summary import Recheck
 from ..tolerance import ROUNDING, allowed_difference
 from .recheck import Disagreement
 from .sources import Sources
@@ -23,16 +23,16 @@ class RecheckLog:
         self._bound = None
         if sources is not None:
             self._bound = allowed_difference(max(sources.bounds(), default=0.0)) + ROUNDING
-        self._aside = {"rows": 0, "disagreed": 0}  # of the shards set aside, whose counts no receipt has
+        self._aside = RecheckCounts()  # of the shards set aside, whose counts no receipt has
         self._begin()
 
     def _begin(self) -> None:
         self._seen = self._rows = self._wrong = 0
         self._words: list[str] = []
 
-    def window(self, rows: int, tallied: Counts, found: Sequence[Disagreement]) -> None:
+    def window(self, rows: int, counts: Counts, found: Sequence[Disagreement]) -> None:
         """Take in a window of so many rows."""
-        self._rows += tallied.get("recheck", {}).get("rows", 0)
+        self._rows += counts.recheck.rows if counts.recheck is not None else 0
         self._wrong += len(found)
         room = max(0, _SHOWN - len(self._words))
         self._words += [f"row {self._seen + one.row} (key {one.key}): {one.what}" for one in found[:room]]
@@ -44,8 +44,7 @@ class RecheckLog:
         self._begin()
         if not wrong:
             return None
-        self._aside["rows"] += rows
-        self._aside["disagreed"] += wrong
+        self._aside = RecheckCounts.total([self._aside, RecheckCounts(rows, wrong)])
         more = f"; and {wrong - len(words)} more" if wrong > len(words) else ""
         return ShardError(
             f"{uri}: {wrong} of {rows} reused rows that were scored again are not what the earlier output says: "
@@ -53,10 +52,8 @@ class RecheckLog:
             DISAGREED,
         )  # fmt: skip
 
-    def figures(self, counts: Counts) -> dict[str, Any]:
-        """What ``_run.json`` says: rows scored again, how many disagreed, and the |Δ probability| that was allowed.
-
-        ``counts``: of all shards that are done.
-        """
-        done = counts.get("recheck", {"rows": 0, "disagreed": 0})
-        return {**{key: done[key] + self._aside[key] for key in ("rows", "disagreed")}, "bound": self._bound}
+    def figures(self, counts: Counts) -> Recheck:
+        """What ``_run.json`` says. ``counts``: of all shards that are done."""
+        done = counts.recheck or RecheckCounts()
+        both = RecheckCounts.total([done, self._aside])
+        return Recheck(both.rows, both.disagreed, self._bound)

@@ -5,52 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from ...metric.inputs import ColumnNames, output_schema
+from ..origin import Origin
+from ..plan import PlannedReuse
 from ..signature import Signature, differences
+from ..summary import ReusedOutput
 from .earlier import EarlierOutput, Wanted, open_earlier
 
 KEY, LABELLED = "row_key", "fine"
 _NOT_LABELS = ("reused",)
-NOISE = 1e-4
-"""|Δlogit| that is nothing to wake somebody for. That a pair's numbers are its own was measured on probes, and a row
-may yet be the first to differ in its last bits; a label that was tampered with or mixed up differs by far more."""
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Where labels were computed, and how far logits stray there; kept in ``_run.json`` as ``origins``.
-
-    ``device``: kind, name and threads. ``runtime``: version of ONNX Runtime. ``bound``: largest |Δlogit| against the
-    checkpoint's fp32; ``company_bound``: with the company in a batch. See :class:`scorer.inference.verify.DeviceFacts`.
-    ``exact``: the margin below which pairs ran again in fp32, if they did; it is measured on the data of each night, so
-    that a pair may come from another variant than yesterday.
-    """
-
-    device: dict[str, Any]
-    runtime: str
-    bound: float
-    company_bound: float
-    exact: float | None = None
-
-    def allowed(self, other: Origin) -> float:
-        """The largest |Δlogit| between here and there that measured bounds explain.
-
-        Each may stray from fp32 by its bound. On one device, where a pair's numbers are its own, no more than
-        :data:`NOISE` is left of that.
-        """
-        same = (self.device, self.runtime, self.exact) == (other.device, other.runtime, other.exact)
-        isolated = self.company_bound == 0.0 == other.company_bound
-        return min(self.bound + other.bound, NOISE if same and isolated else float("inf"))
-
-
-@dataclass
 class Sources:
     """Earlier outputs in the order given. ``now``: where this run computes. ``labels``: columns that are taken over."""
 
@@ -58,8 +30,6 @@ class Sources:
     signature: Signature
     now: Origin
     labels: pa.Schema
-    keys: list[int] | None = field(default=None)
-    """Rows that each output serves, once that is known."""
 
     @cached_property
     def digest(self) -> str:
@@ -68,38 +38,37 @@ class Sources:
             return ""
         return hashlib.sha256(json.dumps([output.digest for output in self.outputs]).encode("ascii")).hexdigest()
 
-    def planned(self) -> list[dict[str, Any]]:
+    def planned(self) -> tuple[PlannedReuse, ...]:
         """What ``_plan.json`` records of them."""
-        return [
-            {
-                "out": str(output.out.resolve()),
-                "signature": output.plan.get("signature"),
-                "shards": len(output.shards),
-                "digest": output.digest,
-            }
+        return tuple(
+            PlannedReuse(str(output.out.resolve()), output.signature.line, len(output.shards), output.digest)
             for output in self.outputs
-        ]
+        )
 
-    def summary(self) -> list[dict[str, Any]]:
-        """What ``_run.json`` says of them. ``keys`` is null where nothing was left to score, so that none was read."""
-        return [
-            {
-                "out": str(output.out),
-                "signature_equal": Signature.of_plan(output.plan) == self.signature,
-                "differs": differences(Signature.of_plan(output.plan), self.signature),
-                "keys": None if self.keys is None else self.keys[i],
-                "shards_used": len(output.shards),
-                "shards_refused": output.refused,
-            }
+    def summary(self, keys: Sequence[int] | None = None) -> tuple[ReusedOutput, ...]:
+        """What ``_run.json`` says of them.
+
+        Args:
+            keys: rows that each output offers; ``None`` where nothing was left to score, so that none was read.
+        """
+        return tuple(
+            ReusedOutput(
+                str(output.out),
+                output.signature == self.signature,
+                tuple(differences(output.signature, self.signature)),
+                None if keys is None else keys[i],
+                len(output.shards),
+                output.refused,
+            )
             for i, output in enumerate(self.outputs)
-        ]
+        )
 
     def say(self, tell: Callable[[str], None]) -> None:
         """Tell people what is reused, and why not."""
         for output in self.outputs:
             rows = sum(shard.rows for shard in output.shards)
             told = f"--reuse {output.out}: {len(output.shards)} shards with {rows:,} rows"
-            if differs := differences(Signature.of_plan(output.plan), self.signature):
+            if differs := differences(output.signature, self.signature):
                 told += f"; its signature differs ({', '.join(differs)})"
             if output.refused:
                 reasons = ", ".join(f"{reason} {count:,}" for reason, count in output.refused.items())
@@ -114,17 +83,17 @@ class Sources:
         """
         found = []
         for output in self.outputs:
-            origins = _origins(output.run)
-            found.append(max((origin.allowed(self.now) for origin in origins), default=2 * self.now.bound))
+            allowed = (origin.allowed(self.now) for origin in output.origins)
+            found.append(max(allowed, default=2 * self.now.bound))
         return found
 
-    def origins(self) -> list[dict[str, Any]]:
+    def origins(self) -> tuple[Origin, ...]:
         """What ``_run.json`` says of where its labels come from: here, and where those of the outputs that serve do."""
         found = [self.now]
         for output in self.outputs:
             if output.shards:
-                found += [origin for origin in _origins(output.run) if origin not in found]
-        return [asdict(origin) for origin in found]
+                found += [origin for origin in output.origins if origin not in found]
+        return tuple(found)
 
 
 def open_sources(paths: Sequence[Path], signature: Signature, names: ColumnNames, now: Origin) -> Sources:
@@ -137,19 +106,3 @@ def open_sources(paths: Sequence[Path], signature: Signature, names: ColumnNames
     fingerprint = {"signature": signature.line, "signature_parts": signature.parts}
     wanted = Wanted(fingerprint, signature.footer, labels, KEY)
     return Sources([open_earlier(path, wanted) for path in paths], signature, now, labels)
-
-
-def _origins(run: dict[str, Any]) -> list[Origin]:
-    """The origins in a ``_run.json``; none when they are not of the form that a run writes."""
-    given = run.get("origins")
-    if not isinstance(given, list):
-        return []
-    found = []
-    for one in given:
-        if not isinstance(one, dict) or one.keys() != Origin.__dataclass_fields__.keys():
-            return []
-        figures = (one["bound"], one["company_bound"])
-        if any(isinstance(figure, bool) or not isinstance(figure, (int, float)) for figure in figures):
-            return []
-        found.append(Origin(**one))
-    return found

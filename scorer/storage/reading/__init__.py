@@ -1,1 +1,1 @@
-"""Reading Parquet that comes from anywhere, in a child process of bounded memory."""
+"""Read untrusted Parquet files in a child process with bounded memory."""

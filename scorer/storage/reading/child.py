@@ -1,4 +1,4 @@
-"""The parent's hold on one reader process: start it, ask it, hear from it or not, end it."""
+"""The parent's side of one reader process: start it, send requests, receive replies with a timeout, end it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class EndedError(Exception):
 
 
 class StalledError(Exception):
-    """Nothing was heard from the process for as long as was allowed."""
+    """The process sent nothing within the timeout."""
 
 
 class Child:
-    """One reader process. One thread asks and listens; :meth:`end` may be called by another."""
+    """One reader process. One thread sends and receives; :meth:`end` may be called by another thread."""
 
     def __init__(self, memory_bytes: int) -> None:
         self._limit = memory_bytes
@@ -48,14 +48,14 @@ class Child:
         return self._process.pid
 
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it accepts requests."""
         return not self._ended and self._process.poll() is None
 
     def ask(self, request: dict[str, Any]) -> None:
         """Send a request.
 
         Raises:
-            EndedError: nobody is there to take it.
+            EndedError: the process has ended.
         """
         try:
             self._requests.write(json.dumps(request).encode("ascii") + b"\n")
@@ -82,10 +82,10 @@ class Child:
             return header, pa.py_buffer(self._read(payload, timeout_s))
 
     def end(self) -> None:
-        """Kill the process and let go of it. Whoever is listening hears that it ended."""
+        """Kill the process and release it. A thread that is receiving gets :class:`EndedError`."""
         self._ended = True
         self._process.kill()
-        with self._listening:  # not while another thread reads: the descriptor's number may be given out again
+        with self._listening:  # not while another thread reads: the number of the descriptor may be reused
             self._spawned.close()
 
     def _read(self, length: int, timeout_s: float) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -1,11 +1,11 @@
-"""What the reader's child process and its parent say to each other.
+"""The messages between the reader's child process and its parent.
 
-Requests go down as lines of JSON. Replies come up as frames: the length of a header as u32le, the header as JSON, then
-as many bytes as its ``payload`` says (an Arrow IPC stream, or an IPC schema).
+Requests are lines of JSON. Replies are frames: the length of a header as u32le, the header as JSON, then a payload of
+as many bytes as the header's ``payload`` says (an Arrow IPC stream, or an IPC schema).
 
 Replies to ``probe``: ``info`` (``rows``, ``row_groups``, ``identity``; payload: the schema). To ``windows``: a
-``window`` (``rows``; payload: the table) for each, then ``end``. Either may be answered by ``error`` (``kind``,
-``message``, ``last``: whether the child ends now). A ``tick`` says that there is progress, and carries nothing.
+``window`` (``rows``; payload: the table) for each, then ``end``. To both also ``error`` (``kind``, ``message``,
+``last``: whether the child ends now). A ``tick`` reports progress and has no payload.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PIPE_BYTES = 1 << 20
 
 
 def write_frame(descriptor: int, header: dict[str, Any], payload: Any = b"") -> None:
-    """Write one frame to a pipe; blocks while the other side does not read."""
+    """Write one frame to a pipe; blocks until the other side reads."""
     view = memoryview(payload).cast("B")
     text = json.dumps({**header, "payload": len(view)}).encode("ascii")
     _write(descriptor, memoryview(HEADER.pack(len(text)) + text))

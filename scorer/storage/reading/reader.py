@@ -1,8 +1,8 @@
 """The child process that opens Parquet: ``python -m scorer.storage.reading.reader``.
 
-A Parquet file comes from anywhere, and the code that decodes it has crashed on crafted files before. So it is read
-only here: in a process with bounded memory, that holds nothing of the run, and whose end the run survives. It is
-spawned, never forked; it ends with its parent (the kernel kills it, and it leaves at the end of its input).
+A Parquet file may come from any source, and decoders have crashed on crafted files before. So files are decoded only
+here: in a process with bounded memory that has no state of the run, and the run survives its end. It is spawned, never
+forked, and ends with its parent (the kernel kills it, and it also exits at the end of its input).
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def main(arguments: list[str]) -> int:
 def _listen(requests: queue.SimpleQueue[dict[str, Any]]) -> None:
     for line in sys.stdin.buffer:
         requests.put(json.loads(line))
-    # The parent is gone or done. Whatever is being read no longer matters.
+    # The parent has ended or needs nothing more. What is being read no longer matters.
     os._exit(0)
 
 
 def _answer(request: dict[str, Any], replies: int) -> bool:
-    """Answer one request; returns whether this process is fit for another."""
+    """Answer one request; returns whether this process can take another."""
     clean = True
     try:
         with Source(request["uri"]) as source:
@@ -78,9 +78,9 @@ def _answer(request: dict[str, Any], replies: int) -> bool:
         message, kind = str(error), "unreadable"
     except MemoryError:
         message, kind, clean = "needs more memory to read than the reader may use", "unreadable", False
-    except Exception as error:  # whatever a damaged file makes a library raise, is about the file
+    except Exception as error:  # any exception that a library raises for a damaged file concerns the file
         message, kind, clean = f"cannot be read: {describe(error)}", "unreadable", False
-    # Code that met a damaged file may have damaged its own memory: it reads no further file.
+    # Decoding a damaged file may have corrupted this process's memory: it reads no further file.
     write_frame(replies, {"type": "error", "kind": kind, "message": message, "last": not clean})
     return clean
 
@@ -107,12 +107,12 @@ def _send_windows(source: Source, request: dict[str, Any], replies: int) -> None
             left -= batch.num_rows
             if left <= 0:
                 return
-        raise pa.ArrowInvalid(f"its footer claims {source.rows} rows, {left} of them are not there")
+        raise pa.ArrowInvalid(f"its footer claims {source.rows} rows, but {left} of them are missing")
 
     for table in cut(rows(), schema, max_rows=max_rows, max_bytes=max_bytes):
         _send(table, replies)
     if source.changed():
-        raise RefusedError("was written to while it was read; run again when it is complete")
+        raise RefusedError("was modified while it was read; run again when it is complete")
 
 
 def _send(table: pa.Table, replies: int) -> None:

@@ -1,17 +1,19 @@
-"""Reading shards: Arrow tables out of Parquet, without this process ever opening the file."""
+"""Read shards as Arrow tables; this process itself never opens the Parquet files."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from ...errors import ShardError
+from ...system.closing import Closing
+from ...system.json_fields import Fields
+from ..records import Identity
 from .child import Child, EndedError, StalledError
 
 MEMORY_BYTES = 8 << 30
@@ -22,26 +24,22 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class ShardInfo:
-    """What a shard is: Arrow schema, rows and row groups as its footer says, and by what it is recognised.
-
-    ``identity``: ``size`` in bytes, ``mtime_ns`` (``None`` where a store has none), ``footer_sha256``. It survives
-    JSON unchanged.
-    """
+    """Facts about a shard: Arrow schema, rows and row groups according to its footer, and its identity."""
 
     schema: pa.Schema
     rows: int
     row_groups: int
-    identity: dict[str, Any] = field(default_factory=dict)
+    identity: Identity
 
 
-class ShardReader:
+class ShardReader(Closing):
     """Reads shards in a child process of bounded memory, which is replaced when it crashes or stalls.
 
-    A shard is tried twice: a process can also be killed for what another did. Used by one thread at a time;
-    :meth:`close` may be called by another, and ends what the first is waiting for.
+    A shard is tried twice, since a process can also be killed because of another one. Used by one thread at a time;
+    :meth:`close` may be called by another thread, and ends what the first is waiting for.
 
     Args:
-        timeout_s: how long the child may make no progress (no batch decoded, no byte sent).
+        timeout_s: longest time without progress of the child (no batch decoded, no byte sent).
         memory_bytes: address space of the child; never less than 2 GiB, never more than the caller's own hard limit.
     """
 
@@ -49,22 +47,14 @@ class ShardReader:
         self._timeout_s = timeout_s
         self._memory_bytes = max(memory_bytes, MINIMUM_MEMORY)
         self._child: Child | None = None
-        self._talk: _Conversation | None = None  # what the child is in the middle of
-        self._ahead: dict[str, Any] | None = None  # what it was asked besides, whose answer is still to come
+        self._talk: _Conversation | None = None  # the request that the child is working on
+        self._ahead: dict[str, Any] | None = None  # the next request, already sent and not yet answered
         self._closed = False
         self._guard = threading.Lock()  # so that no child is started once this is closed
-        self._identities: dict[str, dict[str, Any]] = {}
-
-    def __enter__(self) -> ShardReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._identities: dict[str, Identity] = {}
 
     def close(self) -> None:
-        """End the child process. Iterations still under way raise :class:`ShardError`."""
+        """End the child process. Iterations in progress raise :class:`ShardError`."""
         with self._guard:
             self._closed = True
         self._drop()
@@ -73,7 +63,7 @@ class ShardReader:
         """Open a shard's footer.
 
         Args:
-            then: the shard that is probed next, if that is known; the child opens it while the caller works.
+            then: the shard that is probed next, if known; the child opens it while the caller works.
 
         Raises:
             ShardError: ``unreadable``, ``crashed`` or ``timeout``.
@@ -83,7 +73,10 @@ class ShardReader:
         self._talk = None
         with _arrow_errors(uri):
             schema = pa.ipc.read_schema(payload)
-        info = ShardInfo(schema, header["rows"], header["row_groups"], header["identity"])
+        found = Identity.from_json(Fields.of(header["identity"], uri))
+        if found is None:
+            raise ShardError(f"{uri}: the reader found no identity")
+        info = ShardInfo(schema, header["rows"], header["row_groups"], found)
         self._identities[uri] = info.identity
         return info
 
@@ -95,25 +88,26 @@ class ShardReader:
         max_bytes: int,
         limit: int | None = None,
         columns: Sequence[str] | None = None,
-        identity: Mapping[str, Any] | None = None,
+        identity: Identity | None = None,
     ) -> Iterator[pa.Table]:
         """The rows of a shard in order, cut into windows; see :func:`scorer.storage.reading.windows.cut`.
 
         Args:
-            limit: only so many rows from the start.
-            columns: only these, in the order of the file.
-            identity: what the file must still be; by default what :meth:`probe` found, if it was asked.
+            limit: read only this number of rows from the start.
+            columns: read only these, in the order of the file.
+            identity: the identity that the file must have; by default the one that :meth:`probe` found, if called.
 
-        Yields tables with one chunk a column where Arrow can join them; a shard without rows gives one empty table.
-        The child decodes the next window while this one is used, and no more than that.
+        Yields tables with one chunk per column where Arrow can join them; a shard without rows gives one empty table.
+        While a window is used, the child decodes the next one, but no more than that.
 
         Raises:
             ShardError: ``unreadable`` (damaged, changed, or no such column), ``crashed`` or ``timeout``.
         """
         if max_rows < 1 or max_bytes < 1:
-            raise ValueError(f"a window needs room for a row: max_rows={max_rows}, max_bytes={max_bytes}")
+            raise ValueError(f"max_rows={max_rows} and max_bytes={max_bytes} must be at least 1")
         if columns is not None and not columns:
-            raise ValueError("no column was asked for; rows without columns cannot be carried")
+            raise ValueError("columns is empty; name at least one column, since a table without columns has no rows")
+        expected = identity or self._identities.get(uri)
         request = {
             "op": "windows",
             "uri": uri,
@@ -121,7 +115,7 @@ class ShardReader:
             "max_bytes": max_bytes,
             "limit": limit,
             "columns": list(columns) if columns is not None else None,
-            "identity": dict(identity) if identity is not None else self._identities.get(uri),
+            "identity": expected.to_json() if expected is not None else None,
             "skip": 0,
         }
         talk = _Conversation(request)
@@ -134,15 +128,15 @@ class ShardReader:
                 with _arrow_errors(uri):
                     table = pa.ipc.open_stream(payload).read_all()
                     table.validate()
-                # A window begins where the one before ended, so a child that takes over cuts in the same places.
+                # A window begins where the previous one ended, so another child cuts at the same rows.
                 request["skip"] += table.num_rows
                 yield table if table.num_rows else table.schema.empty_table()
         finally:
             if self._talk is talk:
-                self._drop()  # it would go on sending what nobody reads
+                self._drop()  # otherwise it would continue to send windows that are not read
 
     def _asking(self, uri: str, talk: _Conversation) -> tuple[dict[str, Any], pa.Buffer]:
-        """The next frame of a conversation, which a new child takes up where the old one failed, once."""
+        """The next frame of a conversation; if the child fails, a new one continues it, once."""
         while True:
             try:
                 return self._next(talk)
@@ -156,7 +150,7 @@ class ShardReader:
 
     def _next(self, talk: _Conversation) -> tuple[dict[str, Any], pa.Buffer]:
         if self._talk is not talk:
-            unasked = self._ahead is not None and self._ahead != talk.request  # nobody will take that answer
+            unasked = self._ahead is not None and self._ahead != talk.request  # its answer is not needed
             if unasked or self._talk is not None or (self._child is not None and not self._child.alive()):
                 self._drop()
             with self._guard:
@@ -192,7 +186,7 @@ class ShardReader:
 
 @contextmanager
 def _arrow_errors(uri: str) -> Iterator[None]:
-    """What the child could send and this process cannot take (a schema nested too deeply, say) is the shard's fault."""
+    """An error in decoding what the child sent (such as a schema nested too deeply) becomes an error of the shard."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -201,7 +195,7 @@ def _arrow_errors(uri: str) -> Iterator[None]:
 
 @dataclass
 class _Conversation:
-    """A request, the one that is asked right behind it, and how often a child failed over it."""
+    """A request, the one that follows it, and the number of times that a child failed on it."""
 
     request: dict[str, Any]
     failures: int = 0

@@ -1,7 +1,7 @@
-"""Bytes that each row of an Arrow array takes, as a pure function of the row's value.
+"""Size in bytes of each row of an Arrow array, as a pure function of the row's value.
 
-The budget of a window is counted with these, so they must not depend on how the file was cut into row groups, pages
-or batches: a dictionary-encoded value counts as an index and the value, in every row that has it.
+Windows are cut by these sizes, so they must not depend on how the file is divided into row groups, pages or batches: a
+dictionary-encoded value counts as an index and the value, in every row that has it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def row_bytes(array: pa.Array) -> Sizes:
     the sum of their fields, null type nothing. A null counts as an empty value.
 
     Raises:
-        TypeError: a type that Parquet does not give (a union, say).
+        TypeError: a type that is never read from Parquet, such as a union.
     """
     kind = array.type
     if types.is_string(kind) or types.is_binary(kind):
@@ -63,9 +63,9 @@ def batch_bytes(batch: pa.RecordBatch) -> Sizes:
 
 
 def check_batch(batch: pa.RecordBatch) -> None:
-    """Check that offsets, indices and lengths of a batch lie in bounds; whether texts are UTF-8 is not looked at.
+    """Check that offsets, indices and lengths of a batch are in bounds; whether texts are UTF-8 is not checked.
 
-    A text that is not UTF-8 costs its row or passes through; an offset out of bounds would cost the process.
+    A text that is not UTF-8 fails its row or is passed through; an offset out of bounds would crash the process.
 
     Raises:
         pyarrow.ArrowInvalid: something is out of bounds.
@@ -115,7 +115,7 @@ def _check(array: pa.Array) -> None:
 
 
 def _check_lists(array: pa.Array, kind: pa.DataType, buffers: int, values: int) -> None:
-    """Check a list's own buffers, with nulls of the same number in the place of its values."""
+    """Check the buffers of a list itself, with the same number of nulls in place of its values."""
     own = array.buffers()[:buffers]
     plain = pa.Array.from_buffers(kind, len(array), own, offset=array.offset, children=[pa.nulls(values)])
     plain.validate(full=True)

@@ -1,6 +1,6 @@
-"""Opening one Parquet shard, inside the reader's child process: what it is, and its rows in batches.
+"""Open one Parquet shard inside the reader's child process: its identity, and its rows in batches.
 
-Nothing here runs in the process that scores; see :mod:`.reader`.
+Nothing here runs in the scoring process; see :mod:`.reader`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...system.closing import Closing
 from .sizes import check_batch
 
 MAGIC = b"PAR1"
@@ -27,16 +27,16 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class RefusedError(Exception):
-    """A shard that is refused before anything of it was decoded."""
+    """A shard that is refused before any of its data is decoded."""
 
 
-class Source:
+class Source(Closing):
     """A Parquet file, local or remote, opened for reading.
 
-    ``identity``: ``size``, ``mtime_ns`` (``None`` where the store has none) and ``footer_sha256``.
+    ``identity``: ``size``, ``mtime_ns`` (``None`` if the store has none) and ``footer_sha256``.
 
     Raises:
-        RefusedError: it is no Parquet file, or cannot be opened.
+        RefusedError: it is not a Parquet file, or cannot be opened.
         pyarrow.ArrowException, OSError: its footer cannot be read.
     """
 
@@ -61,7 +61,7 @@ class Source:
 
     def _open_local(self, path: str) -> tuple[int, int]:
         try:
-            # Not blocking: to open a FIFO would wait for its writer.
+            # Non-blocking: opening a FIFO would wait for its writer.
             self._local = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             found = os.fstat(self._local)
         except OSError as error:
@@ -103,12 +103,8 @@ class Source:
         self._file.seek(position)
         return bytes(self._file.read(length))
 
-    def __enter__(self) -> Source:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     def changed(self) -> bool:
@@ -119,10 +115,10 @@ class Source:
         return (found.st_size, found.st_mtime_ns) != (self.identity["size"], self.identity["mtime_ns"])
 
     def select(self, columns: list[str] | None) -> tuple[list[int], list[str] | None]:
-        """Positions of the columns asked for, in the file's order, and what to ask Parquet for.
+        """Positions of the wanted columns, in the file's order, and the column names to request from Parquet.
 
-        Parquet is asked by dotted paths. A name with a dot in it could mean a part of another column, so then all
-        columns are read and the rest is left away.
+        Parquet takes dotted paths. A name that contains a dot could mean a part of another column; in this case all
+        columns are read, and the others are dropped.
         """
         names = self.schema.names
         if columns is None:
@@ -142,8 +138,8 @@ class Source:
     ) -> Iterator[pa.RecordBatch]:
         """Rows from ``skip`` on, in checked batches of a size that keeps memory near ``max_bytes``.
 
-        The size of a batch is guessed from the footer and from a few rows, since dictionary encoding hides what values
-        weigh. If a batch turns out too big all the same, or Arrow cannot hold it, smaller ones are read from there on.
+        The size of a batch is estimated from the footer and from a few rows, since dictionary encoding hides the size
+        of the values. If a batch is too large nevertheless, or Arrow cannot hold it, later batches are smaller.
         """
         positions, names = self.select(columns)
         largest = max(1, min(MAX_BATCH_ROWS, max_rows, self._fitting(names, max_bytes)))
@@ -180,7 +176,7 @@ class Source:
                     step = largest = max(1, step // 16)
 
     def _fitting(self, names: list[str] | None, max_bytes: int) -> int:
-        """How many rows like the first ones fit ``max_bytes``."""
+        """The number of rows that fit ``max_bytes``, judged by the first rows."""
         for number in range(self.row_groups):
             group = self.parquet.metadata.row_group(number)
             if group.num_rows > 0:
@@ -193,9 +189,9 @@ class Source:
         return max_bytes * len(first) // max(first.nbytes, 1) if first is not None and len(first) else MAX_BATCH_ROWS
 
     def _units(self, largest: int) -> Iterator[tuple[list[int], int, int]]:
-        """Row groups, small ones that follow each other together: (numbers, rows, uncompressed bytes).
+        """Row groups, with consecutive small ones combined: (numbers, rows, uncompressed bytes).
 
-        A batch over two row groups has two dictionaries, which Arrow cannot put into one nested column.
+        A batch over two row groups has two dictionaries, which Arrow cannot combine in a nested column.
         """
         apart = any(_has_dictionary(field.type) for field in self.schema)
         groups: list[int] = []
@@ -219,7 +215,7 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 def describe(error: BaseException) -> str:
     """An error's message on one line of bounded length."""
     text = " ".join(str(error).split()) or type(error).__name__
-    if "decrypt" in text:  # what Parquet says of columns with keys of their own under a footer that can be read
+    if "decrypt" in text:  # Parquet's message for encrypted columns with a readable footer
         return ENCRYPTED
     return text if len(text) <= 300 else text[:297] + "..."
 

@@ -1,7 +1,7 @@
-"""Cutting a shard into windows: a pure function of its rows and of two budgets.
+"""Cut a shard into windows, as a pure function of its rows and of two budgets.
 
-Row groups, pages and the size of the batches that Parquet happens to be read in have no influence, so that a resumed
-run, or one that ran out of memory and read smaller batches, sees the same windows.
+Row groups, pages and the sizes of the batches that are read have no influence, so that a resumed run, or one that ran
+out of memory and read smaller batches, gets the same windows.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .sizes import batch_bytes
 def cut(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, max_rows: int, max_bytes: int) -> Iterator[pa.Table]:
     """Cut a stream of batches into windows.
 
-    A window is closed when the next row would make it more than ``max_rows`` rows or ``max_bytes`` bytes; a row that
-    is bigger by itself is a window of its own. Each table has one chunk a column, except where Arrow cannot join them.
+    A window ends where the next row would make it exceed ``max_rows`` rows or ``max_bytes`` bytes; a row that exceeds
+    ``max_bytes`` alone is its own window. Each table has one chunk per column, unless Arrow cannot join them.
     """
     held: list[pa.RecordBatch] = []
     rows = size = 0
@@ -43,11 +43,11 @@ def cut(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, max_rows: int, 
 
 
 def join(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """One table of several batches, one chunk a column where possible, dictionaries cut down to what is used.
+    """One table of several batches, with one chunk per column where possible, and dictionaries reduced to used values.
 
-    A dictionary read from Parquet is that of a whole row group: kept, it would outweigh the window, and it would
-    depend on how the file was written. So its values are put in the order of their first use. The order of an ordered
-    dictionary means something, and is kept.
+    A dictionary read from Parquet is that of a whole row group: it could be larger than the window, and it depends on
+    how the file was written. So the used values are put in the order of their first use. An ordered dictionary keeps
+    its order.
     """
     table = pa.Table.from_batches(batches, schema)
     try:

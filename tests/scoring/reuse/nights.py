@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.storage import Receipts
+from scorer.storage import Receipts, WrittenFile
 from scorer.storage.receipts import file_sha256
 from tests.run.test_runner import STRUCT, bytes_of, run
 
@@ -70,11 +70,7 @@ def forge(out: Path, relative: str, change: Callable[[pa.Table], pa.Table]) -> N
     receipts = Receipts(out)
     old = receipts.read(relative)
     assert old is not None
-    output = {
-        "sha256": file_sha256(out / relative),
-        "bytes": (out / relative).stat().st_size,
-        "rows": len(table),
-    }
+    output = WrittenFile(file_sha256(out / relative), (out / relative).stat().st_size, len(table))
     receipts.write(replace(old, output=output))
 
 

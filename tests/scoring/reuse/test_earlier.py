@@ -22,8 +22,9 @@ from scorer.scoring.reuse.earlier import (
 )
 from scorer.scoring.reuse.earlier_rows import EarlierRows
 from scorer.scoring.reuse.key_index import key_words
-from scorer.storage import Receipt, Receipts, ShardWriter
+from scorer.storage import Receipts, ShardWriter
 from scorer.storage.durable import atomic_json
+from tests.storage.receipts import receipt
 
 LABEL = pa.dictionary(pa.int8(), pa.string())
 WANTED = Wanted(
@@ -54,9 +55,8 @@ def put(
     for start in range(0, len(rows), group):
         writer.write(rows.slice(start, group))
     written = writer.commit()
-    output = {"sha256": written.sha256, "bytes": written.bytes, "rows": written.rows}
     fingerprint = {"signature": promise, "rows": None}
-    Receipts(out).write(Receipt(relative, {"uri": "u", "identity": {}}, fingerprint, output, {}))
+    Receipts(out).write(receipt(relative, fingerprint, written))
 
 
 OPEN: list[EarlierRows] = []
@@ -155,7 +155,7 @@ def test_why_shards_are_not_believed(out: Path) -> None:
         "no column omitted": 2,
         OTHER_SIGNATURE: 2,
     }
-    assert found.plan["signature"] == "sig"
+    assert found.signature.line == "sig"
 
 
 def test_the_prefix_is_found(out: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from scorer import Scorer
 from scorer.run.options import Outcome, RunOptions
 from scorer.run.runner import run as run_shards
+from scorer.scoring.summary import Recheck
 from tests.run.test_runner import bytes_of, run, scorer
 from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
 
@@ -73,7 +74,7 @@ def test_windows_of_a_few_rows_are_joined_as_well(
     monkeypatch.setattr("scorer.scoring.reuse.match.RECHECKED", 0.9999999)
     outcome = night(tmp_path / "again", forged)
     assert outcome.exit_code == 3
-    assert outcome.summary["recheck"] == {"rows": 114, "disagreed": 1, "bound": pytest.approx(1e-6, abs=1e-4)}
+    assert outcome.summary.recheck == Recheck(114, 1, pytest.approx(1e-6, abs=1e-4))
     message = json.loads((tmp_path / "again" / "_failed" / "b.parquet.json").read_text())["message"]
     assert "1 of 38 reused rows" in message
     assert ": row 30 (key " in message

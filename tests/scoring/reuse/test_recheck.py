@@ -14,14 +14,18 @@ from scorer.metric.rows import from_pairs
 from scorer.metric.templates import Templates
 from scorer.metric.triples import Triple
 from scorer.metric.verdict import FINE
-from scorer.scoring.reuse import DISAGREED, Disagreement, Origin, RecheckLog, Reuse, Sources
+from scorer.scoring.origin import Device, Origin
+from scorer.scoring.reuse import DISAGREED, Disagreement, RecheckLog, Reuse, Sources
 from scorer.scoring.reuse.recheck import disagreements
+from scorer.scoring.signature import Signature
+from scorer.scoring.summary import Recheck
+from scorer.storage.counts import Counts, RecheckCounts
 
-HERE = Origin({"kind": "cpu", "name": "x", "threads": 2}, "1.20", 0.1, 0.0)
+HERE = Origin(Device("cpu", "x", 2), "1.20", 0.1, 0.0)
 
 
 def test_only_one_device_with_numbers_of_their_own_must_agree_closely() -> None:
-    elsewhere = Origin({"kind": "cpu", "name": "y", "threads": 2}, "1.20", 0.3, 0.0)
+    elsewhere = Origin(Device("cpu", "y", 2), "1.20", 0.3, 0.0)
     newer = Origin(HERE.device, "1.21", 0.1, 0.0)
     in_company = Origin(HERE.device, "1.20", 0.1, 0.01)
     exact = Origin(HERE.device, "1.20", 1e-6, 0.0)
@@ -129,7 +133,7 @@ def test_nothing_else_may_differ(name: str, value: Any) -> None:
 
 def chosen(salt: int, n: int = 400_000) -> np.ndarray:
     words = np.random.default_rng(1).integers(0, 2**64, (n, 2), np.uint64)
-    reuse = Reuse(Sources([], "", HERE, pa.schema([])))
+    reuse = Reuse(Sources([], Signature(""), HERE, pa.schema([])))
     reuse._salt = np.uint64(salt)
     reuse._first_of_shard = False
     return reuse._chosen(words)
@@ -144,7 +148,7 @@ def test_a_thousandth_is_asked_again_and_another_one_tomorrow() -> None:
 
 
 def test_the_first_reused_row_of_a_shard_is_always_asked() -> None:
-    reuse = Reuse(Sources([], "", HERE, pa.schema([])))
+    reuse = Reuse(Sources([], Signature(""), HERE, pa.schema([])))
     words = np.zeros((3, 2), np.uint64) + np.uint64(5)
     assert reuse._chosen(words[:0]).tolist() == []
     assert reuse._chosen(words).tolist() == [0]
@@ -154,8 +158,8 @@ def test_the_first_reused_row_of_a_shard_is_always_asked() -> None:
 
 
 def test_a_ledger_names_the_rows_of_a_shard_and_forgets_them_with_it() -> None:
-    ledger = RecheckLog(Sources([], "", HERE, pa.schema([])))
-    counted = {"recheck": {"rows": 2, "disagreed": 0}}
+    ledger = RecheckLog(Sources([], Signature(""), HERE, pa.schema([])))
+    counted = Counts(recheck=RecheckCounts(2, 0))
     ledger.window(100, counted, [])
     assert ledger.end_shard("good") is None
     ledger.window(100, counted, [])
@@ -167,4 +171,4 @@ def test_a_ledger_names_the_rows_of_a_shard_and_forgets_them_with_it() -> None:
     assert f"row 100 (key {0:032x}): fine: x; row 101" in str(error)
     assert "and 2 more" in str(error)
     assert ledger.end_shard("good") is None
-    assert ledger.figures({"recheck": {"rows": 10, "disagreed": 0}}) == {"rows": 14, "disagreed": 5, "bound": 1e-6}
+    assert ledger.figures(Counts(recheck=RecheckCounts(10, 0))) == Recheck(14, 5, 1e-6)

@@ -1,0 +1,47 @@
+"""The models that ship with the program, by the word that ``--bundle`` takes for each.
+
+A word may come to mean another model in a later version; a score's signature names the model itself. So what was
+recorded under a word is found again by the model's own name (:func:`word_of`), not by the word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_FOLDER = Path(__file__).resolve().parents[1] / "embedded"
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A model in the package. ``model``: its name in signatures. ``note``: what it is good for, for users."""
+
+    model: str
+    folder: Path
+    note: str
+
+
+_RESTAURANTS = Shipped(
+    "embedded-e2e",
+    _FOLDER / "bundle",
+    "the embedded model knows restaurants (E2E) and nothing else; for other data pass a real bundle with --bundle",
+)
+SHIPPED = {"embedded": _RESTAURANTS, "embedded-e2e": _RESTAURANTS}
+SAMPLE = _FOLDER / "sample.parquet"
+"""Rows written for this project; what ``make demo`` scores."""
+
+
+def folder_of(bundle: Path | str) -> Path:
+    """The folder that a word or a path means."""
+    shipped = SHIPPED.get(str(bundle))
+    return shipped.folder if shipped else Path(bundle)
+
+
+def word_of(bundle: str, model: str) -> str:
+    """The word for the model that an output recorded as ``bundle``, given its name in the output's signature.
+
+    A path, and a word whose model is not known by that name any more, stay as they are.
+    """
+    if bundle not in SHIPPED or SHIPPED[bundle].model == model:
+        return bundle
+    return next((word for word, shipped in SHIPPED.items() if shipped.model == model), bundle)

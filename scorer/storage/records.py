@@ -1,0 +1,130 @@
+"""What plans and receipts record of files: what was read, what was written, and what an output depends on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..system.json_fields import Fields
+from .canonical import canonical, changes, line_parts
+
+_WHOLE, _UNKNOWN = "signature_parts", "schema_1"
+_NAMES = {_WHOLE: "signature"}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What identifies an input: ``size`` in bytes, ``mtime_ns`` (``None`` where a store has none), and the SHA-256 of
+    its Parquet footer as hex."""
+
+    size: int
+    mtime_ns: int | None
+    footer_sha256: str
+
+    def to_json(self) -> dict[str, object]:
+        """As a JSON object."""
+        return {"size": self.size, "mtime_ns": self.mtime_ns, "footer_sha256": self.footer_sha256}
+
+    @classmethod
+    def from_json(cls, found: Fields) -> Identity | None:
+        """From a JSON object; ``None`` for the empty one, which stands for an input that could not be opened.
+
+        Raises:
+            OutputError: a field of another type, or one that is not known: it would have to be compared too.
+        """
+        if not found.content:
+            return None
+        found.only(cls.__dataclass_fields__)
+        return cls(found.required_count("size"), found.optional_integer("mtime_ns"), found.text("footer_sha256"))
+
+    def changes_to(self, other: Identity) -> list[str]:
+        """The names of the fields in which two identities differ, sorted."""
+        return [name for name in sorted(self.__dataclass_fields__) if getattr(self, name) != getattr(other, name)]
+
+
+@dataclass(frozen=True)
+class InputRecord:
+    """An input. ``identity``: ``None`` where it could not be opened."""
+
+    uri: str
+    identity: Identity | None
+
+    def to_json(self) -> dict[str, object]:
+        """As a JSON object."""
+        return {"uri": self.uri, "identity": self.identity.to_json() if self.identity is not None else {}}
+
+    @classmethod
+    def from_json(cls, found: Fields) -> InputRecord:
+        """From a JSON object; see :class:`Fields` for errors."""
+        return cls(found.text("uri"), Identity.from_json(found.inner("identity")))
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A committed file: SHA-256 as hex, size in bytes, rows."""
+
+    sha256: str
+    bytes: int
+    rows: int
+
+    def to_json(self) -> dict[str, object]:
+        """As a JSON object."""
+        return {"sha256": self.sha256, "bytes": self.bytes, "rows": self.rows}
+
+    @classmethod
+    def from_json(cls, found: Fields) -> WrittenFile:
+        """From a JSON object; see :class:`Fields` for errors."""
+        return cls(found.text("sha256"), found.required_count("bytes"), found.required_count("rows"))
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What an output depends on: a JSON object that only whoever scores knows the fields of, compared as a whole.
+
+    ``text``: the object as canonical JSON, so that equal content is equal. Made by :meth:`of`.
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, content: Mapping[str, object]) -> Fingerprint:
+        """From its fields, which JSON must have.
+
+        Raises:
+            TypeError, ValueError: content that JSON does not have.
+        """
+        return cls(canonical(dict(content)))
+
+    @classmethod
+    def of_schema_1(cls, joined: object) -> Fingerprint:
+        """From the joined string of receipts of schema 1, of which only the signature can be told."""
+        line = joined.partition("|file:")[0] if isinstance(joined, str) else None
+        return cls.of({"signature": line, _UNKNOWN: joined})
+
+    def to_json(self) -> dict[str, object]:
+        """The object."""
+        return dict(json.loads(self.text))
+
+    def includes(self, parts: Mapping[str, object]) -> bool:
+        """Whether these fields are among its own, with these values."""
+        mine = self.to_json()
+        return all(mine.get(key) == value for key, value in json.loads(canonical(dict(parts))).items())
+
+    def differences(self, wanted: Fingerprint) -> list[str]:
+        """In which parts another one differs, as ``signature differs: prec int8 → fp32``."""
+        before, after = self.to_json(), wanted.to_json()
+        found = []
+        lines = before.get("signature"), after.get("signature")
+        if lines[0] != lines[1]:
+            parts = [line_parts(line) if isinstance(line, str) else {} for line in lines]
+            found.append(f"signature differs: {', '.join(changes(*parts))}")
+        if _UNKNOWN in before:
+            return found or ["an earlier version of this program wrote it"]
+        for key in sorted({*before, *after} - {"signature"}):
+            one, other = before.get(key), after.get(key)
+            if one == other or (found and key == _WHOLE):
+                continue
+            nested = (one, other) if isinstance(one, dict) and isinstance(other, dict) else ({key: one}, {key: other})
+            found.append(f"{_NAMES.get(key, key)} differs: {', '.join(changes(*nested))}")
+        return found

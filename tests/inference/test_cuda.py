@@ -1,0 +1,121 @@
+"""What is read of a GPU, with a driver that stands in for libcuda: it answers as cuda.h says, and knows two devices."""
+
+# ruff: noqa: N802 - functions are named as in cuda.h
+
+from __future__ import annotations
+
+import ctypes
+import types
+from typing import Any
+
+import pytest
+
+from scorer.inference import cuda
+from scorer.inference.cuda import diagnose, kernels_missing, read_gpu
+from scorer.inference.devices import device
+
+
+class Driver:
+    """libcuda by its C interface: results go through pointers, 0 is success."""
+
+    names = (b"NVIDIA H200", b"NVIDIA H200 MIG 1g.18gb")
+
+    def cuDeviceGetCount(self, count: Any) -> int:
+        count._obj.value = len(self.names)
+        return 0
+
+    def cuDeviceGet(self, handle: Any, index: int) -> int:
+        handle._obj.value = 100 + index
+        return 0
+
+    def cuDriverGetVersion(self, version: Any) -> int:
+        version._obj.value = 13020
+        return 0
+
+    def cuDeviceGetName(self, name: Any, size: int, handle: ctypes.c_int) -> int:
+        name.value = self.names[handle.value - 100][: size - 1]
+        return 0
+
+    def cuDeviceGetUuid_v2(self, uuid: Any, handle: ctypes.c_int) -> int:
+        uuid[:] = list(range(16))
+        return 0
+
+    def cuDeviceTotalMem_v2(self, size: Any, handle: ctypes.c_int) -> int:
+        size._obj.value = 141 << 30
+        return 0
+
+    def cuDeviceGetAttribute(self, value: Any, what: int, handle: ctypes.c_int) -> int:
+        value._obj.value = {16: 132, 75: 9, 76: 0}[what]
+        return 0
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    made = Driver()
+    monkeypatch.setattr(cuda, "_driver", lambda: made)
+    monkeypatch.setattr(cuda, "cudnn_version", lambda: "9.14.0")
+    return made
+
+
+def test_a_gpu_as_its_driver_describes_it(driver: Driver) -> None:
+    gpu = read_gpu(0)
+    assert gpu is not None
+    assert (gpu.name, gpu.capability, gpu.memory >> 30, gpu.multiprocessors) == ("NVIDIA H200", "9.0", 141, 132)
+    assert (gpu.driver, gpu.cudnn) == ("13.2", "9.14.0")
+    assert gpu.uuid == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert read_gpu(2) is None
+
+
+def test_an_instance_of_a_divided_gpu(driver: Driver) -> None:
+    gpu = read_gpu(1)
+    assert gpu is not None and gpu.uuid.startswith("MIG-0001")
+
+
+def test_numbers_depend_on_driver_and_cudnn_and_not_on_which_gpu(driver: Driver) -> None:
+    driver.names = (b"NVIDIA H200",) * 2
+    one, other = device("cuda", 0), device("cuda", 1)
+    assert one.hardware.numbers == other.hardware.numbers == ("9.0", "132", "13.2", "9.14.0")
+    assert one.name == other.name == "NVIDIA H200"
+
+
+def test_without_a_driver_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "_driver", lambda: None)
+    assert read_gpu(0) is None
+    assert device("cuda", 3).name == "cuda:3"
+
+
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "8.7", "8.9", "9.0", "12.0", "12.1"])
+def test_gpus_that_the_wheel_has_kernels_for(capability: str) -> None:
+    assert kernels_missing(capability, "1.31.1") is None
+
+
+@pytest.mark.parametrize("capability", ["10.0", "7.0", "11.0", "6.1"])
+def test_gpus_that_it_has_none_for(capability: str) -> None:
+    message = kernels_missing(capability, "1.31.1")
+    assert message is not None and f"compute capability {capability}" in message and "12.0 only" in message
+    assert kernels_missing(capability, "1.99.0") is None, "of another wheel nothing is known"
+
+
+def test_what_to_install_for_a_first_call_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "cudnn_version", lambda: "")
+    said = diagnose("9.0", "1.31.1", "ReduceSum: requires cuDNN, which is not available")
+    assert said is not None and "libcudnn.so.9" in said and "pip install" in said
+    assert diagnose("9.0", "1.31.1", "something else") is None
+    monkeypatch.setattr(cuda, "cudnn_version", lambda: "9.14.0")
+    assert diagnose("9.0", "1.31.1", "cuDNN error") is None
+
+
+def test_preloading_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[str] = []
+
+    def preload_dlls() -> None:
+        calls.append("called")
+        print("Failed to load libcudnn.so.9")  # noqa: T201 - what the runtime does
+
+    ort = types.SimpleNamespace(preload_dlls=preload_dlls, __hash__=object.__hash__)
+    module = types.ModuleType("onnxruntime_standing_in")
+    module.preload_dlls = ort.preload_dlls  # type: ignore[attr-defined]
+    cuda.preload(module)
+    cuda.preload(module)
+    assert calls == ["called"]
+    assert capsys.readouterr().out == ""

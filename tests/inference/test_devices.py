@@ -1,0 +1,56 @@
+"""The table of devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from scorer.inference.bundle import PRECISIONS
+from scorer.inference.devices import KINDS, Device, device, is_out_of_memory, parse, unwanted_fusions
+
+
+def test_rows_hold_what_the_program_reads() -> None:
+    assert list(KINDS)[-1] == "cpu", "the last kind must run everywhere"
+    for name, row in KINDS.items():
+        assert row.name == name
+        assert {*row.precisions, *row.refused, *row.by_itself} <= set(PRECISIONS)
+        assert not set(row.precisions) & row.refused.keys()
+        assert row.layouts and row.token_budgets and row.fixed_pairs > 0
+        assert all(sign == sign.lower() for sign in row.memory_errors)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("cpu", ("cpu", 0)), ("cuda", ("cuda", 0)), ("cuda:3", ("cuda", 3)), ("cpu:0", None), ("cuda:", None),
+        ("cuda:-1", None), ("cuda:x", None), ("cuda:²", None), ("gpu", None), ("", None),
+    ],
+)  # fmt: skip
+def test_names_of_devices(asked: str, found: tuple[str, int] | None) -> None:
+    assert parse(asked) == found
+
+
+def test_a_device_by_its_name() -> None:
+    assert str(Device("cuda", 2)) == "cuda:2" and str(Device("cpu")) == "cpu"
+    assert device("cpu").name == device("cpu").hardware.name != ""
+    assert unwanted_fusions(Device("cpu").provider) == ["SkipLayerNormFusion"]
+    assert unwanted_fusions(Device("cuda").provider) == unwanted_fusions("TensorrtExecutionProvider") == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "BFCArena::AllocateRawInternal Failed to allocate memory for requested buffer of size 1",
+        "Available memory of 83886080 is smaller than requested bytes of 134217728",
+        "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0",
+        "CUDNN failure 4: CUDNN_STATUS_ALLOC_FAILED",
+        "CUDA failure 2: out of memory ; GPU=0",
+        "std::bad_alloc",
+    ],
+)
+def test_failures_for_want_of_memory(message: str) -> None:
+    assert is_out_of_memory(RuntimeError(message))
+
+
+@pytest.mark.parametrize("message", ["device lost", "CUDNN_STATUS_NOT_INITIALIZED", "CUBLAS_STATUS_EXECUTION_FAILED"])
+def test_other_failures(message: str) -> None:
+    assert not is_out_of_memory(RuntimeError(message))

@@ -1,0 +1,113 @@
+"""Sessions on a device, with a CUDA that stands in for one (:mod:`tests.inference.fake_cuda`)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scorer.errors import DeviceError
+from scorer.inference import cuda
+from scorer.inference.bundle import Bundle
+from scorer.inference.cache import Use, entry
+from scorer.inference.devices import Device, Hardware
+from scorer.inference.engine import Engine
+from scorer.inference.sessions import conflicting_wheels, create_session, resolve_device
+from tests.bundles import make_bundle
+from tests.inference.fake_cuda import FakeCuda, install
+
+NO_CUDNN = "[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : ReduceSum requires cuDNN"
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
+    return install(monkeypatch)
+
+
+def test_auto_is_the_gpu_and_opens_one_session(fake: FakeCuda) -> None:
+    assert str(resolve_device("auto")) == "cuda:0"
+    assert str(resolve_device("auto")) == str(resolve_device("cuda")) == "cuda:0"
+    assert len(fake.options) == 1
+    assert len(fake.runs) == 1, "a session that was not called has not shown that it starts"
+
+
+def test_a_missing_cudnn_shows_in_the_first_call(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "cudnn_version", lambda: "")
+    fake.fail = lambda options, call: NO_CUDNN
+    with pytest.raises(DeviceError, match=r"first call fails: .*NOT_IMPLEMENTED.*libcudnn\.so\.9.*pip install"):
+        resolve_device("cuda")
+    said: list[str] = []
+    assert str(resolve_device("auto", said.append)) == "cpu"
+    assert len(said) == 1 and said[0].startswith("cuda is not used: ") and "libcudnn" in said[0]
+
+
+def test_options_of_a_session_on_a_gpu(fake: FakeCuda, tiny: Path) -> None:
+    model = Bundle.load(tiny).variant("fp32")
+    create_session(model, Device("cuda", 1), 16, {"gpu_mem_limit": "1024", "use_tf32": "1"})
+    assert fake.options == [
+        {"device_id": 1, "arena_extend_strategy": "kSameAsRequested", "use_tf32": "1", "gpu_mem_limit": "1024"}
+    ]
+    (settings,) = fake.settings
+    assert settings.intra_op_num_threads == 1
+    assert settings.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+
+
+def test_int8_is_refused_on_a_gpu_with_the_reason(fake: FakeCuda, tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match="precision int8 does not run on cuda:0: its graph takes the pairs"):
+        Engine(Bundle.load(tiny), device="cuda", precision="int8", on_trial=True)
+    with Engine(Bundle.load(tiny), device="cuda", on_trial=True) as engine:
+        assert engine.precision == "fp32"
+    alone = make_bundle(tmp_path / "b", precisions=("int8",))
+    with pytest.raises(DeviceError, match="has only int8, which does not run on cuda:0"):
+        Engine(Bundle.load(alone), device="cuda", on_trial=True)
+
+
+def test_one_thread_makes_all_calls_of_a_gpu(fake: FakeCuda, tiny: Path) -> None:
+    """Sessions are opened, verified and run in it; fp32 standing in for another variant too."""
+    from scorer.inference.verify import measure
+
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", on_trial=True) as engine:
+        before = len(fake.runs)
+        measure(engine)
+        assert len({thread for thread, _ in fake.runs[before - 1 :]}) == 1
+        assert fake.runs[before][0] != "MainThread"
+
+
+def test_fp32_has_few_lengths_on_a_gpu(fake: FakeCuda, tiny: Path) -> None:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", on_trial=True) as engine:
+        probes = engine.bundle.probes()
+        engine.logits(probes.premises, probes.hypotheses)
+        assert {length for _, length in engine.shapes} <= {32, 64, 128}
+
+
+def test_facts_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:
+    def name(hardware: Hardware, index: int = 0, threads: int = 2, **options: Any) -> str:
+        device = Device("cuda", index, hardware.name, hardware)
+        return entry(Use(Bundle.load(tiny), "fp32", device, threads, options), "facts").name
+
+    one = Hardware("NVIDIA H200", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.14.0"))
+    same = Hardware("NVIDIA H200", "GPU-2", "9.0", ("9.0", "132", "13.2", "9.14.0"))
+    assert name(one) == name(same, index=1, threads=8)
+    later_cudnn = Hardware("NVIDIA H200", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.15.0"))
+    other_name = Hardware("NVIDIA H100", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.14.0"))
+    assert len({name(one), name(later_cudnn), name(other_name), name(one, sdpa_kernel="16")}) == 4
+    on_cpu = [entry(Use(Bundle.load(tiny), "fp32", Device("cpu"), threads), "facts") for threads in (1, 2)]
+    assert on_cpu[0] != on_cpu[1]
+
+
+def _wheel(folder: Path, name: str) -> None:
+    info = folder / f"{name.replace('-', '_')}-1.31.1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.31.1\n")
+
+
+def test_wheels_conflict_in_one_folder_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "kit"), str(tmp_path / "site")])
+    _wheel(tmp_path / "site", "onnxruntime")
+    assert conflicting_wheels() == []
+    _wheel(tmp_path / "kit", "onnxruntime-gpu")
+    assert conflicting_wheels() == [], "the second folder is shadowed as a whole"
+    _wheel(tmp_path / "kit", "onnxruntime")
+    assert conflicting_wheels() == ["onnxruntime", "onnxruntime-gpu"]
