@@ -34,7 +34,9 @@ from scorer.inference.devices import KINDS
 from scorer.inference.engine import Answers, Engine, Work
 from scorer.run.options import RunOptions
 from scorer.run.runner import run, versions
+from scorer.scoring.metric_rows import MetricScoring, metric_versions
 from scorer.scoring.plan import Budgets
+from scorer.scoring.settings import Settings
 
 
 class FreeModel:
@@ -68,7 +70,7 @@ def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
     """Run once over generated rows; returns the figures of the run. ``precision``: variant of the embedded model,
     ``None`` for the model that takes no time."""
 
-    def make(budgets: Budgets) -> Scorer:
+    def opener(budgets: Budgets) -> Scorer:
         if precision is not None:
             return Scorer("embedded-e2e", device="cpu", precision=precision)
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
@@ -77,7 +79,7 @@ def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()
-    outcome = run(RunOptions((str(data),), out), make, Silent())
+    outcome = run(RunOptions((str(data),), out), MetricScoring(Settings("embedded-e2e"), opener), Silent())
     seconds = time.perf_counter() - began
     summary = outcome.summary
     rows, checks = summary.counts.rows.all, summary.counts.checks
@@ -139,7 +141,9 @@ def main() -> None:
     if args.out:
         machine = {"processor": _cpu_name(), "cores": os.cpu_count(), "load_at_the_end": os.getloadavg()[0]}
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps({"machine": machine, "versions": versions(), "runs": found}, indent=1) + "\n")
+        args.out.write_text(
+            json.dumps({"machine": machine, "versions": versions(metric_versions()), "runs": found}, indent=1) + "\n"
+        )
 
 
 def _cpu_name() -> str:

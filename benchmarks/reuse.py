@@ -84,16 +84,20 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     from scorer.inference.devices import KINDS
     from scorer.run.options import RunOptions
     from scorer.run.runner import run
+    from scorer.scoring.metric_rows import MetricScoring
     from scorer.scoring.plan import Budgets
+    from scorer.scoring.settings import Settings
 
     from .host_overhead import FreeModel, Silent
 
-    def make(budgets: Budgets) -> Scorer:
+    def opener(budgets: Budgets) -> Scorer:
         scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
+    scoring = MetricScoring(Settings("embedded-e2e"), opener)
+
     began = time.perf_counter()
-    summary = run(RunOptions((str(data),), out, reuse=tuple(reuse)), make, Silent()).summary
+    summary = run(RunOptions((str(data),), out, reuse=tuple(reuse)), scoring, Silent()).summary
     wall = time.perf_counter() - began
     own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {

@@ -21,6 +21,8 @@ from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
+from .packed import SHARED as FP16_SHARED
+from .packed import export_packed, packed_forms, packed_inputs
 from .parity import Logits, accept, checkpoint_logits, measure_variant
 from .probes import Probe, built_in_probes, merge, read_probes
 from .random_init import random_checkpoint
@@ -32,7 +34,7 @@ _NOT_IN_NAMES = r"[|@/\\\s]+"
 """What would break the line of a signature."""
 _FUSED = (
     "Attention", "QAttention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
-    "Scan",
+    "Scan", "PackedAttention", "PackedMultiHeadAttention",
 )  # fmt: skip
 
 
@@ -120,11 +122,23 @@ def _fill(
     export_fused(model, opened.family, opened.architecture, opened.tokenizer.layout.segments, fused)
     del model
     gc.collect()
-    paths = {precision: folder / f"model.{precision}.onnx" for precision in precisions}
+    forms = packed_forms(opened.family) if "fp16" in precisions else {}
+    paths = {key: folder / f"model.{key}.onnx" for key in [*precisions, *forms]}
     counts = {}
     for precision in ["fp32", *(precision for precision in precisions if precision != "fp32")]:
         log(f"making {precision}")
         counts[precision] = export_variant(opened.family, precision, fused, fp32, layers=opened.architecture["layers"])
+        gc.collect()
+    for key, attention in forms.items():
+        log(f"making {key}")
+        counts[key] = export_packed(
+            fused,
+            paths[key],
+            opened.architecture["layers"],
+            attention=attention,
+            first_position=opened.family.first_position(opened.known),
+            segments=opened.tokenizer.layout.segments,
+        )
         gc.collect()
     for path in (fused, *([] if "fp32" in precisions else [fp32])):
         path.unlink()
@@ -132,8 +146,11 @@ def _fill(
     if half_weights:
         log("storing the weights once")
         share_weights(paths.values(), folder / SHARED)
+    elif forms:
+        share_weights((paths[key] for key in ("fp16", *forms)), folder / FP16_SHARED)
     variants: dict[str, Any] = {}
-    for precision, path in paths.items():
+    for precision in precisions:
+        path = paths[precision]
         log(f"verifying {precision} against PyTorch")
         alone = precision == "int8" and "Scan" not in counts[precision]
         parity = measure_variant(path, precision, opened.tokenizer, probes, expected, opened.scheme, alone)
@@ -144,6 +161,10 @@ def _fill(
         if refusal is not None:
             log(f"warning: {refusal}; kept because of --force")
         variants[precision] = _variant(path, precision, counts[precision], parity, opened)
+    for key, attention in forms.items():
+        # Only a GPU has the kernels of a packed graph: the scorer verifies it there at first use.
+        packed = {"layout": "packed", "attention": attention, "inputs": packed_inputs(opened.tokenizer.layout.segments)}
+        variants[key] = _variant(paths[key], "fp16", counts[key], None, opened) | packed
     _write_small_files(folder, opened, probes, expected, templates)
     small = ["tokenizer.json", "probes.parquet", *(["templates.json"] if templates is not None else [])]
     scheme = opened.scheme

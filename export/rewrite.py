@@ -47,7 +47,7 @@ def keep_first_token(model: Any) -> None:
 
     graph = model.graph
     tensors = {tensor.name: tensor for tensor in graph.initializer}
-    _require_first_token(graph, tensors)
+    require_first_token(graph)
     last = [node for node in graph.node if node.op_type == "Attention"][-1]
     hidden, weight, bias, mask = last.input[:4]
     readers = [node for node in graph.node if hidden in node.input and node is not last]
@@ -140,9 +140,15 @@ def split_gelu(model: Any) -> None:
     model.graph.node.extend(nodes)
 
 
-def _require_first_token(graph: Any, tensors: dict[str, Any]) -> None:
+def require_first_token(graph: Any) -> None:
+    """Check that the head of a fused graph reads the first token of each pair.
+
+    Raises:
+        CheckpointError: it reads something else.
+    """
     from onnx import numpy_helper
 
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
     source = head_of(graph)[0].input[0]
     gather = next((node for node in graph.node if source in node.output), None)
     axis = {a.name: a.i for a in gather.attribute}.get("axis", 0) if gather is not None else None

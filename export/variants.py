@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from scorer.errors import CheckpointError
 
@@ -71,12 +72,24 @@ def export_fp16(fused: Path, out: Path, layers: int) -> dict[str, int]:
         CheckpointError: the graph is not one that :mod:`export.rewrite` knows, or has a float constant or cast in a
             place this does not know, or a weight that fp16 cannot hold.
     """
-    import numpy as np
     import onnx
-    from onnx import TensorProto, helper, numpy_helper
 
     model = onnx.load(str(fused))
     keep_first_token(model)
+    to_half(model)
+    expect(model, cuda_counts(layers))
+    return save(model, out)
+
+
+def to_half(model: Any) -> None:
+    """Turn a graph in fp32 to fp16 in place, all but its head.
+
+    Raises:
+        CheckpointError: as :func:`export_fp16`.
+    """
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
     graph = model.graph
     head = head_of(graph)
     first = head[0].input[0]
@@ -112,8 +125,6 @@ def export_fp16(fused: Path, out: Path, layers: int) -> dict[str, int]:
     position = next(i for i, node in enumerate(graph.node) if node == head[0])
     graph.node.insert(position, helper.make_node("Cast", [first], [f"{first}_fp32"], "head_cast", to=TensorProto.FLOAT))
     graph.node[position + 1].input[0] = f"{first}_fp32"
-    expect(model, cuda_counts(layers))
-    return save(model, out)
 
 
 def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:

@@ -8,6 +8,7 @@ import pytest
 
 import scorer
 from scorer.run.runner import versions
+from scorer.scoring.metric_rows import metric_versions
 
 REAL = metadata.version
 
@@ -21,7 +22,7 @@ def _not_installed(name: str) -> str:
 def test_a_source_tree_has_no_version_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "version", _not_installed)
     assert scorer.__version__ == "not installed"
-    found = versions()
+    found = versions(metric_versions())
     assert set(found) == {"d2t-scorer", "onnxruntime", "numpy", "pyarrow", "tokenizers"}
     assert found["numpy"] == REAL("numpy")
 

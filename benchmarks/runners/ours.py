@@ -102,16 +102,18 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     from scorer import Scorer
     from scorer.run.options import RunOptions
     from scorer.run.runner import run
+    from scorer.scoring.metric_rows import MetricScoring
 
     load_cuda(spec)
     scorer = Scorer(spec["bundle"], **_engine_options(spec))
+    scoring = MetricScoring(scorer.settings, lambda budgets: nullcontext(scorer))
     rows = Path(spec["rows"])
 
     def one() -> tuple[list[str], float]:
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
         began = time.perf_counter()
         try:
-            outcome = run(RunOptions((str(rows),), folder / "out"), lambda budgets: nullcontext(scorer), _Silent())
+            outcome = run(RunOptions((str(rows),), folder / "out"), scoring, _Silent())
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)

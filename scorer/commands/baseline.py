@@ -9,8 +9,20 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import guarded, local, say
+from .common import LimitOption, guarded, local, say
 from .settings import MrColumnOption, TextColumnOption, TriplesColumnOption
+from .sharded import (
+    MAX_ERROR_RATE,
+    MaxErrorRateOption,
+    PartOption,
+    PruneOption,
+    RunJsonOption,
+    parse_part,
+    run_shards,
+)
+
+ONE_FILE = (".parquet", ".pq")
+"""Endings of --out that mean one file instead of a folder."""
 
 
 class Rival(StrEnum):
@@ -30,7 +42,12 @@ def baseline_command(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="F.parquet", parser=local, help="File to write; an existing file is replaced."),
+        typer.Option(
+            "--out",
+            metavar="OUT",
+            parser=local,
+            help="Folder for the scored shards, as for `run`. F.parquet: one file of all rows; it is replaced.",
+        ),
     ],
     text_column: TextColumnOption = "text",
     triples_column: TriplesColumnOption = "triples",
@@ -45,15 +62,23 @@ def baseline_command(
     references_column: Annotated[
         str, typer.Option("--references-column", metavar="NAME", help="overlap: column of lists of references.")
     ] = "references",
+    limit: LimitOption = None,
+    prune: PruneOption = False,
+    part: PartOption = None,
+    max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
+    as_json: RunJsonOption = False,
 ) -> None:
     """Score texts with a baseline metric.
 
-    `scorer evaluate` reads the file like the output of a run. e2e-slots: match patterns for the E2E slots, and report
-    the slot error rate. keywords: look for values or their synonyms in the text; finds no hallucinations. overlap: add
-    BLEU, chrF and TER against references as columns; with the output of a run as IN, next to its scores.
+    `scorer evaluate` reads OUT like the output of a run. In a folder, the same command resumes; --limit, --prune,
+    --part and --json are for folders only. e2e-slots: match patterns for the E2E slots, and report the slot error rate.
+    keywords: look for values or their synonyms in the text; finds no hallucinations. overlap: add BLEU, chrF and TER
+    against references as columns; with the output of a run as IN, and F.parquet as OUT, next to its scores.
     """
+    from ..evaluation.baselines.rows import BaselineScoring
     from ..evaluation.baselines.writing import Judge, KeywordsJudge, OverlapJudge, SlotsJudge, write
     from ..metric.inputs import ColumnNames
+    from ..run.options import RunOptions
 
     if as_gold and rival is not Rival.e2e_slots:
         raise UsageError("--as-gold applies to the baseline e2e-slots only; remove it for other baselines")
@@ -63,5 +88,14 @@ def baseline_command(
     else:
         judge = SlotsJudge(as_gold=as_gold) if rival is Rival.e2e_slots else KeywordsJudge()
     names = ColumnNames(text=text_column, triples=triples_column, mr=mr_column)
-    rows = write(inputs, out, judge, names)
-    say(f"{out}: {rows:,} rows by {rival.value}")
+    if out.suffix in ONE_FILE or out.is_file():
+        given = {"--limit": limit, "--prune": prune, "--part": part, "--json": as_json}
+        if unusable := [option for option, value in given.items() if value]:
+            raise UsageError(f"{unusable[0]} needs a folder as --out; {out} is one file of all rows")
+        rows = write(inputs, out, judge, names)
+        say(f"{out}: {rows:,} rows by {rival.value}")
+        return
+    options = RunOptions(
+        tuple(inputs), out, limit=limit, part=parse_part(part), max_error_rate=max_error_rate, prune=prune
+    )
+    run_shards(options, BaselineScoring(judge, names), as_json=as_json)

@@ -151,6 +151,8 @@ def _bundle(bundle: str) -> BundleFindings:
         variants=list(opened.variants),
         device=f"{engine.device} ({engine.device.name})",
         precision=engine.precision,
+        layout=engine.use.layout,
+        attention=engine.use.attention,
         label_agreement=facts.label_agreement,
         bound=facts.bound,
         company_bound=facts.company_bound,

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import (
-    InputsArgument,
-    LimitOption,
-    ReuseOption,
-    guarded,
-    local,
-    note_of,
-    open_scorer,
-    print_json,
-    say,
-)
+from .common import InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
 from .settings import takes_settings
+from .sharded import (
+    MAX_ERROR_RATE,
+    MaxErrorRateOption,
+    PartOption,
+    PruneOption,
+    RunJsonOption,
+    parse_part,
+    run_shards,
+)
 
 if TYPE_CHECKING:
     from ..scoring.plan import Budgets
@@ -44,28 +41,10 @@ def run_command(
     settings: Settings,
     limit: LimitOption = None,
     reuse: ReuseOption = None,
-    prune: Annotated[
-        bool,
-        typer.Option(
-            "--prune",
-            help="Remove outputs without an input, and replace outputs by shorter ones; without it both exit 2.",
-        ),
-    ] = False,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            "--part",
-            metavar="K/N",
-            help="Score the K-th of N parts of the shards; other processes may score the others at the same time.",
-        ),
-    ] = None,
-    max_error_rate: Annotated[
-        float,
-        typer.Option("--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."),
-    ] = 0.001,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")
-    ] = False,
+    prune: PruneOption = False,
+    part: PartOption = None,
+    max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
+    as_json: RunJsonOption = False,
 ) -> None:
     """Score Parquet shards and write them to a folder.
 
@@ -74,42 +53,27 @@ def run_command(
     interrupted.
     """
     from ..run.options import RunOptions
-    from ..run.runner import run
-    from .show.progress import make_reporter
-    from .show.summary import print_summary
+    from ..scoring.metric_rows import MetricScoring
 
     if note := note_of(settings):
         say(f"note: {note}")
 
-    def make(budgets: Budgets) -> Scorer:
-        return open_scorer(settings, threads=budgets.threads, token_budget=budgets.batch_tokens)
+    def opener(budgets: Budgets) -> Scorer:
+        return open_scorer(
+            settings,
+            threads=budgets.threads,
+            token_budget=budgets.batch_tokens,
+            layout=budgets.layout,
+            attention=budgets.attention,
+        )
 
     options = RunOptions(
         inputs=tuple(inputs),
         out=out,
-        columns=settings.columns,
         limit=limit,
-        part=_part(part),
+        part=parse_part(part),
         max_error_rate=max_error_rate,
-        settings=settings.to_plan(),
         reuse=tuple(reuse or ()),
         prune=prune,
     )
-    with make_reporter() as reporter:
-        outcome = run(options, make, reporter)
-    if as_json:
-        print_json(outcome.summary.to_json())
-    print_summary(outcome.summary, out, to_stderr=as_json)
-    if outcome.exit_code:
-        say(f"scorer: {outcome.reason}")
-        raise typer.Exit(outcome.exit_code)
-
-
-def _part(given: str | None) -> tuple[int, int] | None:
-    if given is None:
-        return None
-    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given.strip())
-    k, n = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not 1 <= k <= n:
-        raise UsageError(f"--part {given}: write K/N, parts counted from 1, as in --part 1/3 for the first of three")
-    return k, n
+    run_shards(options, MetricScoring(settings, opener), as_json=as_json)

@@ -37,7 +37,7 @@ class Layout(Protocol):
         """Batches that cover the chosen pairs, longest first."""
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        """A batch as full as they get, of the chosen pairs over and over; it begins with them, in their order."""
+        """A batch as full as they get, of the chosen pairs over and over, or of the first where a call takes fewer."""
 
     def assemble(self, batch: Batch, work: Work) -> Feed:
         """The inputs of a batch's call."""
@@ -91,7 +91,7 @@ class ByItself:
         return batches
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        return self._batch(np.resize(chosen, max(len(chosen), self.pairs_a_call)), lengths)
+        return self._batch(np.resize(chosen[: self.pairs_a_call], self.pairs_a_call), lengths)
 
     def assemble(self, batch: Batch, work: Work) -> Feed:
         return _rows(batch, work, self.pair)

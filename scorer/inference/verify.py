@@ -76,8 +76,9 @@ def _company_bound(engine: Engine, probes: Probes) -> float:
         turned = _logits(engine, probes, group[::-1])[::-1]
         odd = _logits(engine, probes, group[:-3]) if len(group) > 3 else alone[:0]
         pairs = whole.pairs.inverse[group]
-        crowd = replace(whole, batches=[engine.layout.full(whole.lengths, pairs)])
-        full = engine.run_batches(crowd)[pairs]
+        crowd = engine.layout.full(whole.lengths, pairs)
+        full = engine.run_batches(replace(whole, batches=[crowd]))[pairs]
+        full = np.where(np.isin(pairs, crowd.pairs)[:, None], full, alone)
         for other in (together, turned, odd, full):
             with np.errstate(invalid="ignore"):  # of two infinities
                 difference = np.abs(other - alone[: len(other)])

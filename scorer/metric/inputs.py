@@ -16,18 +16,35 @@ from .triples import RowTriples, from_lists, from_mr
 @dataclass(frozen=True)
 class InputColumns:
     """The columns of one schema. ``facts``: the column of triples or meaning representations; ``selected``: the
-    column of selections, if there is one; ``passed``: the input columns that the output keeps."""
+    column of selections, if there is one; ``passed``: the input columns that the output keeps; ``keeps_all``: whether
+    these were not chosen by the user; ``prefix``, ``details``: of the output columns, see :class:`.ColumnNames`."""
 
     text: str
     facts: str
     facts_are_mr: bool
     selected: str | None
     passed: tuple[str, ...]
+    keeps_all: bool = True
+    prefix: str = ""
+    details: bool = False
 
     @property
     def needed(self) -> list[str]:
         """All columns to read, each once."""
         return list(dict.fromkeys([*self.passed, self.text, self.facts, *([self.selected] if self.selected else [])]))
+
+    @property
+    def shape(self) -> dict[str, object]:
+        """What the columns of the output depend on, in the types of JSON; receipts compare it."""
+        return {
+            "text": self.text,
+            "facts": self.facts,
+            "facts_are_mr": self.facts_are_mr,
+            "selected": self.selected,
+            "keep": list(self.passed),
+            "prefix": self.prefix,
+            "details": self.details,
+        }
 
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
@@ -74,7 +91,8 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
             f"the input has a column {clashing[0]!r}, which is the name of an output column; "
             "set a --prefix for the output columns, or leave the column out with --keep"
         )
-    return InputColumns(names.text, facts, facts_are_mr, selected, passed)
+    keeps_all = names.keep is None
+    return InputColumns(names.text, facts, facts_are_mr, selected, passed, keeps_all, names.prefix, names.details)
 
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..errors import InputError
 from ..scoring.counts import total
-from ..storage.counts import Counts, FactCounts
+from ..storage.counts import Counts
 
 HOPELESS_AFTER_ROWS = 10_000
 HOPELESS_RATE = 0.95
@@ -17,11 +17,10 @@ HOPELESS_RATE = 0.95
 class EarlyCheck:
     """Looks at the counts of the first windows.
 
-    ``made_for``: name of the bundle whose own templates are used, ``None`` with a template file. ``max_error_rate``:
-    what the user accepts.
+    ``warnings``: what to say of the first window. ``max_error_rate``: what the user accepts.
     """
 
-    made_for: str | None
+    warnings: Callable[[Counts], Iterable[str]]
     max_error_rate: float
     say: Callable[[str], None]
     seen: Counts = field(default_factory=Counts)
@@ -36,7 +35,8 @@ class EarlyCheck:
         if before >= HOPELESS_AFTER_ROWS:
             return
         if not before:
-            self._warn_of_backoff(counts.facts)
+            for message in self.warnings(counts):
+                self.say(message)
         self.seen = total([self.seen, counts])
         rate, rows = self.seen.error_rate, self.seen.rows
         if rows.all >= HOPELESS_AFTER_ROWS and rate > max(HOPELESS_RATE, self.max_error_rate):
@@ -45,18 +45,3 @@ class EarlyCheck:
                 f"{rate:.1%} of the first {rows.all:,} rows cannot be scored ({kinds}); stopped. Look at the columns "
                 "and at `scorer plan`; --max-error-rate 1 runs on regardless"
             )
-
-    def _warn_of_backoff(self, facts: FactCounts) -> None:
-        if not facts.backoff:
-            return
-        predicates = facts.by_predicate
-        missing = sum(1 for entry in predicates.values() if entry.backoff)
-        message = (
-            f"warning: {facts.backoff / facts.all:.1%} of the facts in the first window have no template (backoff)"
-        )
-        if self.made_for and missing > len(predicates) / 2:
-            message += (
-                f"; {missing} of {len(predicates)} predicates are outside what the bundle {self.made_for} was made "
-                "for, so its labels may mean nothing here"
-            )
-        self.say(message)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ import numpy.typing as npt
 
 from ..inference.batches import Batch
 from ..inference.engine import Work
-from ..metric.inputs import ColumnNames
+from ..metric.inputs import find_columns
 from ..metric.verdict import decide
 from ..scoring.counts import total
-from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
 from ..scoring.reuse import Reuse, open_sources
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
+from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED, TOO_LONG
 from ..storage import Counts, Receipts, ShardReader, resolve_inputs
 from ..storage.counts import FactCounts
@@ -63,9 +64,9 @@ def forecast(
     """
     earlier, names = check_earlier(reuse, out), scorer.settings.columns
     with ShardReader() as reader, ExitStack() as stack:
-        found = survey(resolve_inputs(inputs), reader, names, limit)
+        found = survey(resolve_inputs(inputs), reader, partial(find_columns, names=names), limit)
         sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)
-        reasons = _why_not_done(found.usable, scorer, names, out, sources.digest)
+        reasons = _why_not_done(found.usable, scorer, out, sources.digest)
         again = scored_again(out, reasons) if out is not None else {}
         reused: Reuse | None = None
         if earlier:
@@ -110,17 +111,13 @@ def forecast(
     }
 
 
-def _why_not_done(
-    shards: list[Shard], scorer: Scorer, names: ColumnNames, out: Path | None, reuse: str
-) -> dict[str, str]:
+def _why_not_done(shards: list[Shard], scorer: Scorer, out: Path | None, reuse: str) -> dict[str, str]:
     """By relative path, why a run into ``out`` would score a shard; the others it would skip."""
     if out is None or not out.is_dir():
         return {shard.file.relative: NO_RECEIPT for shard in shards}
     receipts = Receipts(out)
     found = {
-        s.file.relative: receipts.check(
-            s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, names, reuse)
-        )
+        s.file.relative: receipts.check(s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, reuse))
         for s in shards
     }
     return {relative: reason for relative, reason in found.items() if isinstance(reason, str)}

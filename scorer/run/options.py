@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..metric.inputs import ColumnNames
-from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
 from ..scoring.summary import RunSummary
+from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is asked to do beyond what the scorer itself is set to.
+    """What a run is asked to do, whatever scores the rows.
 
     ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n,
     while other processes score the other parts; a limit is that of all parts together. ``max_error_rate``: share of
-    error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``settings``: how
-    the scorer was set up, kept in the plan so that ``scorer explain`` can ask again in the same way. ``reuse``:
+    error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``reuse``:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
     input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused.
     """
 
     inputs: tuple[str, ...]
     out: Path
-    columns: ColumnNames = field(default_factory=ColumnNames)
     limit: int | None = None
     part: tuple[int, int] | None = None
     max_error_rate: float = 0.001
     window_rows: int = WINDOW_ROWS
     window_bytes: int = WINDOW_BYTES
-    settings: Mapping[str, object] = field(default_factory=dict)
     reuse: tuple[Path, ...] = ()
     prune: bool = False
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from ..errors import OutputError
-from ..inference.exact import ExactBound
-from ..inference.sessions import runtime
 from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse import Reuse
-from ..scoring.scorer import Scorer
+from ..scoring.row_scorer import RowScorer
 from ..storage import InputRecord, OutputFolder
 from ..storage.canonical import normal
 from .survey import Survey
@@ -26,7 +24,7 @@ class OtherBudgetsError(Exception):
 
 
 def plan_of(
-    scorer: Scorer,
+    scorer: RowScorer,
     found: Survey,
     reuse: Reuse | None,
     *,
@@ -37,18 +35,15 @@ def plan_of(
     settings: Mapping[str, object],
 ) -> Plan:
     """The plan of a run."""
-    engine = scorer.engine
     return Plan(
-        signature=scorer.full_signature,
+        signature=scorer.signature,
         inputs={
             **{s.file.relative: InputRecord(s.file.uri, s.info.identity) for s in found.usable},
             **{name: InputRecord(file.uri, None) for name, (file, _) in found.failed.items()},
         },
-        budgets=Budgets(
-            window_rows, window_bytes, engine.grid.token_budget, engine.grid.step, engine.threads, scorer.exact_bound
-        ),
-        provider=engine.device.provider,
-        runtime=str(runtime().__version__),
+        budgets=replace(scorer.budgets, window_rows=window_rows, window_bytes=window_bytes),
+        provider=scorer.provider,
+        runtime=scorer.origin.runtime,
         limit=limit,
         parts=parts,
         settings=normal(dict(settings)),  # so that it can be compared with one that was read
@@ -74,15 +69,12 @@ def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out
         )
 
 
+def earlier_plan(out: Path) -> Plan | None:
+    """The plan that an unfinished or earlier run recorded here; ``None`` where there is none that can be read."""
+    return Plan.usable(OutputFolder.peek_plan(out))
+
+
 def earlier_budgets(out: Path) -> Budgets:
     """The budgets that an unfinished or earlier run recorded here, so that a resume computes as it did."""
-    plan = Plan.usable(OutputFolder.peek_plan(out))
+    plan = earlier_plan(out)
     return plan.budgets if plan is not None else Budgets()
-
-
-def earlier_bound(out: Path, scorer: Scorer) -> ExactBound | None:
-    """The bound of ``--exact`` recorded here, if it is of this very model, on a device of this kind."""
-    plan = Plan.usable(OutputFolder.peek_plan(out))
-    if plan is None or plan.signature != scorer.full_signature or plan.provider != scorer.engine.device.provider:
-        return None
-    return plan.budgets.exact

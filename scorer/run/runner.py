@@ -8,24 +8,21 @@ written, and only the receipt makes it done.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 
 from .. import __version__
 from ..errors import OutputError, ScorerError, ShardError, UsageError
-from ..inference.exact_engine import ExactEngine
-from ..inference.sessions import runtime
 from ..scoring.counts import total
-from ..scoring.origin import Device
-from ..scoring.pipeline import Mark, ScoredWindow, Window
-from ..scoring.plan import Budgets, Plan
-from ..scoring.reuse import RecheckLog, Reuse, open_sources
+from ..scoring.plan import Plan
+from ..scoring.reuse import RecheckLog, Reuse
 from ..scoring.reuse.earlier import check_earlier
-from ..scoring.scorer import Scorer
+from ..scoring.row_scorer import RowScorer, RowScoring
 from ..scoring.summary import RunSummary, ShardCounts
+from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS, FailedWindow, Mark, ScoredWindow, ShardColumns, Window
 from ..storage import (
     Counts,
     Fingerprint,
@@ -45,21 +42,18 @@ from ..storage.believed import Believed
 from ..system.signals import sigterm_raises
 from .completion import add_up
 from .early_check import EarlyCheck
-from .exact_bound import measure_bound
 from .options import Outcome, Reporter, RunOptions
-from .plan_file import OtherBudgetsError, earlier_bound, earlier_budgets, plan_of, refuse_another_plan
+from .plan_file import OtherBudgetsError, earlier_budgets, earlier_plan, plan_of, refuse_another_plan
 from .preview import find_losses, named, scored_again, told
+from .starts import starts_of
 from .survey import Shard, Survey, part_of, survey
-from .throughput import speed
 
 
-def run(
-    options: RunOptions, make_scorer: Callable[[Budgets], AbstractContextManager[Scorer]], reporter: Reporter
-) -> Outcome:
+def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome:
     """Score all shards that are not yet done.
 
     Args:
-        make_scorer: opens the scorer with the budgets of an earlier plan (``threads``, ``batch_tokens``), if any.
+        scoring: opens what scores the rows, with the budgets of an earlier plan, if there is one.
 
     Raises:
         ScorerError: nothing can be scored, or the output folder cannot be used; nothing has been written then.
@@ -78,24 +72,30 @@ def run(
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
         reader = stack.enter_context(ShardReader())
-        found = survey(files, reader, options.columns, options.limit)
+        found = survey(files, reader, scoring.find_columns, options.limit)
         earlier = earlier_budgets(options.out)
         while True:
             with ExitStack() as inner:
-                scorer = inner.enter_context(make_scorer(earlier))
-                if scorer.exact is not None:
-                    bound = earlier_bound(options.out, scorer) or measure_bound(found, reader, scorer)
-                    scorer = scorer.with_model(ExactEngine(scorer.engine, bound))
+                scorer = inner.enter_context(scoring.open(earlier))
+                scorer = scorer.warm_up(earlier_plan(options.out), starts_of(found, reader))
                 reuse = None
                 if earlier_outputs:
-                    names = scorer.pipeline.names
-                    sources = open_sources(earlier_outputs, scorer.full_signature, names, scorer.origin)
-                    reuse = inner.enter_context(Reuse(sources))
+                    reuse = inner.enter_context(scorer.open_reuse(earlier_outputs))
                 shared = options.part is not None
                 opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
                 folder = inner.enter_context(opened)
                 try:
-                    return _Run(options, scorer, reporter, reader, folder, found, earlier, reuse).execute(started)
+                    plan = plan_of(
+                        scorer,
+                        found,
+                        reuse,
+                        window_rows=earlier.window_rows or options.window_rows,
+                        window_bytes=earlier.window_bytes or options.window_bytes,
+                        limit=options.limit,
+                        parts=options.part[1] if options.part is not None else None,
+                        settings=scoring.to_plan(),
+                    )
+                    return _Run(options, scorer, reporter, reader, folder, found, plan, reuse).execute(started)
                 except OtherBudgetsError as other:  # of parts that started a moment before this one
                     earlier = other.budgets
 
@@ -114,17 +114,15 @@ class _Run:
     def __init__(
         self,
         options: RunOptions,
-        scorer: Scorer,
+        scorer: RowScorer,
         reporter: Reporter,
         reader: ShardReader,
         folder: OutputFolder,
         found: Survey,
-        earlier: Budgets,
+        plan: Plan,
         reuse: Reuse | None = None,
     ) -> None:
         self.options = options
-        self.window_rows = earlier.window_rows or options.window_rows
-        self.window_bytes = earlier.window_bytes or options.window_bytes
         self.scorer = scorer
         self.reporter = reporter
         self.reader = reader
@@ -136,11 +134,9 @@ class _Run:
         self.written: set[str] = set()
         self.writing = self.scoring = 0.0
         self.reuse = reuse
-        self.plan = self._plan()
+        self.plan = plan
         self.recheck_log = RecheckLog(reuse.sources if reuse is not None else None)
-        bundle = scorer.engine.bundle
-        own = options.settings.get("templates") is None and bundle.templates_file is not None
-        self.early_check = EarlyCheck(bundle.name if own else None, options.max_error_rate, reporter.say)
+        self.early_check = EarlyCheck(scorer.warnings, options.max_error_rate, reporter.say)
 
     def execute(self, started: float) -> Outcome:
         shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
@@ -151,7 +147,7 @@ class _Run:
         for line in told(scored_again(self.options.out, reasons)):
             self.reporter.say(line)
         failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
-        require_space(self.folder.path, sum(map(self._least, todo)), f"the output of {len(todo)} shards")
+        require_space(self.folder.path, sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
         with self.folder.brief():
             if todo or failed:
                 self.folder.reopen()
@@ -226,63 +222,51 @@ class _Run:
         part = self.options.part
         return part is None or part_of(relative, part[1]) == part[0]
 
-    def _plan(self) -> Plan:
-        return plan_of(
-            self.scorer,
-            self.survey,
-            self.reuse,
-            window_rows=self.window_rows,
-            window_bytes=self.window_bytes,
-            limit=self.options.limit,
-            parts=self.options.part[1] if self.options.part is not None else None,
-            settings=self.options.settings,
-        )
-
-    def _least(self, shard: Shard) -> int:
-        return shard.least_bytes(keeps_all=self.options.columns.keep is None)
-
     def _fingerprint(self, shard: Shard) -> Fingerprint:
         reused = self.reuse.sources.digest if self.reuse is not None else ""
-        return shard.fingerprint(self.scorer.full_signature, self.options.columns, reused)
+        return shard.fingerprint(self.scorer.signature, reused)
 
     def _score(self, todo: list[Shard]) -> None:
         def tick() -> None:
-            self.reporter.progress("", 0, self.scorer.engine.computed)
+            self.reporter.progress("", 0, self.scorer.computed)
 
         reuse = self.reuse if todo else None
         writer: ShardWriter | None = None
         counts: list[Counts] = []
+        failure: ScorerError | None = None
         try:
-            for scored in self.scorer.pipeline.stream(self._windows(todo), reuse, tick):
+            for scored in self.scorer.stream(self._windows(todo), reuse, tick):
                 began = time.perf_counter()
-                if isinstance(scored, ScoredWindow):
+                if isinstance(scored, FailedWindow):
+                    failure = failure or scored.error
+                elif isinstance(scored, ScoredWindow) and failure is None:
                     relative = scored.tag.file.relative
                     if writer is None:
-                        require_space(self.folder.path, self._least(scored.tag), f"the output of {relative}")
-                        footer = self.scorer.full_signature.footer
+                        require_space(self.folder.path, scored.tag.least_bytes, f"the output of {relative}")
+                        footer = self.scorer.signature.footer
                         path = self.options.out / relative
                         writer = ShardWriter(path, scored.table.schema, metadata=footer, holder=self.folder.holder)
                     writer.write(scored.table)
                     counts.append(scored.counts)
                     self.recheck_log.window(len(scored.table), scored.counts, scored.disagreements)
                     self.early_check.see(scored.counts)
-                    self.reporter.progress(relative, len(scored.table), self.scorer.engine.computed)
+                    self.reporter.progress(relative, len(scored.table), self.scorer.computed)
                 elif isinstance(scored, _ShardEnd):
                     disagreed = self.recheck_log.end_shard(scored.shard.file.uri)
-                    error = scored.error or disagreed
+                    error = scored.error or failure or disagreed
                     if error is not None:
                         if writer is not None:
                             writer.abandon()
                         self._set_aside(scored.shard.file, error, scored.shard.info.identity)
                     elif writer is not None:
                         self._commit(scored.shard, writer, counts)
-                    writer, counts = None, []
+                    writer, counts, failure = None, [], None
                 self.writing += time.perf_counter() - began
         finally:
             if writer is not None:
                 writer.abandon()
 
-    def _windows(self, todo: list[Shard]) -> Iterator[Window[Shard] | Mark]:
+    def _windows(self, todo: list[Shard]) -> Iterator[Window[Shard, ShardColumns] | Mark]:
         """Windows of all shards in order, with the end of each."""
         for shard in todo:
             if self.reuse is not None:
@@ -291,8 +275,8 @@ class _Run:
             try:
                 for table in self.reader.windows(
                     shard.file.uri,
-                    max_rows=self.window_rows,
-                    max_bytes=self.window_bytes,
+                    max_rows=self.plan.budgets.window_rows or WINDOW_ROWS,
+                    max_bytes=self.plan.budgets.window_bytes or WINDOW_BYTES,
                     limit=shard.limit,
                     columns=shard.columns.needed,
                 ):
@@ -332,24 +316,24 @@ class _Run:
         totals = add_up(self.survey, self.receipts, self._fingerprint, self.believed)
         counts = total(receipt.counts for receipt in totals.receipts)
         fresh = [receipt.counts for receipt in totals.receipts if receipt.relative in self.written]
-        engine = self.scorer.engine
-        seconds = dict(self.scorer.pipeline.seconds, write=self.writing, total=time.perf_counter() - started)
-        scorer, reuse, device = self.scorer, self.reuse, engine.device
+        scorer, reuse = self.scorer, self.reuse
+        seconds = dict(scorer.seconds, write=self.writing, total=time.perf_counter() - started)
+        report = scorer.report(total(fresh), self.scoring)
         summary = RunSummary(
-            signature=scorer.full_signature,
+            signature=scorer.signature,
             counts=counts,
             shards=ShardCounts(len(totals.receipts), skipped, len(totals.failed), len(totals.missing)),
             seconds={stage: round(value, 3) for stage, value in seconds.items()},
-            computed_now=engine.computed,
-            speed=speed(total(fresh), self.scoring, engine),
-            exact=scorer.exact_bound,
-            device=Device(device.kind, device.name, engine.threads),
-            bound=scorer.facts.bound,
-            company_bound=scorer.facts.company_bound,
+            computed_now=scorer.computed,
+            speed=report.speed,
+            exact=report.exact,
+            device=scorer.origin.device,
+            bound=report.bound,
+            company_bound=report.company_bound,
             origins=reuse.sources.origins() if reuse is not None else (scorer.origin,),
             reuse=reuse.summary() if reuse is not None else (),
             recheck=self.recheck_log.figures(counts),
-            versions=versions(),
+            versions=versions(scorer.versions),
             # To the microsecond, because a history tells nights apart by it, and small runs follow each other fast.
             finished=datetime.now(UTC).isoformat(timespec="microseconds"),
         )
@@ -384,7 +368,7 @@ class _Run:
         return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
 
 
-def versions() -> dict[str, str]:
-    """Versions of what a score passes through."""
-    found = {"d2t-scorer": __version__, "onnxruntime": str(runtime().__version__)}
-    return found | {name: metadata.version(name) for name in ("numpy", "pyarrow", "tokenizers")}
+def versions(packages: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Versions of what a score passes through. ``packages``: those of the row scorer."""
+    own = {name: metadata.version(name) for name in ("numpy", "pyarrow")}
+    return {"d2t-scorer": __version__, **own, **(packages or {})}

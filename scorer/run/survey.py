@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+import pyarrow as pa
+
 from ..errors import ColumnError, InputError, ScorerError, ShardError
-from ..metric.inputs import ColumnNames, InputColumns, find_columns
 from ..scoring.signature import Signature
+from ..scoring.windows import ShardColumns
 from ..storage import Fingerprint, InputFile, ShardInfo, ShardReader
 
 
@@ -18,36 +20,28 @@ class Shard:
 
     file: InputFile
     info: ShardInfo
-    columns: InputColumns
+    columns: ShardColumns
     limit: int | None = None
 
     @property
     def rows(self) -> int:
         return self.info.rows if self.limit is None else min(self.limit, self.info.rows)
 
-    def least_bytes(self, keeps_all: bool) -> int:
+    @property
+    def least_bytes(self) -> int:
         """Bytes that the output will have at the very least: keys do not compress, the rest of the input may."""
         share = self.rows / self.info.rows if self.info.rows else 0.0
-        return 4096 + 20 * self.rows + (int(self.info.identity.size * share) // 4 if keeps_all else 0)
+        return 4096 + 20 * self.rows + (int(self.info.identity.size * share) // 4 if self.columns.keeps_all else 0)
 
-    def fingerprint(self, signature: Signature, names: ColumnNames, reuse: str = "") -> Fingerprint:
+    def fingerprint(self, signature: Signature, reuse: str = "") -> Fingerprint:
         """What the output of this shard depends on: the signature of the score, and what else shapes the file.
 
         ``reuse``: the digest of the earlier outputs that labels may come from; empty when there are none.
         """
-        columns = self.columns
         content = {
             "signature": signature.line,
             "signature_parts": signature.parts,
-            "columns": {
-                "text": columns.text,
-                "facts": columns.facts,
-                "facts_are_mr": columns.facts_are_mr,
-                "selected": columns.selected,
-                "keep": list(columns.passed),
-                "prefix": names.prefix,
-                "details": names.details,
-            },
+            "columns": self.columns.shape,
             "rows": self.limit,
             "reuse": reuse,
         }
@@ -68,10 +62,16 @@ class Survey:
     failed: dict[str, tuple[InputFile, ScorerError]]
 
 
-def survey(files: Sequence[InputFile], reader: ShardReader, names: ColumnNames, limit: int | None = None) -> Survey:
+def survey(
+    files: Sequence[InputFile],
+    reader: ShardReader,
+    find_columns: Callable[[pa.Schema], ShardColumns],
+    limit: int | None = None,
+) -> Survey:
     """Open every shard's footer and find its columns.
 
     Args:
+        find_columns: finds the columns of a schema; raises ``ColumnError`` where that cannot be scored.
         limit: rows to take, over all shards in order; shards behind them are left out.
 
     Raises:
@@ -85,7 +85,7 @@ def survey(files: Sequence[InputFile], reader: ShardReader, names: ColumnNames, 
             break
         try:
             info = reader.probe(file.uri, then)
-            shard = Shard(file, info, find_columns(info.schema, names))
+            shard = Shard(file, info, find_columns(info.schema))
         except (ShardError, ColumnError) as error:
             found.failed[file.relative] = (file, error)
             continue

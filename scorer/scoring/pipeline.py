@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,7 @@ from ..storage.counts import Counts, RecheckCounts
 from .counts import count
 from .reuse import Disagreement, Reuse, ReuseMatch
 from .reuse.recheck import disagreements
-
-Tag = TypeVar("Tag")
-
-WINDOW_ROWS = 16384
-WINDOW_BYTES = 32 << 20
-"""The largest window by default: rows, and bytes of their columns as they stand in memory."""
+from .windows import Mark, ScoredWindow, Tag, Window
 
 
 class Model(Protocol):
@@ -85,30 +80,6 @@ class Judged:
         if details:
             columns.append(to_details(self.rows, self.checks, self.answers.probabilities, self.answers.status))
         return columns
-
-
-@dataclass(frozen=True)
-class Window(Generic[Tag]):
-    """Rows to score together. ``tag``: whatever tells the caller whose they are."""
-
-    tag: Tag
-    table: pa.Table
-    columns: InputColumns
-
-
-class Mark:
-    """What travels through the pipeline in its place among the windows, untouched: a shard's end, say."""
-
-
-@dataclass(frozen=True)
-class ScoredWindow(Generic[Tag]):
-    """What became of a :class:`Window`: its table with the output columns, its counts, and the rows that were scored
-    again and are not what their earlier output says."""
-
-    tag: Tag
-    table: pa.Table
-    counts: Counts
-    disagreements: list[Disagreement] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -169,7 +140,7 @@ class Pipeline:
         prepared = self.prepare(rows)
         return self.judge(prepared, self.model.run(prepared.work))
 
-    def finish(self, window: Window[Tag], judged: Judged) -> ScoredWindow[Tag]:
+    def finish(self, window: Window[Tag, InputColumns], judged: Judged) -> ScoredWindow[Tag]:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         schema = output_schema(self.names)
         arrays = judged.columns(sentences=self.names.sentences, details=self.names.details)
@@ -186,7 +157,7 @@ class Pipeline:
 
     def stream(
         self,
-        items: Iterable[Window[Tag] | Mark],
+        items: Iterable[Window[Tag, InputColumns] | Mark],
         reuse: Reuse | None = None,
         tick: Callable[[], None] = lambda: None,
     ) -> Iterator[ScoredWindow[Tag] | Mark]:
@@ -230,7 +201,9 @@ class Pipeline:
             for threads in (preparing, inferring):
                 threads.shutdown(wait=False, cancel_futures=True)
 
-    def _next(self, source: Iterator[Window[Tag] | Mark], reuse: Reuse | None) -> _Ready[Tag] | Mark | None:
+    def _next(
+        self, source: Iterator[Window[Tag, InputColumns] | Mark], reuse: Reuse | None
+    ) -> _Ready[Tag] | Mark | None:
         started = time.perf_counter()
         item = next(source, None)
         self.seconds["read"] += time.perf_counter() - started
@@ -264,7 +237,7 @@ class Pipeline:
 class _Ready(Generic[Tag]):
     """A window that is prepared."""
 
-    window: Window[Tag]
+    window: Window[Tag, InputColumns]
     prepared: Prepared
 
 
@@ -272,7 +245,7 @@ class _Ready(Generic[Tag]):
 class _OnItsWay(Generic[Tag]):
     """A window that the model was asked about."""
 
-    window: Window[Tag]
+    window: Window[Tag, InputColumns]
     prepared: Prepared
     answers: Future[Answers]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
-from ..inference.choices import Overlong, Precision
+from ..inference.choices import Layout, Overlong, Precision
 from ..inference.engine import Engine
 from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
@@ -23,7 +23,7 @@ from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import DeviceFacts, verify
 from ..metric.checks import KIND_NAMES, Options
 from ..metric.choices import MissingTemplate, Protocol, Sides
-from ..metric.inputs import ColumnNames, find_columns, output_schema
+from ..metric.inputs import ColumnNames, InputColumns, find_columns, output_schema
 from ..metric.python_rows import TripleLike
 from ..metric.rows import Rows, from_pairs
 from ..metric.sentences import Room, SentenceSide
@@ -34,10 +34,11 @@ from ..status import SCORED, TOO_LONG
 from ..system.arguments import checked, described
 from ..system.closing import Closing
 from .origin import Device, Origin
-from .pipeline import Judged, Model, Pipeline, ScoredWindow, Window
+from .pipeline import Judged, Model, Pipeline
 from .settings import Settings
 from .signature import Signature, signature
 from .splitting import open_splitter
+from .windows import ScoredWindow, Window
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ class Scorer(Closing):
         sentences: check every sentence of a text too; needs the extra ``sentences``.
         overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
         exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
-        device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
+        device, precision, layout, attention, device_memory, threads, token_budget: see
+            :class:`scorer.inference.engine.Engine`.
 
     ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`.
 
@@ -108,6 +110,9 @@ class Scorer(Closing):
         *,
         device: str = "auto",
         precision: Precision = "auto",
+        layout: Layout = "auto",
+        attention: str | None = None,
+        device_memory: int = 0,
         templates: str | Path | Mapping[str, Any] | None = None,
         protocol: Protocol = "paper",
         checks: Sides = "both",
@@ -130,6 +135,8 @@ class Scorer(Closing):
             missing_template=missing_template,
             device=device,
             precision=precision,
+            layout=layout,
+            device_memory=device_memory,
             overlong=overlong,
             sentences=sentences,
             exact=exact,
@@ -151,6 +158,9 @@ class Scorer(Closing):
             opened,
             device=device,
             precision=precision,
+            layout=layout,
+            attention=attention,
+            device_memory=device_memory,
             token_budget=token_budget,
             threads=threads,
             exact=exact,
@@ -281,7 +291,7 @@ class Scorer(Closing):
         return self._score_batches(batches)
 
     def _score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
-        def windows() -> Iterator[Window[None]]:
+        def windows() -> Iterator[Window[None, InputColumns]]:
             for position, batch in enumerate(batches):
                 if not isinstance(batch, pa.RecordBatch | pa.Table):
                     wanted = "a pyarrow.RecordBatch or pyarrow.Table"

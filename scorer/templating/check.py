@@ -13,7 +13,7 @@ from ..metric.inputs import ColumnNames, find_columns
 from ..metric.rows import Rows
 from ..metric.slots import Key, without_slot
 from ..metric.templates import Templates
-from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
+from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
 
 

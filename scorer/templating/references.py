@@ -15,7 +15,7 @@ from ..errors import ColumnError, UsageError
 from ..metric.inputs import ColumnNames, find_columns, one_array
 from ..metric.rows import Rows
 from ..metric.triples import Triple
-from ..scoring.pipeline import WINDOW_BYTES, WINDOW_ROWS
+from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
 
 

@@ -23,7 +23,9 @@ from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
 from scorer.run.options import RunOptions
 from scorer.run.runner import run
+from scorer.scoring.metric_rows import MetricScoring
 from scorer.scoring.plan import Budgets
+from scorer.scoring.settings import Settings
 
 LOOKED_AT = 3
 
@@ -57,12 +59,12 @@ class Standin:
 
 
 def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
-    def make(budgets: Budgets) -> Scorer:
+    def opener(budgets: Budgets) -> Scorer:
         return Scorer(bundle).with_model(Standin())
 
     options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
     with make_reporter() as reporter:
-        outcome = run(options, make, reporter)
+        outcome = run(options, MetricScoring(Settings(bundle), opener), reporter)
     # Not ru_maxrss for the first: that of whoever started this process is in it.
     own = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10

@@ -16,7 +16,7 @@ import pytest
 
 from scorer import Scorer
 from scorer.inference import calls
-from scorer.scoring.pipeline import Window
+from scorer.scoring.windows import Window
 from tests.faults import harness
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
 from tests.inference.wrapping import Wrapped, wrap_sessions

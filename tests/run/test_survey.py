@@ -9,9 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ColumnError, InputError, ShardError
-from scorer.metric.inputs import ColumnNames
+from scorer.metric.inputs import ColumnNames, InputColumns, find_columns
 from scorer.run.survey import part_of, survey
 from scorer.storage import ShardReader, resolve_inputs
+
+
+def found_columns(schema: pa.Schema) -> InputColumns:
+    return find_columns(schema, ColumnNames())
 
 
 @pytest.fixture
@@ -25,7 +29,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_usable_shards_come_in_order_and_the_others_with_the_reason(data: Path) -> None:
     with ShardReader() as reader:
-        found = survey(resolve_inputs([str(data)]), reader, ColumnNames())
+        found = survey(resolve_inputs([str(data)]), reader, found_columns)
     assert [(shard.file.relative, shard.rows) for shard in found.usable] == [
         ("a.parquet", 3),
         ("b.parquet", 0),
@@ -42,7 +46,7 @@ def test_usable_shards_come_in_order_and_the_others_with_the_reason(data: Path) 
 )
 def test_a_limit_is_spent_in_the_order_of_paths(data: Path, limit: int, rows: dict[str, int]) -> None:
     with ShardReader() as reader:
-        found = survey(resolve_inputs([str(data)]), reader, ColumnNames(), limit)
+        found = survey(resolve_inputs([str(data)]), reader, found_columns, limit)
     assert {shard.file.relative[0]: shard.rows for shard in found.usable} == rows
     cut = [shard.limit for shard in found.usable if shard.limit is not None]
     assert cut == [rows[name] for name in rows if rows[name] < {"a": 3, "b": 0, "d": 5}[name]]
@@ -51,7 +55,7 @@ def test_a_limit_is_spent_in_the_order_of_paths(data: Path, limit: int, rows: di
 def test_nothing_usable_says_why_for_the_first(data: Path) -> None:
     files = resolve_inputs([str(data / "c.parquet"), str(data / "e.parquet")])
     with ShardReader() as reader, pytest.raises(InputError, match=r"c.parquet: .*and 1 more inputs cannot be used"):
-        survey(files, reader, ColumnNames())
+        survey(files, reader, found_columns)
 
 
 def test_parts_share_the_paths_and_new_inputs_move_no_others() -> None:

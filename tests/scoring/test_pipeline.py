@@ -17,7 +17,8 @@ from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
 from scorer.metric.inputs import ColumnNames, InputColumns, find_columns
 from scorer.scoring.counts import total
-from scorer.scoring.pipeline import Mark, Pipeline, ScoredWindow, Window
+from scorer.scoring.pipeline import Pipeline
+from scorer.scoring.windows import Mark, ScoredWindow, Window
 from scorer.storage.counts import Counts, FactCounts, PredicateCounts, RowCounts
 
 

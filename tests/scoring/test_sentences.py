@@ -18,8 +18,8 @@ from scorer.commands import app
 from scorer.metric.checks import HALLUCINATION, SENTENCE
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.templates import Templates
-from scorer.scoring.pipeline import Window
 from scorer.scoring.signature import parse
+from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
 

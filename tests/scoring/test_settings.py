@@ -15,7 +15,7 @@ from scorer.errors import OutputError, UsageError
 from scorer.metric.inputs import find_columns
 from scorer.run.survey import Shard
 from scorer.scoring.settings import Settings
-from scorer.storage import InputFile, ShardInfo
+from scorer.storage import Fingerprint, Identity, InputFile, ShardInfo
 from tests.bundles import make_bundle
 
 OTHER: dict[str, Any] = {
@@ -27,6 +27,8 @@ OTHER: dict[str, Any] = {
     "missing_template": "error",
     "device": "cpu",
     "precision": "fp32",
+    "layout": "padded",
+    "device_memory": 8,
     "overlong": "truncate",
     "sentences": True,
     "exact": True,
@@ -41,6 +43,8 @@ OTHER_COLUMNS: dict[str, Any] = {
     "details": True,
 }
 NOT_IN_THE_OUTPUT = {
+    "layout": "layouts differ in rounding; the one in use stands in the plan's budgets",
+    "device_memory": "no number depends on it",
     "missing_template": "an error ends the run, so that no output has been made under it",
     "device": "the kind of device that it leads to is in the signature, and here there is one kind",
 }
@@ -97,7 +101,7 @@ def test_plans_of_earlier_versions_are_read_and_written_as_they_were() -> None:
     ("content", "named"),
     [
         (None, "settings is None"),
-        ({}, "does not say which bundle"),
+        ({}, "names no bundle"),
         ({"bundle": "b", "colour": "red"}, "'colour'"),
         ({"bundle": "b", "protocol": "mine"}, "protocol is 'mine'; write one of paper, nlgi_eval"),
         ({"bundle": "b", "exact": "yes"}, "exact is 'yes'"),
@@ -130,13 +134,15 @@ def test_what_a_shard_depends_on_has_every_setting(tmp_path: Path) -> None:
     (tmp_path / "templates.json").write_text('{"eatType": "<subject> is a <object>."}')
     places = {"bundle": str(bundle), "other": str(other), "templates.json": str(tmp_path / "templates.json")}
 
-    def fingerprint(settings: Settings) -> dict[str, Any]:
+    def fingerprint(settings: Settings) -> Fingerprint:
         templates = settings.templates and places[str(settings.templates)]
         settings = replace(settings, bundle=places[str(settings.bundle)], templates=templates)
         with Scorer(**settings.arguments(), threads=1) as scorer:
             columns = find_columns(SCHEMA, settings.columns)
-            shard = Shard(InputFile("in/a.parquet", "a.parquet"), ShardInfo(SCHEMA, 1, 1, {}), columns)
-            return shard.fingerprint(scorer.full_signature, settings.columns)
+            shard = Shard(
+                InputFile("in/a.parquet", "a.parquet"), ShardInfo(SCHEMA, 1, 1, Identity(1, None, "")), columns
+            )
+            return shard.fingerprint(scorer.full_signature)
 
     plain = fingerprint(Settings("bundle"))
     same = {name for name, settings in changed() if fingerprint(settings) == plain}

@@ -77,7 +77,7 @@ def test_a_footer_gives_both_forms_back() -> None:
 def fingerprint(names: ColumnNames, *columns: str) -> str:
     schema = pa.schema([(name, pa.string()) for name in columns])
     shard = Shard(InputFile("/in/a", "a"), ShardInfo(schema, 1, 1, Identity(1, None, "")), find_columns(schema, names))
-    return shard.fingerprint(of_parts(BASE), names).text
+    return shard.fingerprint(of_parts(BASE)).text
 
 
 def test_names_of_columns_cannot_read_as_other_settings() -> None:

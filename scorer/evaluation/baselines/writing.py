@@ -188,13 +188,20 @@ class OverlapJudge:
 def _windows(reader: ShardReader, uri: str, schema: pa.Schema, names: ColumnNames, judge: Judge) -> Iterator[pa.Table]:
     columns = _input_columns(schema, names, judge)
     for table in reader.windows(uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES):
-        added = judge.columns(columns.rows(table), table)
-        table = table.replace_schema_metadata(None)
-        for name, array in added:
-            if name in table.schema.names:
-                raise ColumnError(f"the input has a column {name!r}, which this baseline writes; leave it out")
-            table = table.append_column(name, array)
-        yield table
+        yield add_columns(table, judge.columns(columns.rows(table), table)).replace_schema_metadata(None)
+
+
+def add_columns(table: pa.Table, added: list[tuple[str, pa.Array]]) -> pa.Table:
+    """A table with the columns of a baseline behind its own.
+
+    Raises:
+        ColumnError: it has a column of such a name.
+    """
+    for name, array in added:
+        if name in table.schema.names:
+            raise ColumnError(f"the input has a column {name!r}, which this baseline writes; leave it out")
+        table = table.append_column(name, array)
+    return table
 
 
 def _input_columns(schema: pa.Schema, names: ColumnNames, judge: Judge) -> InputColumns:

@@ -15,6 +15,8 @@ import pytest
 from scorer import Scorer
 from scorer.run.options import Outcome, RunOptions
 from scorer.run.runner import run as run_shards
+from scorer.scoring.metric_rows import MetricScoring
+from scorer.scoring.settings import Settings
 from scorer.scoring.summary import Recheck
 from tests.run.test_runner import bytes_of, run, scorer
 from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
@@ -61,7 +63,7 @@ def test_windows_of_a_few_rows_are_joined_as_well(
 
     def night(out: Path, reuse: Path) -> Outcome:
         options = RunOptions((str(data),), out, max_error_rate=1.0, window_rows=7, reuse=(reuse,))
-        return run_shards(options, lambda budgets: Scorer(bundle), Quiet())
+        return run_shards(options, MetricScoring(Settings(bundle), lambda budgets: Scorer(bundle)), Quiet())
 
     assert night(tmp_path / "out", before).exit_code == 0
     assert_labels_of(before, tmp_path / "out")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..inference.engine import Engine
 from ..inference.rate import matrix_rate, pair_flops
-from ..scoring.summary import Speed
 from ..storage.counts import Counts
+from .summary import Speed
 
 WORTH_MEASURING_S = 5.0
 """Of shorter runs no utilisation is said: measuring the device would take a good part of them."""

@@ -1,0 +1,72 @@
+"""What all commands that run over shards share: their options, the progress, the summary and the exit code."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import UsageError
+from .common import print_json, say
+
+if TYPE_CHECKING:
+    from ..run.options import RunOptions
+    from ..scoring.row_scorer import RowScoring
+
+PruneOption = Annotated[
+    bool,
+    typer.Option(
+        "--prune",
+        help="Remove outputs without an input, and replace outputs by shorter ones; without it both exit 2.",
+    ),
+]
+PartOption = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="K/N",
+        help="Score the K-th of N parts of the shards; other processes may score the others at the same time.",
+    ),
+]
+MaxErrorRateOption = Annotated[
+    float,
+    typer.Option("--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."),
+]
+RunJsonOption = Annotated[bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")]
+MAX_ERROR_RATE = 0.001
+
+
+def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool) -> None:
+    """Run over shards and print the summary.
+
+    Raises:
+        typer.Exit: with 3, if shards failed or too many rows have errors.
+    """
+    from ..run.runner import run
+    from .show.progress import make_reporter
+    from .show.summary import print_summary
+
+    with make_reporter() as reporter:
+        outcome = run(options, scoring, reporter)
+    if as_json:
+        print_json(outcome.summary.to_json())
+    print_summary(outcome.summary, options.out, to_stderr=as_json)
+    if outcome.exit_code:
+        say(f"scorer: {outcome.reason}")
+        raise typer.Exit(outcome.exit_code)
+
+
+def parse_part(given: str | None) -> tuple[int, int] | None:
+    """The value of ``--part`` as (k, n).
+
+    Raises:
+        UsageError: not of the form K/N, or K is not one of 1 to N.
+    """
+    if given is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given.strip())
+    k, n = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= k <= n:
+        raise UsageError(f"--part {given}: write K/N, parts counted from 1, as in --part 1/3 for the first of three")
+    return k, n

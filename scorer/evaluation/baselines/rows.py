@@ -1,0 +1,90 @@
+"""A baseline as a run over shards drives it: the plan, receipts and resuming of any run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+
+from ...errors import ColumnError
+from ...metric.columns import OUTPUT
+from ...metric.inputs import ColumnNames, InputColumns, find_columns
+from ...metric.verdict import FINE
+from ...scoring.plain_rows import PlainRows
+from ...scoring.plan import Budgets
+from ...scoring.signature import Signature
+from ...scoring.windows import ScoredWindow, Tag, Window
+from ...storage import Counts
+from ...storage.counts import RowCounts
+from .writing import REVISION, Judge, add_columns
+
+
+@dataclass(frozen=True)
+class BaselineColumns:
+    """All columns of a shard are read and kept; ``inputs``: those with the texts and facts."""
+
+    inputs: InputColumns
+    needed: tuple[str, ...]
+
+    @property
+    def keeps_all(self) -> bool:
+        return True
+
+    @property
+    def shape(self) -> Mapping[str, object]:
+        return self.inputs.shape
+
+
+class BaselineRows(PlainRows[BaselineColumns]):
+    """Adds the columns of a baseline; counts rows, errors, notes and labels, and no facts or checks."""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(Signature(f"baseline:{judge.name}|metric:{REVISION}"))
+        self._judge = judge
+
+    def score(self, window: Window[Tag, BaselineColumns]) -> ScoredWindow[Tag]:
+        rows = window.columns.inputs.rows(window.table)
+        table = add_columns(window.table, self._judge.columns(rows, window.table))
+        errors, notes, fine = (_counted(table[name]) for name in ("error", "note", "fine"))
+        scored = len(table) - sum(errors.values())
+        labels = {name: fine[name] for name in FINE}
+        return ScoredWindow(window.tag, table, Counts(RowCounts(len(table), scored, 0, errors, notes), labels))
+
+
+@dataclass(frozen=True)
+class BaselineScoring:
+    """How a baseline is set up for a run."""
+
+    judge: Judge
+    names: ColumnNames
+
+    def find_columns(self, schema: pa.Schema) -> BaselineColumns:
+        """Find the columns of a shard.
+
+        Raises:
+            ColumnError: a column is missing, of another type, or has the name of an output column.
+        """
+        if set(OUTPUT.names) <= set(schema.names):
+            raise ColumnError("it has the output columns of a run; give --out F.parquet to compare both in one file")
+        return BaselineColumns(find_columns(schema, self.names), tuple(schema.names))
+
+    @contextmanager
+    def open(self, budgets: Budgets) -> Iterator[BaselineRows]:
+        """The row scorer; nothing is to be closed."""
+        yield BaselineRows(self.judge)
+
+    def to_plan(self) -> Mapping[str, object]:
+        """The name of the baseline, and the names of columns."""
+        return {"baseline": self.judge.name, "columns": asdict(self.names)}
+
+
+def _counted(column: pa.ChunkedArray) -> Counter[str]:
+    """How often each value occurs, without its side (``too_long:premise`` counts as ``too_long``); nulls apart."""
+    found: Counter[str] = Counter()
+    for one in column.cast(pa.string()).value_counts().to_pylist():
+        if one["values"] is not None:
+            found[one["values"].partition(":")[0]] += one["counts"]
+    return found

@@ -1,0 +1,138 @@
+"""The metric as a run drives it: the :class:`.row_scorer.RowScorer` of entailment checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+import pyarrow as pa
+
+from ..inference.devices import PADDED
+from ..inference.exact_engine import ExactEngine
+from ..inference.sessions import runtime
+from ..metric.inputs import InputColumns, find_columns
+from ..storage import Counts
+from .exact_bound import measure_bound
+from .origin import Origin
+from .plan import Budgets, Plan
+from .reuse import Reuse, open_sources
+from .row_scorer import Report, Starts
+from .scorer import Scorer
+from .settings import Settings
+from .signature import Signature
+from .throughput import speed
+from .windows import Mark, ScoredWindow, Tag, Window
+
+
+def metric_versions() -> dict[str, str]:
+    """Versions of the packages that turn texts into probabilities."""
+    return {"onnxruntime": str(runtime().__version__), "tokenizers": metadata.version("tokenizers")}
+
+
+@dataclass(frozen=True)
+class MetricRows:
+    """An open :class:`.Scorer`, row by row."""
+
+    scorer: Scorer
+
+    @property
+    def signature(self) -> Signature:
+        return self.scorer.full_signature
+
+    @property
+    def budgets(self) -> Budgets:
+        engine = self.scorer.engine
+        chosen = engine.device.row.layouts != (PADDED,)  # where the device has a choice of layouts
+        return Budgets(
+            batch_tokens=engine.grid.token_budget,
+            length_step=engine.grid.step,
+            threads=engine.threads,
+            exact=self.scorer.exact_bound,
+            layout=engine.use.layout if chosen else None,
+            attention=engine.use.attention if chosen else None,
+        )
+
+    @property
+    def provider(self) -> str:
+        return self.scorer.engine.device.provider
+
+    @property
+    def origin(self) -> Origin:
+        return self.scorer.origin
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return metric_versions()
+
+    @property
+    def computed(self) -> int:
+        return self.scorer.engine.computed
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        return self.scorer.pipeline.seconds
+
+    def warm_up(self, earlier: Plan | None, starts: Starts[InputColumns]) -> MetricRows:
+        """With ``exact``, take the bound from an earlier plan of the same model and provider, or measure it."""
+        if self.scorer.exact is None:
+            return self
+        bound = None
+        if earlier is not None and (earlier.signature, earlier.provider) == (self.signature, self.provider):
+            bound = earlier.budgets.exact
+        model = ExactEngine(self.scorer.engine, bound or measure_bound(self.scorer, starts))
+        return replace(self, scorer=self.scorer.with_model(model))
+
+    def open_reuse(self, earlier: Sequence[Path]) -> Reuse:
+        return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin))
+
+    def stream(
+        self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+    ) -> Iterator[ScoredWindow[Tag] | Mark]:
+        return self.scorer.pipeline.stream(items, reuse, tick)
+
+    def warnings(self, counts: Counts) -> Sequence[str]:
+        """Warn of facts without a template, and of data that the bundle's own templates were not made for."""
+        facts = counts.facts
+        if not facts.backoff:
+            return ()
+        bundle = self.scorer.engine.bundle
+        own_templates = self.scorer.settings.templates is None and bundle.templates_file is not None
+        missing = sum(1 for entry in facts.by_predicate.values() if entry.backoff)
+        share = facts.backoff / facts.all
+        message = f"warning: {share:.1%} of the facts in the first window have no template (backoff)"
+        if own_templates and missing > len(facts.by_predicate) / 2:
+            message += (
+                f"; {missing} of {len(facts.by_predicate)} predicates are outside what the bundle {bundle.name} was "
+                "made for, so its labels may mean nothing here"
+            )
+        return (message,)
+
+    def report(self, counts: Counts, seconds: float) -> Report:
+        facts = self.scorer.facts
+        measured = speed(counts, seconds, self.scorer.engine)
+        return Report(measured, self.scorer.exact_bound, facts.bound, facts.company_bound)
+
+
+@dataclass(frozen=True)
+class MetricScoring:
+    """How the metric is set up for a run. ``opener``: opens a scorer of these settings with the budgets given."""
+
+    settings: Settings
+    opener: Callable[[Budgets], AbstractContextManager[Scorer]]
+
+    def find_columns(self, schema: pa.Schema) -> InputColumns:
+        """See :func:`scorer.metric.inputs.find_columns`."""
+        return find_columns(schema, self.settings.columns)
+
+    @contextmanager
+    def open(self, budgets: Budgets) -> Iterator[MetricRows]:
+        """Open the scorer; it is closed at the end."""
+        with self.opener(budgets) as scorer:
+            yield MetricRows(scorer)
+
+    def to_plan(self) -> Mapping[str, object]:
+        """See :meth:`.Settings.to_plan`."""
+        return self.settings.to_plan()

@@ -1,0 +1,141 @@
+"""What a run over shards drives: rows in, the same rows with output columns out, and a signature of the scores.
+
+The metric (:mod:`.metric_rows`) is one row scorer; a baseline, a ranking or another metric is another. A run knows
+nothing else of them: the plan, receipts, resuming, shards that are set aside and the summary are the same for all.
+:class:`.plain_rows.PlainRows` is a base for those that need no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from ..inference.exact import ExactBound
+from ..storage import Counts
+from .origin import Origin
+from .plan import Budgets, Plan
+from .reuse import Reuse
+from .signature import Signature
+from .summary import Speed
+from .windows import Columns, FailedWindow, Mark, ScoredWindow, Tag, Window
+
+Starts = Sequence[Iterable[Window[None, Columns]]]
+"""The first rows of some shards, spread evenly over a run, each read when it is iterated over; a shard that cannot be
+read gives fewer windows."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a row scorer says of a run at its end, for ``_run.json``; see :class:`.summary.RunSummary`."""
+
+    speed: Speed
+    exact: ExactBound | None = None
+    bound: float | None = None
+    company_bound: float | None = None
+
+
+class RowScorer(Protocol[Columns]):
+    """A row scorer that is open; whoever opened it closes it."""
+
+    @property
+    def signature(self) -> Signature:
+        """What the scores depend on. A shard whose receipt has another one is scored again."""
+        ...
+
+    @property
+    def budgets(self) -> Budgets:
+        """What it cuts its work by, so that a resume computes the same bytes; those of the window are the run's."""
+        ...
+
+    @property
+    def provider(self) -> str:
+        """The execution provider; part of the plan, and empty where there is none."""
+        ...
+
+    @property
+    def origin(self) -> Origin:
+        """Where it computes, and how far its numbers stray there."""
+        ...
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions of the packages that its scores pass through."""
+        ...
+
+    @property
+    def computed(self) -> int:
+        """Units of work done so far (pairs, for the metric), for progress."""
+        ...
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Busy host seconds so far, by stage."""
+        ...
+
+    def warm_up(self, earlier: Plan | None, starts: Starts[Columns]) -> RowScorer[Columns]:
+        """Find out what must be known before the plan is written. Returns the row scorer to go on with.
+
+        Args:
+            earlier: the plan of an earlier run into the same folder, if there is one.
+        """
+        ...
+
+    def open_reuse(self, earlier: Sequence[Path]) -> Reuse:
+        """Open earlier outputs, whose labels are taken over.
+
+        Raises:
+            UsageError: this row scorer cannot take labels over.
+            OutputError: a plan or a receipt is there and cannot be read.
+        """
+        ...
+
+    def stream(
+        self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+    ) -> Iterator[ScoredWindow[Tag] | FailedWindow[Tag] | Mark]:
+        """Score windows in order; each :class:`Mark` is passed on in its place.
+
+        The output has the rows of the window in their order, its kept columns, then the output columns.
+
+        Args:
+            reuse: what :meth:`open_reuse` gave.
+            tick: to be called about once a second while a window is computed, for progress.
+        """
+        ...
+
+    def warnings(self, counts: Counts) -> Sequence[str]:
+        """What a user should know after the first window, of which these are the counts."""
+        ...
+
+    def report(self, counts: Counts, seconds: float) -> Report:
+        """What to say at the end.
+
+        Args:
+            counts: of the shards that were scored now.
+            seconds: from the first window to the last receipt.
+        """
+        ...
+
+
+class RowScoring(Protocol[Columns]):
+    """How rows are to be scored. A run looks at its inputs first, and opens the row scorer then."""
+
+    def find_columns(self, schema: pa.Schema) -> Columns:
+        """Find the columns of a shard.
+
+        Raises:
+            ColumnError: the shard cannot be scored; it is set aside with the reason.
+        """
+        ...
+
+    def open(self, budgets: Budgets) -> AbstractContextManager[RowScorer[Columns]]:
+        """Open the row scorer with the budgets of an earlier plan, where there are some."""
+        ...
+
+    def to_plan(self) -> Mapping[str, object]:
+        """The settings, as the plan records them."""
+        ...

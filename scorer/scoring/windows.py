@@ -1,0 +1,72 @@
+"""What a run hands to a row scorer and gets back: windows of rows, in the order of the shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from ..errors import ScorerError
+from ..storage import Counts
+from .reuse import Disagreement
+
+WINDOW_ROWS = 16384
+WINDOW_BYTES = 32 << 20
+"""The largest window by default: rows, and bytes of their columns as they stand in memory."""
+
+
+class ShardColumns(Protocol):
+    """The columns of one schema, as a row scorer found them."""
+
+    @property
+    def needed(self) -> Sequence[str]:
+        """The columns to read, each once."""
+        ...
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether the output has all columns of the input."""
+        ...
+
+    @property
+    def shape(self) -> Mapping[str, object]:
+        """What the output's columns depend on besides the signature, in the types of JSON; part of the fingerprint."""
+        ...
+
+
+Tag = TypeVar("Tag")
+Columns = TypeVar("Columns", bound=ShardColumns)
+
+
+@dataclass(frozen=True)
+class Window(Generic[Tag, Columns]):
+    """Rows to score together. ``tag``: says to the caller whose they are."""
+
+    tag: Tag
+    table: pa.Table
+    columns: Columns
+
+
+class Mark:
+    """What keeps its place among the windows and is passed on as it is, such as the end of a shard."""
+
+
+@dataclass(frozen=True)
+class FailedWindow(Generic[Tag]):
+    """A window that cannot be scored for what is in it; its shard is set aside with the error."""
+
+    tag: Tag
+    error: ScorerError
+
+
+@dataclass(frozen=True)
+class ScoredWindow(Generic[Tag]):
+    """What became of a :class:`Window`: its table with the output columns, its counts, and the rows that were scored
+    again and are not what their earlier output says."""
+
+    tag: Tag
+    table: pa.Table
+    counts: Counts
+    disagreements: list[Disagreement] = field(default_factory=list)
