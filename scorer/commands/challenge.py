@@ -50,7 +50,7 @@ def challenge_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Test a bundle or a baseline on pairs of texts that differ in one thing.
+    """Test a bundle on pairs of texts that differ in one thing.
 
     One text of a pair says all and only the facts; the other has one change: an error (a fact left out, a number off by
     one, two entities mixed up) or none (a paraphrase, another order). Report by kind of change how many errors are
