@@ -154,7 +154,7 @@ def quintd_command(
     strict: StrictOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Convert Quintd-1: outputs of language models with error spans.
+    """Convert Quintd-1: outputs with marked error spans.
 
     F.parquet has the inputs as triples, the texts, and gold_rough: not_OK with an Incorrect span. S.parquet is the gold
     of `scorer evaluate --spans`; J.parquet can be evaluated in place of a metric. Score with --checks hallucination:
