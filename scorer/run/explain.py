@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,21 @@ from ..scoring.summary import RunSummary
 from ..scoring.tolerance import allowed_difference, is_within
 from .plan_file import earlier_budgets
 
-STORED = ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note")
+
+class StoredRow(TypedDict, total=False):
+    """The output columns of a stored row, those that it has; see :data:`STORED`."""
+
+    fine: str | None
+    rough: str | None
+    confidence: float | None
+    omitted: list[int] | None
+    fact_entailment: list[float | None] | None
+    text_entailment: float | None
+    error: str | None
+    note: str | None
+
+
+STORED = tuple(StoredRow.__annotations__)
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,7 @@ class Explanation:
     file: str
     row: int
     key: str
-    stored: dict[str, Any]
+    stored: StoredRow
     recomputed: Verdict
     difference: float | None
     allowed: float | None
@@ -89,7 +103,8 @@ def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
     table, signature = read_row(out / file, number)
     names = scorer.settings.columns
     prefix = names.prefix
-    stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
+    there = [name for name in STORED if prefix + name in table.schema.names]
+    stored = cast(StoredRow, {name: table[prefix + name][0].as_py() for name in there})
     columns = find_columns(table.select(_input_names(table, names)).schema, names)
     recomputed = scorer.score_row(columns.rows(table))
     same = signature == scorer.full_signature

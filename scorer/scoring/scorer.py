@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pyarrow as pa
 
@@ -59,6 +59,17 @@ class CheckResult:
     passed: bool | None
 
 
+class SentenceEntailment(TypedDict):
+    """A sentence: its span in the text, in code points, and P(entailment) of all facts → sentence.
+
+    ``entailment`` is ``None`` where the model gave no result.
+    """
+
+    start: int
+    end: int
+    entailment: float | None
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The label of one row; fields as the output columns of the same names.
@@ -78,7 +89,7 @@ class Verdict:
     note: str | None
     facts: list[str]
     checks: list[CheckResult]
-    sentences: list[dict[str, Any]] | None = None
+    sentences: list[SentenceEntailment] | None = None
 
 
 class Scorer(Closing):
