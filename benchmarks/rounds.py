@@ -155,13 +155,14 @@ def run_rounds(
     limit: float = 600.0,
     deadline: float = float("inf"),
     say: Callable[[str], None] = lambda message: None,
+    after: Callable[[list[Measured]], None] = lambda measured: None,
 ) -> list[Measured]:
     """Measure settings in interleaved rounds: the first in the order given, later ones with the fastest first, so that
     the fastest settings have most rounds when the time is over.
 
     A process is kept between rounds if ``memory_floor_mb`` MB are still available, otherwise it is started again.
     ``failed``: parts that could not be prepared, with the reason. ``deadline``: after it, the first round is finished
-    and no other one started.
+    and no other one started. ``after``: called after each pass with what was measured so far.
     """
     measured = [Measured(setting) for setting in settings]
     for one in measured:
@@ -176,6 +177,7 @@ def run_rounds(
                     return measured
                 if one.error is None:
                     _pass(one, number, spec_of, open_workers, logs, environment_of, python_of, limit, say)
+                    after(measured)
                     name = one.setting.name
                     if name in open_workers and _available_mb() < memory_floor_mb:
                         open_workers.pop(name).close()

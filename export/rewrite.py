@@ -103,7 +103,7 @@ def split_residuals(model: Any) -> None:
         if node.op_type != "SkipLayerNormalization":
             nodes.append(node)
             continue
-        branch, residual, scale, shift = node.input[:4]
+        branch, residual, scale, *shift = node.input[:4]
         (epsilon,) = (a.f for a in node.attribute if a.name == "epsilon")
         output = node.output[0]
         if len(node.input) > 4 and node.input[4]:
@@ -111,11 +111,16 @@ def split_residuals(model: Any) -> None:
             biased = f"{output}_biased"
             nodes.append(helper.make_node("Add", [branch, node.input[4]], [biased], name=f"{node.name}_bias"))
             branch = biased
-        total = f"{output}_sum"
+        total = node.output[3] if len(node.output) > 3 and node.output[3] else f"{output}_sum"
         nodes.append(helper.make_node("Add", [branch, residual], [total], name=f"{node.name}_residual"))
         nodes.append(
             helper.make_node(
-                "LayerNormalization", [total, scale, shift], [output], name=node.name, axis=-1, epsilon=epsilon
+                "LayerNormalization",
+                [total, scale, *filter(None, shift)],
+                [output],
+                name=node.name,
+                axis=-1,
+                epsilon=epsilon,
             )
         )
     del model.graph.node[:]

@@ -26,7 +26,7 @@ def reproduce_command(
     data: Annotated[
         Path,
         typer.Option(
-            "--data", metavar="DIR", parser=local, help="Folder of e2e_primary.parquet and webnlg17_humeval.parquet."
+            "--data", metavar="DIR", parser=local, help="Folder with e2e_primary.parquet and webnlg17_humeval.parquet."
         ),
     ],
     out: Annotated[

@@ -151,6 +151,7 @@ def _bundle(bundle: str) -> BundleFindings:
         variants=list(opened.variants),
         device=f"{engine.device} ({engine.device.name})",
         precision=engine.precision,
+        scheme=opened.scheme.summary,
         layout=engine.use.layout,
         attention=engine.use.attention,
         label_agreement=facts.label_agreement,

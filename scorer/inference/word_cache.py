@@ -111,6 +111,7 @@ def _unigram(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None
         and all(step.get("type") in ("WhitespaceSplit", "Punctuation") for step in before)
         and last.get("type") == "Metaspace"
         and last.get("prepend_scheme", "always") == "always"
+        and last.get("add_prefix_space", True)
         and last.get("split", True)
     )
     return "" if known and not any(step.get("type") == "Punctuation" for step in before) else None

@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.bundles import digest, make_bundle, tokenizer, weights
 
 
-def packed_graph(vocabulary: int, shift: float = 0.0) -> onnx.ModelProto:
-    """The sum over a pair is the difference of two values of a running sum. ``shift``: added to the logits."""
+def packed_graph(vocabulary: int) -> onnx.ModelProto:
+    """The sum over a pair is the difference of two values of a running sum."""
     table, w, b = weights(vocabulary)
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
@@ -43,7 +43,7 @@ def packed_graph(vocabulary: int, shift: float = 0.0) -> onnx.ModelProto:
         helper.make_node("Add", ["projected", "b"], ["logits"]),
     ]
     constants = {
-        "table": table, "w": w, "b": b + np.float32([shift, 0, 0]), "one": np.float64(1), "columns": np.array([1]),
+        "table": table, "w": w, "b": b, "one": np.float64(1), "columns": np.array([1]),
         "along": np.array(0), "along_list": np.array([0]), "before": np.array([1, 0, 0, 0]), "zero": np.array([0]),
         "first": np.array([1]), "last": np.array([-1]), "end": np.array([1 << 60]),
     }  # fmt: skip
@@ -66,15 +66,15 @@ def packed_graph(vocabulary: int, shift: float = 0.0) -> onnx.ModelProto:
     return made
 
 
-def make_packed_bundle(path: Path, *, shifts: dict[str, float] | None = None) -> Path:
-    """A bundle with fp32, and fp16 in its three forms. ``shifts``: by variant, added to a logit."""
-    make_bundle(path, precisions=("fp32", "fp16"))
+def make_packed_bundle(path: Path, *, max_length: int = 128) -> Path:
+    """A bundle with fp32, and fp16 in its three forms."""
+    make_bundle(path, precisions=("fp32", "fp16"), max_length=max_length)
     manifest = json.loads((path / "bundle.json").read_text())
     manifest |= {"schema": 2, "scheme": "nli", "supported": None, "threshold": None}
     forms = {"fp16.packed": "PackedAttention", "fp16.packed-mha": "PackedMultiHeadAttention"}
     for key, attention in forms.items():
         file = f"model.{key}.onnx"
-        onnx.save(packed_graph(tokenizer().get_vocab_size(), (shifts or {}).get(key, 0.0)), str(path / file))
+        onnx.save(packed_graph(tokenizer().get_vocab_size()), str(path / file))
         manifest["variants"][key] = {
             "file": file, "precision": "fp16", "layout": "packed", "attention": attention, "parity": None,
             "sha256": digest(path / file),

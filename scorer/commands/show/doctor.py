@@ -25,6 +25,7 @@ class BundleFindings:
     variants: list[str]
     device: str
     precision: str
+    scheme: str
     layout: str
     attention: str
     label_agreement: float
@@ -86,6 +87,7 @@ def print_findings(findings: Findings) -> None:
         return
     console.print(f"bundle: {bundle.name} ({bundle.path})")
     console.print(f"variants: {', '.join(bundle.variants)}")
+    console.print(f"scheme: {bundle.scheme}")
     console.print(f"device: {bundle.device}, precision {bundle.precision}, layout {bundle.layout}")
     console.print(
         f"labels as the checkpoint gives them: {share(bundle.label_agreement)} of the probes "

@@ -25,6 +25,13 @@ PAIRS = [
     ("a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", "It rains."),
     ("  two  blanks ", "line\nbreak"),
 ]
+SMALLER: dict[str, dict[str, Any]] = {
+    "electra": {"embedding_size": 16},
+    "deberta-v2": {"position_buckets": 8},
+    "modernbert": {"local_attention": 16, "global_attn_every_n_layers": 2},
+    "bart": {"decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 48},
+}
+"""What else of a family's usual config is made small."""
 ID2LABEL = {0: "entailment", 1: "neutral", 2: "contradiction"}
 
 
@@ -46,8 +53,9 @@ def make_checkpoint(
     family = family_of(model_type)
     sizes = family.sizes
     small = {
+        **family.presets[-1].config,
         sizes.vocab: VOCABULARY, sizes.hidden: 32, sizes.layers: 2, sizes.heads: 4, sizes.intermediate: 48,
-        sizes.positions: 130,
+        sizes.positions: 130, **SMALLER.get(model_type, {}),
     }  # fmt: skip
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(train_tokenizer(VOCABULARY, family)),
@@ -57,7 +65,7 @@ def make_checkpoint(
         model_input_names=["input_ids", "attention_mask", "token_type_ids"],
     )
     made = getattr(transformers, family.config_class)(
-        **small, **config, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.sep_token_id,
+        **{**small, **config, "pad_token_id": tokenizer.pad_token_id}, eos_token_id=tokenizer.sep_token_id,
         bos_token_id=tokenizer.cls_token_id, num_labels=len(id2label), id2label=dict(id2label),
         label2id={label: column for column, label in id2label.items()},
     )  # fmt: skip
