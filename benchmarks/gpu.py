@@ -1,13 +1,15 @@
-"""The same on a CUDA machine: `make bench-gpu`. Written without one: no GPU figure exists until it has run there.
+"""Compare this project with its alternatives on a CUDA machine: `make bench-gpu`.
+
+No GPU figure exists yet: the script was written on a machine without a GPU.
 
     python -m benchmarks.gpu --step prepare --kit SITE_DIR      # checkpoint, bundles, what is found out at first use
     python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups choices e2e large mixed labels]
-    make bench-gpu DEVICE=cpu                                   # does the script work? a tiny model, both steps
+    make bench-gpu DEVICE=cpu                                   # tries the script: a tiny model, both steps
 
 Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
 export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
 transformers and sentence-transformers. Measuring, in order: the device's matrix rate; our choices against others,
-packed and padded; everybody on E2E-like pairs; the program on many rows, with what the device did meanwhile and which
+packed and padded; all settings on E2E-like pairs; the program on many rows, with what the device did and which
 attention kernels it took; mixed lengths; labels of fp16 against fp32. Each group's table is printed when the group has
 ended, and the JSON is written after each pass, so that what was measured is there when the time is over. On a CPU the
 packed settings fail and say why: only a GPU has their kernels.

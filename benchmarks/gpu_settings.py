@@ -1,4 +1,4 @@
-"""Who is measured on a GPU, and which choices of ours are held against which others."""
+"""The settings that are measured on a GPU: the alternatives, and our own choices against others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Interleaved rounds: every setting once per round, each in a separate process.
 
-Other load on the machine thus affects all settings equally. Ratios are computed within a round, and their median is
-shown.
+Other load on the machine therefore affects all settings equally. Ratios are computed within a round, and their median
+is shown.
 """
 
 from __future__ import annotations
@@ -53,7 +53,11 @@ class Worker:
             raise
 
     def ask(self, line: str) -> dict[str, Any]:
-        """Send a line and wait for the answer."""
+        """Send a line and wait for the answer.
+
+        Raises:
+            WorkerError: the process ended, or answered with an error.
+        """
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")

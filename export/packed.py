@@ -24,7 +24,7 @@ from .graph import expect, save
 from .rewrite import head_of, require_first_token
 from .variants import to_half
 
-SHARED = "model.fp16.data"
+SHARED = "model.half.data"
 """The weights of the fp16 variants, which differ in their graphs alone."""
 _OFFSETS, _ENDS, _FIRST = "token_offset", "cumulative_sequence_length", "first_tokens"
 _NEVER = ("Attention", "MultiHeadAttention", "ReduceSum", "CumSum", "RemovePadding", "RestorePadding", "Shape")

@@ -1,4 +1,4 @@
-"""Does a checkpoint answer as its labels say? Asked of plain pairs, every one of them obvious.
+"""Check that a checkpoint answers as its labels say, on simple pairs with obvious answers.
 
 Labels are what tools differ in, and a checkpoint whose card or config names them in the wrong order gives a bundle that
 looks sound and is worthless. So each class is compared with itself: its mean probability must be higher on pairs of its
@@ -48,7 +48,11 @@ def mean_probabilities(
 
 
 def contradicts_labels(means: npt.NDArray[np.float64], scheme: Scheme) -> str | None:
-    """Why the labels cannot be right, in one line, or ``None``. ``means``: of :func:`mean_probabilities`."""
+    """Why the labels cannot be right, in one line; ``None`` if nothing speaks against them.
+
+    Args:
+        means: of :func:`mean_probabilities`; float64, *Shape:* (kinds, labels).
+    """
     columns: Sequence[int] = range(len(LABELS)) if scheme.kind == NLI else [LABELS.index("entailment")]
     for column in columns:
         highest = int(means[:, column].argmax())

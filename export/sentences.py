@@ -1,4 +1,4 @@
-"""Sentences to probe a model with: small worlds of facts, each with what follows from it, may be, and cannot be.
+"""Sentences for probe pairs: small sets of facts, with sentences that follow from them, may be true or contradict them.
 
 A frame is one fact said four ways. ``{a}`` is who or what it is about, ``{b}`` the value, ``{c}`` another value.
 """

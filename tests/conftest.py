@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Tests start hundreds of processes; where this is set each would compile the program anew.
+# Tests start hundreds of processes; where this is set, each would compile the program again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # An example may take as long as a busy machine lets it; how many there are bounds the time.

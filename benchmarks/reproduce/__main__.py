@@ -1,4 +1,4 @@
-"""``python -m benchmarks.reproduce.__main__``, behind ``make reproduce``: the tables of Dušek & Kasner in one."""
+"""``python -m benchmarks.reproduce.__main__``, the command behind ``make reproduce``."""
 
 from __future__ import annotations
 

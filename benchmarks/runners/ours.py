@@ -66,7 +66,11 @@ def prepare(spec: dict[str, Any], engine: Engine) -> Work:
 
 
 def scattered(work: Work, results: Sequence[npt.NDArray[np.float32]]) -> Probabilities:
-    """Probabilities of the sample's pairs from the logits of the batches."""
+    """Probabilities of the sample's pairs from the logits of the batches.
+
+    Args:
+        results: float32, *Shape:* (pairs of the call, 3) each, in the order of ``work.batches``.
+    """
     logits = np.zeros((len(work.pairs), 3), np.float32)
     for batch, result in zip(work.batches, results, strict=True):
         logits[batch.pairs] = result[: len(batch.pairs)]

@@ -116,7 +116,10 @@ class Engine:
             form = self.probe_form
         self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8], form)
         self._form = form
-        self._calls = Calls(f"bundle {self.use}", bundle.scheme.width, one_thread=self.device.row.one_thread)
+        row = self.device.row
+        way_out = "--layout, --precision or --device" if len(row.layouts) > 1 else "--precision or --device"
+        where = f"bundle {self.use}"
+        self._calls = Calls(where, bundle.scheme.width, one_thread=row.one_thread, way_out=way_out)
         self._pool: ThreadPoolExecutor | None = None
         self._assembling = ThreadPoolExecutor(1, "assemble")
         self._fp32: Fitting | None = None
@@ -278,7 +281,7 @@ class Engine:
         return self._calls.done
 
     def give_up(self) -> None:
-        """Have calls that are under way end: whoever waited for them has left."""
+        """Stop the calls that are running; no caller waits for them any more."""
         self._calls.give_up()
 
     def close(self) -> None:

@@ -82,7 +82,7 @@ def _byte_level(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | N
     before = content.get("pre_tokenizer") or {}
     steps = _steps(content, "normalizer", "normalizers")
     prepends = bool(steps) and steps[-1].get("type") == "Prepend" and steps[-1].get("prepend") == " "
-    # These look at no character beside its neighbours across a blank.
+    # These never look across a blank.
     harmless = all(step.get("type") in ("NFC", "Lowercase") for step in (steps[:-1] if prepends else steps))
     known = (
         before.get("type") == "ByteLevel"

@@ -54,7 +54,7 @@ def review(
     """
     coverage, evidence = Coverage(), Evidence(templates)
     drawn = _Sample(sample, seed)
-    alike = OneSignature("check against one of them")
+    signatures = OneSignature("check against one of them")
     refused: str | None = None
     for uri, rows, table in read_rows(inputs, names):
         coverage.add(rows, templates)
@@ -62,7 +62,7 @@ def review(
             drawn.add(table)
             continue
         found = Signature.of_footer(table.schema.metadata)
-        alike.add(uri, found)
+        signatures.add(uri, found)
         refused = _unfit(table, names.prefix, found, templates)
         if refused is None:
             evidence.add(rows, table, names.prefix)
@@ -75,7 +75,7 @@ def review(
     if evidence.rows:
         shown = {
             "from": "bundle" if scorer is not None else "data",
-            "signature": scorer.signature if scorer is not None else alike.signature.line,
+            "signature": scorer.signature if scorer is not None else signatures.signature.line,
             "rows": evidence.rows,
             "facts": evidence.all_facts,
             "failed": evidence.all_failed,

@@ -70,10 +70,10 @@ def test_the_packed_forms_add_graphs_and_no_weights(bundle: Path, manifest: dict
     assert [(variant["layout"], variant.get("attention")) for variant in halves] == [
         ("padded", None), ("packed", "PackedAttention"), ("packed", "PackedMultiHeadAttention"),
     ]  # fmt: skip
-    assert {tuple(variant["external"]) for variant in halves} == {("model.fp16.data",)}
+    assert {tuple(variant["external"]) for variant in halves} == {("model.half.data",)}
     # The padded form has parts of its own for the last layer; table of positions from its third row on.
     weights = 2 * manifest["architecture"]["parameters"]
-    assert (bundle / "model.fp16.data").stat().st_size < 1.5 * weights + 4096 * 60
+    assert (bundle / "model.half.data").stat().st_size < 1.5 * weights + 4096 * 60
     for variant in halves[1:]:
         assert variant["fused"][variant["attention"]] == LAYERS and "Attention" not in variant["fused"]
         assert variant["parity"] is None

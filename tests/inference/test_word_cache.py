@@ -144,7 +144,7 @@ def test_every_character_at_both_ends_of_a_word(build: str) -> None:
     characters = [chr(c) for c in range(1, 0x10000) if not 0xD800 <= c < 0xE000]
     some = [
         c for c in characters if not "\u3400" <= c <= "\ud7a3" or ord(c) % 64 == 0
-    ]  # ideographs are all treated alike
+    ]  # ideographs are all treated in the same way
     texts = [f"a{c} {c} {c}it b{c}" for c in some]
     assert by_words(words, texts) == whole(made, texts)
 

@@ -46,6 +46,9 @@ def best_bias(margins: Floats, true: Bools, prior: float) -> float:
     """The number that, added to each margin, minimises the log loss when `prior` of the pairs are true.
 
     The loss is convex in it, and its derivative is the mean P(entailment) minus the prior; found by halving.
+
+    Args:
+        margins: float64, *Shape:* (pairs,). true: bool, *Shape:* (pairs,); some of each.
     """
     weight = np.where(true, prior / true.mean(), (1 - prior) / (1 - true.mean())) / len(true)
     low, high = -20.0, 20.0
@@ -61,7 +64,7 @@ def best_bias(margins: Floats, true: Bools, prior: float) -> float:
 def calibration_error(p: Floats, true: Bools) -> float:
     """Expected calibration error: ten bins of equal width over P(entailment), weighted by their pairs.
 
-    Guo et al. (ICML 2017), section 2, for the binary case.
+    Guo et al. (ICML 2017), section 2, for the binary case. *Shape:* (pairs,) each, float64 and bool.
     """
     place = np.minimum((p * BINS).astype(int), BINS - 1)
     gaps = [abs(p[place == b].mean() - true[place == b].mean()) * (place == b).mean() for b in set(place.tolist())]

@@ -82,10 +82,11 @@ def value(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contest 
     if not places:
         return None
     i = rng.choice(places)
-    in_text = _reading(corpus, row, i, rng)
-    in_fact = in_text if agree else _reading(corpus, row, i, rng)
-    if not (agree or differ(in_text, in_fact)) or not (_fits(row, i, in_text) and _fits(row, i, in_fact)):
+    in_text, in_fact = (_reading(corpus, row, i, rng) for _ in range(2))
+    if not differ(in_text, in_fact) or not (_fits(row, i, in_text) and _fits(row, i, in_fact)):
         return None
+    if agree:  # only now, so that what cannot be contested is not among the true pairs either
+        in_text = in_fact
     made = row.with_object(i, in_text, fact=False)
     made = replace(made, triples=row.with_object(i, in_fact, text=False).triples)
     return Contest(made, made.triples[i])
@@ -126,14 +127,15 @@ def subject(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contes
     def reading() -> str:
         return old if rng.random() < 0.4 else rng.choice(pool)
 
-    in_text = reading()
-    in_facts = in_text if agree else reading()
+    in_text, in_facts = reading(), reading()
     others = {t.subject.lower() for t in row.triples} - {old.lower()}
-    if any(name.lower() in others for name in (in_text, in_facts)) or not (agree or differ(in_text, in_facts)):
+    if any(name.lower() in others for name in (in_text, in_facts)) or not differ(in_text, in_facts):
         return None
     rest = exchange(row.text, old, " ").lower()
     if in_text.lower() in rest or in_facts.lower() in rest:
         return None
+    if agree:
+        in_text = in_facts
     made = row.with_subject(old, in_text, facts=False)
     made = replace(made, triples=row.with_subject(old, in_facts, text=False).triples)
     return Contest(made, rng.choice([t for t in made.triples if t.subject == in_facts]))
@@ -145,7 +147,8 @@ def foreign_fact(corpus: Corpus, row: Row, rng: random.Random) -> Triple | None:
     known = {t.predicate for t in row.triples}
     if found.predicate in known or any(found.predicate in k or k in found.predicate for k in known):
         return None
-    if find_once(row.text, found.object) >= 0 or any(not differ(found.object, t.object) for t in row.triples):
+    named = not is_boolean(found.object) and any(not differ(found.object, t.object) for t in row.triples)
+    if named or find_once(row.text, found.object) >= 0:
         return None
     return found._replace(subject=rng.choice(row.triples).subject)
 
@@ -153,7 +156,11 @@ def foreign_fact(corpus: Corpus, row: Row, rng: random.Random) -> Triple | None:
 def foreign(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contest | None:
     """A fact of the row, or one that its text does not mention."""
     if agree:
-        return Contest(row, rng.choice(row.triples))
+        own = rng.choice(row.triples)
+        # A predicate that many rows have is seldom foreign; it is taken as seldom here, so that it is no hint.
+        if rng.random() < corpus.shares[row.source, row.domain, own.predicate]:
+            return None
+        return Contest(row, own)
     found = foreign_fact(corpus, row, rng)
     return None if found is None else Contest(row, found, extra=True)
 
@@ -174,11 +181,11 @@ def unspoken(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Conte
             return None  # the more frequent of the two is taken less often, so that yes is no hint
         made = row if agree else row.with_object(i, negated(own), text=False)
         return Contest(made, made.triples[i])
-    if agree:
-        return Contest(row, row.triples[i])
     other = rng.choice(pool)
     if not differ(own, other) or other.lower() in row.text.lower():
         return None
+    if agree:
+        return Contest(row, row.triples[i])
     made = row.with_object(i, other, text=False)
     return Contest(made, made.triples[i])
 

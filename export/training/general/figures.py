@@ -20,6 +20,7 @@ def nli_hits(gold: Sequence[str], found: Sequence[str]) -> npt.NDArray[np.bool_]
     """Which labels are right; entailment against the rest where the gold has fewer than three classes.
 
     The rest is one class there, since a two-way set does not say which of *neutral* and *contradiction* it means.
+    *Shape:* (pairs,), as both arguments.
     """
     g, f = np.array(gold), np.array(found)
     if len(set(gold)) < 3:
@@ -61,7 +62,10 @@ def difference(
 
 
 def within_inputs(score: Floats, human: Floats, inputs: Ints, statistic: Statistic) -> float:
-    """Mean over inputs of the correlation among the rows of one input, where defined; NaN if it is nowhere."""
+    """Mean over inputs of the correlation among the rows of one input, where defined; NaN if it is nowhere.
+
+    *Shape:* (rows,) each; float64, and int64 for ``inputs``.
+    """
     found = np.array([statistic(score[inputs == i], human[inputs == i]) for i in np.unique(inputs)])
     there = found[~np.isnan(found)]
     return float(there.mean()) if len(there) else float("nan")

@@ -38,7 +38,7 @@ class Texts:
         return found
 
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Tokens of each text."""
+        """Tokens of each text, int64, *Shape:* (texts,)."""
         return np.diff(self.offsets)
 
 
@@ -52,7 +52,7 @@ class NliPairs:
     recast: npt.NDArray[np.bool_]
 
     def order(self, epoch: int, seed: int) -> npt.NDArray[np.int64]:
-        """The pairs of one pass in random order: a pure function of seed and pass."""
+        """The pairs of one pass in random order: a pure function of seed and pass. int64, *Shape:* (pairs drawn,)."""
         rng = np.random.default_rng([seed, epoch])
         tokens = self.premise.lengths() + self.hypothesis.lengths() + 3
         share = np.where(self.recast, RECAST_SHARE, 1.0) * np.where(tokens > LONG, LONG_SHARE, 1.0)

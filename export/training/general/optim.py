@@ -39,7 +39,13 @@ class Optimiser:
 
     @torch.no_grad()
     def step(self, grads: list[list[Tensor]], rate: float, mean_decay: float) -> float:
-        """Applies the mean of several gradients; returns its norm before it is clipped at 1."""
+        """Apply the mean of several gradients; return its norm before it is clipped at 1.
+
+        A norm that is not finite changes nothing.
+
+        Args:
+            grads: one list for each gradient, each of the shapes of the working weights.
+        """
         for place, *parts in zip(self._pieces(self._grad), *grads, strict=True):
             place.copy_(parts[0])
             for part in parts[1:]:

@@ -1,14 +1,14 @@
 """Rows of facts and text, and where in the text each fact's value stands.
 
 Columns of the Parquet file: triples, text, source, domain. A value that stands in the text exactly once, as whole
-words, can be exchanged in text and fact alike; that is what keeps true and false pairs alike in all but the truth.
+words, can be exchanged both in the text and in the fact, so that true and false pairs differ only in their truth.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -101,13 +101,15 @@ class Corpus:
     """Rows by source, and what can take a value's or a name's place.
 
     ``objects``: (source, predicate) → objects as often as they occur. ``subjects``: (source, domain) → subjects.
-    ``facts``: (source, domain) → all facts. ``templates``: predicate → sentences with ``{s}`` and ``{o}``.
+    ``facts``: (source, domain) → all facts. ``shares``: (source, domain, predicate) → share of the rows that have it.
+    ``templates``: predicate → sentences with ``{s}`` and ``{o}``.
     """
 
     rows: dict[str, list[Row]]
     objects: dict[tuple[str, str], list[str]]
     subjects: dict[tuple[str, str], list[str]]
     facts: dict[tuple[str, str], list[Triple]]
+    shares: dict[tuple[str, str, str], float]
     templates: dict[str, list[str]]
 
     def another_object(self, row: Row, fact: Triple, rng: random.Random) -> str:
@@ -145,8 +147,12 @@ def corpus(rows: list[Row]) -> Corpus:
     subjects: dict[tuple[str, str], list[str]] = defaultdict(list)
     facts: dict[tuple[str, str], list[Triple]] = defaultdict(list)
     templates: dict[str, list[str]] = defaultdict(list)
+    domains: Counter[tuple[str, str]] = Counter()
+    holding: Counter[tuple[str, str, str]] = Counter()
     for row in rows:
         by_source[row.source].append(row)
+        domains[row.source, row.domain] += 1
+        holding.update((row.source, row.domain, predicate) for predicate in {t.predicate for t in row.triples})
         for fact in row.triples:
             objects[row.source, fact.predicate].append(fact.object)
             objects[row.source, shape(fact.object)].append(fact.object)
@@ -154,7 +160,8 @@ def corpus(rows: list[Row]) -> Corpus:
         subjects[row.source, row.domain] += sorted({fact.subject for fact in row.triples})
         if row.source == "rel2text" and (made := template_of(row)):
             templates[row.triples[0].predicate].append(made)
-    return Corpus(dict(by_source), dict(objects), dict(subjects), dict(facts), dict(templates))
+    shares = {key: count / domains[key[:2]] for key, count in holding.items()}
+    return Corpus(dict(by_source), dict(objects), dict(subjects), dict(facts), shares, dict(templates))
 
 
 def read(path: Path) -> list[Row]:

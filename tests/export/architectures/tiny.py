@@ -46,10 +46,12 @@ def make_checkpoint(
     id2label: Mapping[int, str] = ID2LABEL,
     seed: int = 3,
     half: bool = False,
+    apart: float = 0.0,
     **config: Any,
 ) -> Path:
     """A checkpoint of two layers with large random weights, so that all labels occur; with ``half`` its weights are
-    half-precision numbers."""
+    half-precision numbers; ``apart`` is how far the logits lie apart on average, the first label's being the
+    highest."""
     family = family_of(model_type)
     sizes = family.sizes
     small = {
@@ -82,6 +84,7 @@ def make_checkpoint(
         last.weight.mul_(5)
         # Every label is near for some pair, so that a wrong input or a wrong number shows in the labels.
         last.bias.sub_(_logits(model, tokenizer, family, PAIRS).mean(dim=0))
+        last.bias.sub_(apart * torch.arange(len(id2label)))
         for value in model.parameters():
             value.copy_(value.half() if half else value)
     model.save_pretrained(folder, safe_serialization=True)
