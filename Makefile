@@ -92,8 +92,13 @@ audit-deps: .venv-audit/installed
 bench: .venv-bench/installed
 	$(BENCH)/python -m benchmarks.cpu $(if $(SMOKE),--smoke)
 
-bench-gpu:
-	$(PYTHON) -m benchmarks.gpu $(if $(KIT),--kit $(KIT))
+# Two steps, of which only the second is timed. DEVICE=cpu walks the script with a tiny model.
+GPU_TRIAL := --device cpu --preset roberta-tiny --pairs 64 --rounds 1 --budgets 1024 --batches 16 --minutes 60 --folder .bench/trial
+bench-gpu: $(if $(filter cpu,$(DEVICE)),.venv-dev/installed)
+	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.gpu --step prepare \
+	  $(if $(filter cpu,$(DEVICE)),$(GPU_TRIAL)) $(if $(KIT),--kit $(KIT))
+	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.gpu --step measure \
+	  $(if $(filter cpu,$(DEVICE)),$(GPU_TRIAL)) $(if $(KIT),--kit $(KIT))
 
 REPRODUCE_OUT ?= reproduce-out
 reproduce: .venv-dev/installed

@@ -1,13 +1,18 @@
-"""The same on a CUDA machine: `make bench-gpu`. Written without one: no GPU figure exists until it has run there.
+"""Compare this project with its alternatives on a CUDA machine: `make bench-gpu`.
 
-    python -m benchmarks.gpu --kit SITE_DIR [--folder .bench] [--groups e2e night choices labels mixed]
-    python -m benchmarks.gpu --device cpu --preset roberta-tiny --pairs 64      # does the script work?
+No GPU figure exists yet: the script was written on a machine without a GPU.
+
+    python -m benchmarks.gpu --step prepare --kit SITE_DIR      # checkpoint, bundles, what is found out at first use
+    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups choices e2e large mixed labels]
+    make bench-gpu DEVICE=cpu                                   # tries the script: a tiny model, both steps
 
 Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
 export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
-transformers and sentence-transformers. In order: checkpoint and bundle; the device's matrix rate; everybody on E2E-like
-pairs; the program on many rows, with what the device did meanwhile and which attention kernels it took; our choices
-against others; labels of fp16 against fp32; mixed lengths. The short tables come last.
+transformers and sentence-transformers. Measuring, in order: the device's matrix rate; our choices against others,
+packed and padded; all settings on E2E-like pairs; the program on many rows, with what the device did and which
+attention kernels it took; mixed lengths; labels of fp16 against fp32. Each group's table is printed when the group has
+ended, and the JSON is written after each pass, so that what was measured is there when the time is over. On a CPU the
+packed settings fail and say why: only a GPU has their kernels.
 
 Utilisation counts real tokens only. Work that our graph or batching saves still counts as useful, padding never does.
 """
@@ -17,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -26,11 +32,12 @@ from typing import Any
 from . import gpu_settings, machine, picture, results
 from .cpu import EMBEDDED_CHECKPOINT
 from .prepare import prepare
-from .rounds import Group, Worker, WorkerError, run_rounds
+from .rounds import Group, Measured, Worker, WorkerError, run_rounds
 from .settings import REFERENCE, Setting
 
 ROOT = Path(__file__).resolve().parents[1]
-GROUPS = ("e2e", "night", "choices", "labels", "mixed")
+GROUPS = ("choices", "e2e", "large", "mixed", "labels")
+STEPS = ("prepare", "measure")
 _KERNEL_SIGNS = ("sdpakernel", "attention_kernel", "attention kernel", "cudnn_flash", "operator=")
 
 
@@ -97,6 +104,7 @@ def watch(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path) ->
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kit", type=Path, help="folder with ONNX Runtime for CUDA and the exporter's libraries")
+    parser.add_argument("--step", choices=STEPS, nargs="+", default=STEPS, help="what to do; by default both")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--folder", type=Path, default=Path(".bench"))
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
@@ -104,25 +112,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--preset", default="roberta-large")
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="groups to measure, in this order")
     parser.add_argument(
-        "--pairs", type=int, default=16384, help="minimum number in each sample; the group night has 8 times as many"
+        "--pairs", type=int, default=16384, help="minimum number in each sample; the group large has 8 times as many"
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=int, help="tokens a batch; by default the program's own choice there")
-    parser.add_argument("--budgets", type=int, nargs="*", default=[16384, 131072], help="others, for the choices")
+    parser.add_argument(
+        "--budgets",
+        type=int,
+        nargs="*",
+        default=[8192, 16384, 32768, 65536, 131072],
+        help="tokens a call of the packed forms, for the choices",
+    )
     parser.add_argument("--batches", type=int, nargs="+", default=[64, 128, 256], help="tried for the peers")
     parser.add_argument("--minutes", type=float, default=8.0, help="begin no further group or round after this long")
     args = parser.parse_args(arguments)
-    started = machine.now()
     bench = Bench(args)
     with _SourceTree(bench.base) as shim:
         bench.ours["PYTHONPATH"] += os.pathsep + shim
-        bench.prepare()
-        for group in args.groups:
-            if time.monotonic() > bench.deadline:
-                say(f"out of time before the group {group}: --groups {group} measures it")
-                continue
-            getattr(bench, group)()
-    bench.report(started)
+        if "prepare" in args.step:
+            bench.prepare()
+        if "measure" in args.step:
+            bench.measure()
 
 
 class Bench:
@@ -131,25 +141,69 @@ class Bench:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
         self.began = time.monotonic()
-        self.deadline = self.began + 60 * args.minutes
+        self.started = machine.now()
         self.on_gpu = args.device.startswith("cuda")
         self.half, self.precision = ("float16", "fp16") if self.on_gpu else ("float32", "fp32")
         self.ours, self.peers = environments(args.kit)
         self.base = args.folder / f"{args.preset}-{args.device.split(':')[0]}"
         self.logs = self.base / "logs"
+        self.embedded = self.base / "embedded"
         self.logs.mkdir(parents=True, exist_ok=True)
         self.ours["XDG_CACHE_HOME"] = str((self.base / "cache").resolve())
         self.groups: list[tuple[Group, Sequence[int]]] = []
         self.seen: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        """Checkpoint, bundle, and the device's matrix rate."""
+        """Checkpoint, bundles, and what the program finds out at first use: none of it is timed."""
         precisions = ("fp32", "fp16") if self.on_gpu else ("fp32",)
         prepare(self.base, self.args.preset, ("checkpoint", "bundle"), precisions, environment=self.ours, log=say)
+        self.embedded.mkdir(exist_ok=True)
+        if not (self.embedded / "checkpoint").exists():
+            (self.embedded / "checkpoint").symlink_to(EMBEDDED_CHECKPOINT)
+        prepare(self.embedded, "embedded", ("bundle",), precisions, environment=self.ours, log=say)
+        for folder in (self.base, self.embedded):
+            for precision in precisions:
+                self._settle(folder / "bundle", precision)
+
+    def _settle(self, bundle: Path, precision: str) -> None:
+        spec = {
+            "runner": "ours:settled", "bundle": str(bundle), "device": self.args.device,
+            "options": {"precision": precision, **({"token_budget": self.args.budget} if self.args.budget else {})},
+        }  # fmt: skip
+        name = f"{bundle.parent.name} {precision}"
+        try:
+            worker = Worker(spec, self.ours, self.logs / "settle.log", sys.executable, 1800)
+            try:
+                worker.ask("pass")
+                layout, attention = worker.ask("answers")["answers"]
+            finally:
+                worker.close()
+        except WorkerError as e:
+            say(f"{name}: does not run: {e}")
+        else:
+            say(f"{name}: runs {layout} with {attention}; {self._elapsed()}")
+
+    def measure(self) -> None:
+        """The groups, one after the other, until the time is over."""
+        if not (self.base / "bundle" / "bundle.json").is_file():
+            raise SystemExit(f"nothing is prepared in {self.base}: run --step prepare first")
+        self.began = time.monotonic()
+        self.deadline = self.began + 60 * self.args.minutes
         self.rate, self.device = matrix_rate(self.args.device, self.peers, self.logs)
         say(f"{self.device.get('device', self.args.device)}: {self._rate_in_words()}; {self._elapsed()}")
         if self.args.kit is not None:
             sys.path.insert(0, str(self.args.kit.resolve()))
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            for group in self.args.groups:
+                if time.monotonic() > self.deadline:
+                    say(f"out of time before the group {group}: --groups {group} measures it")
+                    continue
+                getattr(self, group)()
+                print(results.table(self._summaries()[-1]) + "\n", flush=True)
+        finally:
+            self.write()
+            self._end()
 
     def e2e(self) -> None:
         """All settings on E2E-like pairs."""
@@ -157,10 +211,10 @@ class Bench:
         ours = gpu_settings.ours(self.precision, self.args.budget)
         self._measure("e2e", "E2E-like", [*ours, *peers], self.args.pairs)
 
-    def night(self) -> None:
+    def large(self) -> None:
         """The program on many rows, and what the device does meanwhile."""
         ours = gpu_settings.ours(self.precision, self.args.budget)
-        spec = self._measure("night", "E2E-like, many", ours, 8 * self.args.pairs, reference=ours[0].name)
+        spec = self._measure("large", "E2E-like, many", ours, 8 * self.args.pairs, reference=ours[0].name)
         options = {**ours[1].options, "warm": False, "of": "ours:score_run"}
         self.seen = watch({**spec, "runner": "watched:watched", "options": options}, self.ours, self.logs / "watch.log")
 
@@ -171,14 +225,8 @@ class Bench:
 
     def labels(self) -> None:
         """The embedded model, whose weights are real: labels of half precision against those of fp32."""
-        folder = self.base / "embedded"
-        folder.mkdir(exist_ok=True)
-        if not (folder / "checkpoint").exists():
-            (folder / "checkpoint").symlink_to(EMBEDDED_CHECKPOINT)
-        precisions = ("fp32", "fp16") if self.on_gpu else ("fp32",)
-        prepare(folder, "embedded", ("bundle",), precisions, environment=self.ours, log=say)
         asked = gpu_settings.labels(self.precision)
-        self._measure("labels", "", asked, self.args.pairs, reference="engine-fp32", bundle=folder / "bundle")
+        self._measure("labels", "", asked, self.args.pairs, reference="engine-fp32", bundle=self.embedded / "bundle")
 
     def mixed(self) -> None:
         """Lengths up to the longest, as in WebNLG: the fast ones."""
@@ -206,7 +254,16 @@ class Bench:
         model = "embedded model" if bundle else f"{self.args.preset}, random weights, {words}"
         title = f"{model}: {sample.pairs:,} pairs, {sample.tokens / sample.pairs:.0f} tokens"
         say(f"\n{title} ({self._elapsed()})")
-        measured = run_rounds(
+        counted = {key: value for key, value in vars(sample).items() if not key.endswith("_file")}
+        measured: list[Measured] = []
+        group = Group(name, title, "pairs", sample.pairs, reference, counted, measured)
+        self.groups.append((group, json.loads(Path(sample.pairs_file).read_text())["tokens"]))
+
+        def after(so_far: list[Measured]) -> None:
+            measured[:] = so_far
+            self.write()
+
+        run_rounds(
             asked,
             lambda s: {**spec, "runner": s.runner, "options": s.options},
             self.args.rounds,
@@ -215,40 +272,48 @@ class Bench:
             memory_floor_mb=8000,
             deadline=self.deadline,
             say=say,
+            after=after,
         )
-        counted = {key: value for key, value in vars(sample).items() if not key.endswith("_file")}
-        group = Group(name, title, "pairs", sample.pairs, reference, counted, measured)
-        self.groups.append((group, json.loads(Path(sample.pairs_file).read_text())["tokens"]))
         return spec
 
-    def report(self, started: str) -> None:
-        """JSON and SVG; then, last, the short tables to stdout."""
+    def _summaries(self) -> list[dict[str, Any]]:
+        """Each group in the form of the JSON, with the utilisation."""
         architecture = json.loads((self.base / "bundle" / "bundle.json").read_text())["architecture"]
-        groups = []
+        found = []
         for group, tokens in self.groups:
             summary = results.summarise(group)
             work = flops(architecture, tokens)
             for setting, one in zip(summary["settings"], group.measured, strict=True):
                 if "median" in setting and one.part is None and group.name != "labels":
                     setting["utilisation"] = round(work * setting["median"] / group.items / self.rate, 4)
-            groups.append(summary)
+            found.append(summary)
+        return found
+
+    def write(self) -> None:
+        """JSON and SVG of what was measured so far."""
+        groups = self._summaries()
         name = self.args.name or ("gpu" if self.on_gpu else "gpu-trial-on-cpu")
-        versions = results.all_versions([one for group, _ in self.groups for one in group.measured])
         content = {
-            "kind": "gpu", "trial": not self.on_gpu, "started": started,
+            "kind": "gpu", "trial": not self.on_gpu, "started": self.started,
             "seconds": round(time.monotonic() - self.began), "machine": machine.describe(), "device": self.device,
-            "matrix_flops": self.rate, "watched": self.seen, "versions": versions, "rounds_asked": self.args.rounds,
-            "groups": groups,
+            "matrix_flops": self.rate, "watched": self.seen, "versions": self._versions(),
+            "rounds_asked": self.args.rounds, "groups": groups,
         }  # fmt: skip
         results.write_json(self.args.results / f"{name}.json", content)
-        where = self.device.get("device", "a trial on the CPU: no GPU figure")
-        caption = f"{where}; {started[:10]}; {results.rounds_done(groups)}"
+        caption = f"{self._where()}; {self.started[:10]}; {results.rounds_done(groups)}"
         (self.args.results / f"{name}.svg").write_text(picture.draw(groups, caption))
-        for group_summary in groups:
-            print(results.table(group_summary) + "\n")
+
+    def _end(self) -> None:
+        """What was seen of the device, versions, and the time, to stdout."""
         print("\n".join(seen_in_words(self.seen)) + "\n")
-        print("Versions: " + ", ".join(f"{package} {version}" for package, version in versions.items()) + ".")
-        print(f"Device: {where}; {self._rate_in_words()}. {self._elapsed()} in all.")
+        print("Versions: " + ", ".join(f"{package} {version}" for package, version in self._versions().items()) + ".")
+        print(f"Device: {self._where()}; {self._rate_in_words()}. {self._elapsed()} in all.", flush=True)
+
+    def _versions(self) -> dict[str, str]:
+        return results.all_versions([one for group, _ in self.groups for one in group.measured])
+
+    def _where(self) -> str:
+        return str(self.device.get("device", "a trial on the CPU: no GPU figure"))
 
     def _rate_in_words(self) -> str:
         return f"{self.rate / 1e12:.2f} TFLOP/s measured on {self.device['dtype']} matrices"

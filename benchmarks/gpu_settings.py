@@ -1,4 +1,4 @@
-"""Who is measured on a GPU, and which choices of ours are held against which others."""
+"""The settings that are measured on a GPU: the alternatives, and our own choices against others."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from typing import Any
 
 from .settings import REFERENCE, Setting
 
-_FLASH, _MEMORY_EFFICIENT, _CUDNN, _UNFUSED = 1, 2, 8, 16
-"""Bits of the provider's option ``sdpa_kernel``."""
+_CUDNN, _UNFUSED = 8, 16
+"""Bits of the provider's option ``sdpa_kernel``. With the mask of a padded graph, 3 (flash and memory-efficient) ends
+in the unfused kernel too, so that 16 stands for both."""
+PACKED = ("PackedAttention", "PackedMultiHeadAttention")
+_USUAL = 65536
 AS_IT_IS = "bare-as-it-is"
 """The setting that the changed ones are compared with."""
 
 
 def peers(half: str, batches: Sequence[int], slow: int) -> list[Setting]:
     """Each in its best half precision, and as documented. ``slow``: pairs for what takes one at a time."""
-    best = {"dtype": half, "batches": list(batches), "try": 1024}
+    best = {"dtype": half, "batches": list(batches), "try": 1024, "warm_pass": True}
     return [
-        Setting(REFERENCE, "PyTorch fp32, batches by length", "pytorch:batches", {"batches": list(batches[:1])}),
+        Setting(REFERENCE, "PyTorch fp32, batches by length", "pytorch:batches",
+            {"batches": list(batches[:1]), "warm_pass": True},
+        ),
         Setting("torch-half", f"PyTorch {half}, SDPA, batches by length", "pytorch:batches", best),
-        Setting("pipeline", "transformers pipeline, as documented (batch 1)", "pipeline:classify", {"pairs": slow}),
+        Setting("pipeline", "transformers pipeline, as documented (batch 1)", "pipeline:classify",
+            {"pairs": slow, "warm_pass": True},
+        ),
         Setting(
             "pipeline-best", f"transformers pipeline, best ({half}, by length)", "pipeline:classify",
             {**best, "sorted": True},
         ),
-        Setting("ce-docs", "CrossEncoder, as documented (fp32, batch 32)", "cross_encoder:predict", {"batches": [32]}),
+        Setting("ce-docs", "CrossEncoder, as documented (fp32, batch 32)", "cross_encoder:predict",
+            {"batches": [32], "warm_pass": True},
+        ),
         Setting("ce-half", f"CrossEncoder {half}, SDPA, best batch", "cross_encoder:predict", best),
         Setting(
             "ce-bf16", "CrossEncoder bfloat16, SDPA, best batch", "cross_encoder:predict", {**best, "dtype": "bfloat16"}
@@ -54,30 +63,37 @@ def ours(precision: str, budget: int | None) -> list[Setting]:
 
 
 def choices(precision: str, budget: int | None, budgets: Sequence[int], few: int) -> list[Setting]:
-    """Bare sessions with one thing changed; ``few``: pairs for fp32 and for small calls."""
-    base = _options(precision, budget)
-    small = {"precision": precision, "token_budget": 512, "pairs": few // 8}
+    """Bare sessions: both packed forms over ``budgets``, and the padded form with one thing changed.
+
+    Nothing is found out at first use here (``on_trial``): each is opened as it is asked for. ``few``: pairs for fp32
+    and for small calls.
+    """
+    base = {**_options(precision, budget or _USUAL), "layout": "padded", "attention": "Attention", "on_trial": True}
+    small = {**base, "token_budget": 512, "pairs": few // 8}
     fp32 = {**base, "precision": "fp32", "pairs": few}
+    packed: list[tuple[str, str, dict[str, Any]]] = [
+        (
+            f"bare-packed-{form}-{tokens}",
+            f"packed, {operator}, {tokens:,} tokens a call",
+            {**base, "layout": "packed", "attention": operator, "token_budget": tokens},
+        )
+        for form, operator in zip(("attention", "mha"), PACKED, strict=True)
+        for tokens in budgets
+    ]
     changed: list[tuple[str, str, dict[str, Any]]] = [
-        (AS_IT_IS, f"{precision} as it is", base),
-        *((f"bare-{b}", f"{b:,} tokens a batch", {**base, "token_budget": b}) for b in budgets),
-        ("bare-step-16", "lengths in steps of 16", {**base, "step": 16}),
-        ("bare-two-callers", "two threads call in turn", {**base, "callers": 2}),
-        ("bare-bound", "inputs and results kept on the device (a limit)", {**base, "bound": True}),
-        ("bare-arena", "arena doubles", {**base, "cuda": {"arena_extend_strategy": "kNextPowerOfTwo"}}),
-        *(
-            (f"bare-attention-{bits}", f"attention: {words}", {**base, "cuda": {"sdpa_kernel": str(bits)}})
-            for bits, words in (
-                (_CUDNN, "cuDNN's asked for"),
-                (_FLASH | _MEMORY_EFFICIENT, "flash or memory-efficient, no cuDNN"),
-                (_UNFUSED, "unfused"),
-            )
-        ),
+        (AS_IT_IS, f"padded {precision} as it is", base),
+        *packed,
+        ("bare-step-16", "padded, lengths in steps of 16", {**base, "step": 16}),
+        ("bare-two-callers", "padded, two threads call in turn", {**base, "callers": 2}),
+        ("bare-bound", "padded, inputs and results kept on the device (a limit)", {**base, "bound": True}),
+        ("bare-arena", "padded, arena doubles", {**base, "cuda": {"arena_extend_strategy": "kNextPowerOfTwo"}}),
+        ("bare-cudnn", "padded, attention: cuDNN's asked for", {**base, "cuda": {"sdpa_kernel": str(_CUDNN)}}),
+        ("bare-unfused", "padded, attention: unfused", {**base, "cuda": {"sdpa_kernel": str(_UNFUSED)}}),
         ("bare-fp32", "fp32 as it is", fp32),
         ("bare-fp32-tf32", "fp32 with TF32", {**fp32, "cuda": {"use_tf32": "1"}}),
-        ("bare-small", "small calls as they are (512 tokens)", small),
-        ("bare-small-graph", "small calls as CUDA graphs, kept on the device", {**small, "graph": True}),
-    ]  # fmt: skip
+        ("bare-small", "padded, small calls as they are (512 tokens)", small),
+        ("bare-small-graph", "padded, small calls as CUDA graphs, kept on the device", {**small, "graph": True}),
+    ]
     return [Setting(n, w, "changed:bare_session", o, ("bundle",), bare=True) for n, w, o in changed]
 
 

@@ -54,7 +54,8 @@ def make_bundle(folder: Path, out: Path, preset: str, precisions: Sequence[str])
     """Our bundle of the checkpoint."""
     from export import export_bundle
 
-    export_bundle(str(folder / "checkpoint"), out, precisions=precisions, name=f"{preset}-random")
+    # Forced, because random weights contradict their labels.
+    export_bundle(str(folder / "checkpoint"), out, precisions=precisions, name=f"{preset}-random", force=True)
 
 
 def make_onnx(folder: Path, out: Path, preset: str, precisions: Sequence[str]) -> None:

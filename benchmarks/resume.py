@@ -69,7 +69,11 @@ def make(base: Path, shards: int) -> tuple[Path, Path]:
 
 
 def measure(base: Path, shards: int, profile: Path | None) -> dict[str, Any]:
-    """Seconds to resume a run whose shards are all finished."""
+    """Seconds to resume a run whose shards are all finished.
+
+    Raises:
+        SystemExit: the run scored a shard again, so that it was no resume.
+    """
     data, out = make(base, shards)
     first, _ = resume(data, out)
     seconds, summary = resume(data, out, profile)

@@ -1,7 +1,7 @@
 """Interleaved rounds: every setting once per round, each in a separate process.
 
-Other load on the machine thus affects all settings equally. Ratios are computed within a round, and their median is
-shown.
+Other load on the machine therefore affects all settings equally. Ratios are computed within a round, and their median
+is shown.
 """
 
 from __future__ import annotations
@@ -53,7 +53,11 @@ class Worker:
             raise
 
     def ask(self, line: str) -> dict[str, Any]:
-        """Send a line and wait for the answer."""
+        """Send a line and wait for the answer.
+
+        Raises:
+            WorkerError: the process ended, or answered with an error.
+        """
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")
@@ -155,13 +159,14 @@ def run_rounds(
     limit: float = 600.0,
     deadline: float = float("inf"),
     say: Callable[[str], None] = lambda message: None,
+    after: Callable[[list[Measured]], None] = lambda measured: None,
 ) -> list[Measured]:
     """Measure settings in interleaved rounds: the first in the order given, later ones with the fastest first, so that
     the fastest settings have most rounds when the time is over.
 
     A process is kept between rounds if ``memory_floor_mb`` MB are still available, otherwise it is started again.
     ``failed``: parts that could not be prepared, with the reason. ``deadline``: after it, the first round is finished
-    and no other one started.
+    and no other one started. ``after``: called after each pass with what was measured so far.
     """
     measured = [Measured(setting) for setting in settings]
     for one in measured:
@@ -176,6 +181,7 @@ def run_rounds(
                     return measured
                 if one.error is None:
                     _pass(one, number, spec_of, open_workers, logs, environment_of, python_of, limit, say)
+                    after(measured)
                     name = one.setting.name
                     if name in open_workers and _available_mb() < memory_floor_mb:
                         open_workers.pop(name).close()

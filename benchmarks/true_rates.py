@@ -73,7 +73,7 @@ def ppi_plus_plus(labels: Floats, predictions: Floats, population: Floats) -> tu
 
 
 def gold_of(population: Population) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
-    """FINE and ROUGH gold of every row; FINE is -1 where the gold has none."""
+    """FINE and ROUGH gold of every row, int8, *Shape:* (rows,) each; FINE is -1 where the gold has none."""
     if population.scored.has("gold_fine"):
         fine = fine_codes(population.scored.array("gold_fine"), "gold_fine")
         return fine, rough_of(fine)

@@ -21,7 +21,10 @@ from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
+from .packed import SHARED as FP16_SHARED
+from .packed import export_packed, packed_forms, packed_inputs
 from .parity import Logits, accept, checkpoint_logits, measure_variant
+from .plain_pairs import PLAIN_PAIRS, contradicts_labels, mean_probabilities
 from .probes import Probe, built_in_probes, merge, read_probes
 from .random_init import random_checkpoint
 from .shared_weights import SHARED, round_weights, share_weights
@@ -32,7 +35,7 @@ _NOT_IN_NAMES = r"[|@/\\\s]+"
 """What would break the line of a signature."""
 _FUSED = (
     "Attention", "QAttention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
-    "Scan",
+    "Scan", "PackedAttention", "PackedMultiHeadAttention",
 )  # fmt: skip
 
 
@@ -63,12 +66,13 @@ def export_bundle(
     its logits. ``half_weights``: round the weights to half precision and store them once, for all variants
     (:mod:`export.shared_weights`). ``templates``: a template file to ship. ``probes``: pairs (Parquet or TSV: premise,
     hypothesis) to verify with in addition to the built-in ones. ``force``: include a variant that keeps fewer than 99%
-    of the probes' labels.
+    of the probes' labels, and a checkpoint that contradicts its labels.
 
     Raises:
         UsageError: an option that cannot be honoured.
         CheckpointError: the checkpoint is refused, or does not become the graph that it should.
-        BundleError: a variant is under 99 % label agreement, without ``force``.
+        BundleError: without ``force``, a variant is under 99 % label agreement, or the checkpoint's answers to plain
+            pairs contradict its labels.
         OutputError: ``out`` is in use or cannot be written.
         MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
     """
@@ -115,16 +119,32 @@ def _fill(
     expected = checkpoint_logits(model, opened.tokenizer, probes)
     log("exporting to ONNX and fusing")
     fused, fp32 = folder / "fused.onnx", folder / "model.fp32.onnx"
+    if not opened.source["random_init"]:
+        log(f"asking {len(PLAIN_PAIRS)} plain pairs")
+        refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, opened.scheme), opened.scheme)
+        _refuse(refusal, force, log)
     if half_weights:
         round_weights(model)
     export_fused(model, opened.family, opened.architecture, opened.tokenizer.layout.segments, fused)
     del model
     gc.collect()
-    paths = {precision: folder / f"model.{precision}.onnx" for precision in precisions}
+    forms = packed_forms(opened.family) if "fp16" in precisions else {}
+    paths = {key: folder / f"model.{key}.onnx" for key in [*precisions, *forms]}
     counts = {}
     for precision in ["fp32", *(precision for precision in precisions if precision != "fp32")]:
         log(f"making {precision}")
         counts[precision] = export_variant(opened.family, precision, fused, fp32, layers=opened.architecture["layers"])
+        gc.collect()
+    for key, attention in forms.items():
+        log(f"making {key}")
+        counts[key] = export_packed(
+            fused,
+            paths[key],
+            opened.architecture["layers"],
+            attention=attention,
+            first_position=opened.family.first_position(opened.known),
+            segments=opened.tokenizer.layout.segments,
+        )
         gc.collect()
     for path in (fused, *([] if "fp32" in precisions else [fp32])):
         path.unlink()
@@ -132,18 +152,21 @@ def _fill(
     if half_weights:
         log("storing the weights once")
         share_weights(paths.values(), folder / SHARED)
+    elif forms:
+        share_weights((paths[key] for key in ("fp16", *forms)), folder / FP16_SHARED)
     variants: dict[str, Any] = {}
-    for precision, path in paths.items():
+    for precision in precisions:
+        path = paths[precision]
         log(f"verifying {precision} against PyTorch")
         alone = precision == "int8" and "Scan" not in counts[precision]
         parity = measure_variant(path, precision, opened.tokenizer, probes, expected, opened.scheme, alone)
         log(_say(precision, parity))
-        refusal = accept(precision, parity)
-        if refusal is not None and not force:
-            raise BundleError(f"{refusal}; exclude it with --precision, or keep it with --force")
-        if refusal is not None:
-            log(f"warning: {refusal}; kept because of --force")
+        _refuse(accept(precision, parity), force, log)
         variants[precision] = _variant(path, precision, counts[precision], parity, opened)
+    for key, attention in forms.items():
+        # Only a GPU has the kernels of a packed graph: the scorer verifies it there at first use.
+        packed = {"layout": "packed", "attention": attention, "inputs": packed_inputs(opened.tokenizer.layout.segments)}
+        variants[key] = _variant(paths[key], "fp16", counts[key], None, opened) | packed
     _write_small_files(folder, opened, probes, expected, templates)
     small = ["tokenizer.json", "probes.parquet", *(["templates.json"] if templates is not None else [])]
     scheme = opened.scheme
@@ -164,6 +187,14 @@ def _fill(
     }
     # Last, because a folder without it is not a bundle.
     (folder / "bundle.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _refuse(reason: str | None, force: bool, log: Callable[[str], None]) -> None:
+    """End the export for a reason, or with ``force`` only say it."""
+    if reason is not None and not force:
+        raise BundleError(reason)
+    if reason is not None:
+        log(f"warning: {reason}; kept because of --force")
 
 
 def _variant(

@@ -81,7 +81,7 @@ def _scan(number: int, nodes: Sequence[Any], source: str, target: str | None) ->
                 copy.input[i] = f"{x}_one"
         _drop_mask(copy)
         body.append(copy)
-    outer, inputs = [source, _REAL], [(x, TensorProto.FLOAT, ["s", "h"]), (real, TensorProto.INT64, [1])]
+    outer, inputs = [source, _REAL], [(x, TensorProto.FLOAT, ["s", "width_in"]), (real, TensorProto.INT64, [1])]
     if target is None:
         body.append(helper.make_node("Squeeze", [inner, "pair_axis"], [y]))
         shape = ["labels"]
@@ -90,7 +90,7 @@ def _scan(number: int, nodes: Sequence[Any], source: str, target: str | None) ->
         body.append(helper.make_node("Pad", [f"{y}_real", pads], [y]))
         outer.append(_PADS)
         inputs.append((pads, TensorProto.INT64, [4]))
-        shape = ["s", "h"]
+        shape = ["s", "width_out"]
     subgraph = helper.make_graph(
         body,
         f"pair_{number}",

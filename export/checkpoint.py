@@ -80,7 +80,11 @@ def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log
 
 
 def longest_pair(positions: int, model_max_length: object) -> int:
-    """Tokens of the longest pair: what the model has positions for, and the tokenizer may say less."""
+    """Tokens of the longest pair: as many as the model has positions for, or fewer where the tokenizer allows fewer.
+
+    Raises:
+        CheckpointError: fewer than 8.
+    """
     sane = isinstance(model_max_length, int) and not isinstance(model_max_length, bool) and 0 < model_max_length < 10**6
     longest = min(positions, int(str(model_max_length))) if sane else positions
     if longest < 8:

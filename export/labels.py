@@ -1,4 +1,4 @@
-"""What the columns of the logits mean: tools differ, so it is read from the checkpoint or told, never guessed."""
+"""What the columns of the logits mean: read from the checkpoint or given by the user, and never guessed."""
 
 from __future__ import annotations
 

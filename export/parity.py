@@ -57,11 +57,15 @@ def measure_variant(
     scheme: Scheme,
     alone: bool = False,
 ) -> dict[str, Any] | None:
-    """The ``parity`` of a variant for bundle.json, or ``None`` where nothing can be said here.
+    """The ``parity`` of a variant for bundle.json, or ``None`` where it cannot be measured on this machine.
 
     Measured in batches, with padding; int8 of a graph without Scan in calls of one pair, as it is run. fp16 is
     measured on CUDA where that really starts: a CPU has other half-precision kernels, or none and computes in fp32, so
     its figures would say nothing.
+
+    Args:
+        expected: the checkpoint's logits, float32, *Shape:* (probes, classes).
+        alone: one pair per call.
 
     Raises:
         BundleError: the variant does not load or run.

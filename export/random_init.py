@@ -1,4 +1,4 @@
-"""Full-size models with random weights and tokenizers of the same kind, for benchmarks where no hub is at hand.
+"""Full-size models with random weights and tokenizers of the same kind, for benchmarks without access to a model hub.
 
 Their labels mean nothing, and are nearly always the same. What they share with the real checkpoints is what speed
 depends on: the architecture, the size of the vocabulary, and about as many tokens for a text. A vocabulary cannot be

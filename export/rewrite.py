@@ -47,7 +47,7 @@ def keep_first_token(model: Any) -> None:
 
     graph = model.graph
     tensors = {tensor.name: tensor for tensor in graph.initializer}
-    _require_first_token(graph, tensors)
+    require_first_token(graph)
     last = [node for node in graph.node if node.op_type == "Attention"][-1]
     hidden, weight, bias, mask = last.input[:4]
     readers = [node for node in graph.node if hidden in node.input and node is not last]
@@ -103,7 +103,7 @@ def split_residuals(model: Any) -> None:
         if node.op_type != "SkipLayerNormalization":
             nodes.append(node)
             continue
-        branch, residual, scale, shift = node.input[:4]
+        branch, residual, scale, *shift = node.input[:4]
         (epsilon,) = (a.f for a in node.attribute if a.name == "epsilon")
         output = node.output[0]
         if len(node.input) > 4 and node.input[4]:
@@ -111,11 +111,16 @@ def split_residuals(model: Any) -> None:
             biased = f"{output}_biased"
             nodes.append(helper.make_node("Add", [branch, node.input[4]], [biased], name=f"{node.name}_bias"))
             branch = biased
-        total = f"{output}_sum"
+        total = node.output[3] if len(node.output) > 3 and node.output[3] else f"{output}_sum"
         nodes.append(helper.make_node("Add", [branch, residual], [total], name=f"{node.name}_residual"))
         nodes.append(
             helper.make_node(
-                "LayerNormalization", [total, scale, shift], [output], name=node.name, axis=-1, epsilon=epsilon
+                "LayerNormalization",
+                [total, scale, *filter(None, shift)],
+                [output],
+                name=node.name,
+                axis=-1,
+                epsilon=epsilon,
             )
         )
     del model.graph.node[:]
@@ -140,9 +145,15 @@ def split_gelu(model: Any) -> None:
     model.graph.node.extend(nodes)
 
 
-def _require_first_token(graph: Any, tensors: dict[str, Any]) -> None:
+def require_first_token(graph: Any) -> None:
+    """Check that the head of a fused graph reads the first token of each pair.
+
+    Raises:
+        CheckpointError: it reads something else.
+    """
     from onnx import numpy_helper
 
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
     source = head_of(graph)[0].input[0]
     gather = next((node for node in graph.node if source in node.output), None)
     axis = {a.name: a.i for a in gather.attribute}.get("axis", 0) if gather is not None else None

@@ -1,4 +1,4 @@
-"""Sentences to probe a model with: small worlds of facts, each with what follows from it, may be, and cannot be.
+"""Sentences for probe pairs: small sets of facts, with sentences that follow from them, may be true or contradict them.
 
 A frame is one fact said four ways. ``{a}`` is who or what it is about, ``{b}`` the value, ``{c}`` another value.
 """
@@ -105,24 +105,29 @@ SHORT = (
 )  # fmt: skip
 
 
+def fill_frame(frame: Frame, name: str, value: int) -> tuple[Pair, Pair, Pair]:
+    """The entailed, neutral and contradictory pair of a frame. ``value``: position of the value it is about."""
+    b, c = frame.values[value], frame.values[(value + 1) % len(frame.values)]
+
+    def fill(text: str) -> str:
+        filled = text.format(a=name, b=b, c=c)
+        return filled[0].upper() + filled[1:]
+
+    premise = fill(frame.premise)
+    return (
+        Pair(premise, fill(frame.entailed), ENTAILED),
+        Pair(premise, fill(frame.neutral), NEUTRAL),
+        Pair(premise, fill(frame.contradictory), CONTRADICTORY),
+    )
+
+
 def frame_pairs() -> Iterator[tuple[str, Pair, Pair, Pair]]:
     """Every filled frame: its premise, and its entailed, neutral and contradictory pair."""
     for frame in FRAMES:
-        for a in frame.names:
-            for i, b in enumerate(frame.values):
-                c = frame.values[(i + 1) % len(frame.values)]
-
-                def fill(text: str, a: str = a, b: str = b, c: str = c) -> str:
-                    filled = text.format(a=a, b=b, c=c)
-                    return filled[0].upper() + filled[1:]
-
-                premise = fill(frame.premise)
-                yield (
-                    premise,
-                    Pair(premise, fill(frame.entailed), ENTAILED),
-                    Pair(premise, fill(frame.neutral), NEUTRAL),
-                    Pair(premise, fill(frame.contradictory), CONTRADICTORY),
-                )
+        for name in frame.names:
+            for value in range(len(frame.values)):
+                pairs = fill_frame(frame, name, value)
+                yield (pairs[0].premise, *pairs)
 
 
 def short_pairs() -> Iterator[Pair]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from scorer.errors import CheckpointError
 
-from .graph import SMALLEST_OUTSIDE, append, point_to, save
+from .graph import SMALLEST_OUTSIDE, append, data_file, external_files, point_to, save
 
 SHARED = "model.data"
 """The data file of a bundle."""
@@ -73,3 +73,6 @@ def share_weights(paths: Iterable[Path], shared: Path) -> None:
             del model.graph.node[:]
             model.graph.node.extend(nodes)
             save(model, path)
+            own = data_file(path)
+            if own.name not in external_files(path):  # of a graph that was too large for one file
+                own.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The checkpoint's tokenizer as one tokenizer.json, and how it writes a pair, derived from it and proved."""
+"""The checkpoint's tokenizer as one tokenizer.json, and its layout of a pair, derived from it and checked."""
 
 from __future__ import annotations
 

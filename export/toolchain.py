@@ -1,4 +1,4 @@
-"""The libraries that only export needs: whether they are there, which they are, and keeping them quiet."""
+"""The libraries that only export needs: whether they are installed, their versions, and how they are kept quiet."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@
     ├── BundleError                 a model bundle that is damaged, unknown or unfit
     ├── CheckpointError             a checkpoint that export refuses, with the reason
     ├── DeviceError                 a device or provider that was named and does not start
+    │   └── CallError               a call of a model that fails on a device that has started
     └── MissingDependencyError      an optional extra is needed and not installed
 
 A message is one line: what is wrong, where, the value found, and how to fix it. The command line prints it
@@ -68,6 +69,10 @@ class CheckpointError(ScorerError):
 
 class DeviceError(ScorerError):
     """A device that was named and does not start; never replaced by another one in silence."""
+
+
+class CallError(DeviceError):
+    """A call of a model that fails, other than for want of memory, on a device that has started."""
 
 
 class MissingDependencyError(ScorerError):

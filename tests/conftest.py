@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from tests.warm_readers import WarmReaders, kept_warm
 
-# Tests start hundreds of processes; where this is set each would compile the program anew.
+# Tests start hundreds of processes; where this is set, each would compile the program again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # An example may take as long as a busy machine lets it; how many there are bounds the time.

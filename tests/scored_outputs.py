@@ -44,7 +44,7 @@ def scored(
         table: rows with text and triples.
         fact_entailment: float32, *Shape:* (facts,), of all rows' facts one after the other.
         text_entailment: float32, *Shape:* (rows,).
-        errors: by row, beside those of the rows themselves.
+        errors: by row, in addition to those of the rows themselves.
     """
     names = names or ColumnNames()
     rows = find_columns(table.schema, names).rows(table)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.reproduce.__main__``, behind ``make reproduce``: the tables of Dušek & Kasner in one."""
+"""``python -m benchmarks.reproduce.__main__``, the command behind ``make reproduce``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reproduce_command(
     data: Annotated[
         Path,
         typer.Option(
-            "--data", metavar="DIR", parser=local, help="Folder of e2e_primary.parquet and webnlg17_humeval.parquet."
+            "--data", metavar="DIR", parser=local, help="Folder with e2e_primary.parquet and webnlg17_humeval.parquet."
         ),
     ],
     out: Annotated[

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Probabilities = npt.NDArray[np.float32]
+"""Float32, *Shape:* (pairs, 3): contradiction, neutral and entailment in the checkpoint's column order."""
 
 
 def load_pairs(spec: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:

@@ -31,7 +31,7 @@ class _Silent:
 
 def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
     options = spec["options"]
-    asked = {key: options[key] for key in ("token_budget", "step", "exact") if key in options}
+    asked = {key: options[key] for key in ("token_budget", "exact", "layout", "attention") if key in options}
     return {
         "device": spec.get("device", "cpu"),
         "precision": options["precision"],
@@ -43,7 +43,18 @@ def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
 def open_engine(spec: dict[str, Any]) -> Engine:
     """An engine at the setting's options."""
     load_cuda(spec)
-    return Engine(Bundle.load(spec["bundle"]), **_engine_options(spec))
+    options = {key: spec["options"][key] for key in ("step", "on_trial") if key in spec["options"]}
+    return Engine(Bundle.load(spec["bundle"]), **_engine_options(spec), **options)
+
+
+def settled(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], list[str]]:
+    """Open an engine as a run does, so that what is found out at first use is on record before anything is timed.
+
+    Answers with the layout and the attention that the device runs.
+    """
+    with open_engine(spec) as engine:
+        found = [engine.use.layout, engine.use.attention]
+    return lambda: found
 
 
 def prepare(spec: dict[str, Any], engine: Engine) -> Work:
@@ -55,7 +66,11 @@ def prepare(spec: dict[str, Any], engine: Engine) -> Work:
 
 
 def scattered(work: Work, results: Sequence[npt.NDArray[np.float32]]) -> Probabilities:
-    """Probabilities of the sample's pairs from the logits of the batches."""
+    """Probabilities of the sample's pairs from the logits of the batches.
+
+    Args:
+        results: float32, *Shape:* (pairs of the call, 3) each, in the order of ``work.batches``.
+    """
     logits = np.zeros((len(work.pairs), 3), np.float32)
     for batch, result in zip(work.batches, results, strict=True):
         logits[batch.pairs] = result[: len(batch.pairs)]
@@ -157,5 +172,7 @@ def shapes_of(engine: Engine, work: Work) -> dict[str, Any]:
         "shapes": len(shapes),
         "padding": round(1 - work.real_tokens / work.padded_tokens, 4),
         "token_budget": engine.grid.token_budget,
+        "layout": engine.use.layout,
+        "attention": engine.use.attention,
         "threads": engine.threads,
     }

@@ -2,8 +2,12 @@
 
 ``family``    what the export must know of a family
 ``encoder``   what the encoders share whose blocks ONNX Runtime fuses whole
-``roberta``   RoBERTa
+``roberta``   RoBERTa, XLM-RoBERTa, CamemBERT
 ``bert``      BERT, MiniLM
+``electra``   ELECTRA
+``deberta``   DeBERTa-v2 and v3
+``modernbert``
+``bart``
 
 Another family is a file here and a line in :data:`FAMILIES`.
 """
@@ -14,13 +18,17 @@ from typing import Any
 
 from scorer.errors import CheckpointError
 
+from .bart import BART
 from .bert import BERT
+from .deberta import DEBERTA
+from .electra import ELECTRA
 from .family import Config, Family
-from .roberta import ROBERTA
+from .modernbert import MODERNBERT
+from .roberta import CAMEMBERT, ROBERTA, XLM_ROBERTA
 
 __all__ = ["FAMILIES", "Family", "find_family"]
 
-FAMILIES = (ROBERTA, BERT)
+FAMILIES = (ROBERTA, XLM_ROBERTA, CAMEMBERT, BERT, ELECTRA, DEBERTA, MODERNBERT, BART)
 
 
 def find_family(config: Config, where: str) -> Family:

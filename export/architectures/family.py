@@ -56,12 +56,13 @@ class Family:
     ``model_type``, ``architecture``, ``config_class``: as in config.json and in transformers. ``whole``: further keys
     that hold whole numbers, with their default (``None``: must be given). ``numbers``: keys that hold a small positive
     number, with their default. ``only``: keys with the values under which the model is the one that the graph computes,
-    the default first. ``passed``: keys given to transformers as they are, after ``check`` looked at them. ``check``:
-    what else is refused. ``unused``: beginnings of names of tensors that the classifier does not read.
-    ``first_position``: positions of the table that come before the first token's. ``segments``: whether the model is
-    fed segment ids. ``tokenizers``: kinds of tokenizers that its checkpoints have. ``fused``: fused operators of the
-    graph by the number of layers, before it becomes a variant. ``special``: its tokens: first, separator, padding,
-    unknown, mask, of a model with random weights. ``presets``: usual sizes. ``slow``: what this family costs.
+    the default first; ``absent``: what such a key is where a config lacks it, if not that default. ``passed``: keys
+    given to transformers as they are, after ``check`` looked at them. ``check``: what else is refused. ``unused``:
+    beginnings of names of tensors that the classifier does not read. ``first_position``: positions of the table that
+    come before the first token's. ``segments``: whether the model is fed segment ids. ``tokenizers``: kinds of
+    tokenizers that its checkpoints have. ``fused``: fused operators of the graph by the number of layers, before it
+    becomes a variant. ``special``: tokens of a model with random weights: first, separator, padding, unknown, mask.
+    ``doubled_separator``: whether two separators stand between the texts. ``presets``: usual sizes.
     """
 
     model_type: str
@@ -74,6 +75,7 @@ class Family:
     whole: Mapping[str, int | None] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    absent: Mapping[str, Any] = field(default_factory=dict)
     passed: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     check: Callable[[Config, str], None] = _nothing
@@ -92,7 +94,7 @@ class Family:
         """
         known: dict[str, Any] = {}
         for key, values in self.only.items():
-            found = config.get(key, values[0])
+            found = config.get(key, self.absent.get(key, values[0]))
             if not any(found == value and type(found) is type(value) for value in values) and not (
                 found is None and not values[0]
             ):
@@ -124,7 +126,7 @@ class Family:
         for key, default in self.passed.items():
             known[key] = config.get(key, default)
         self.check(known, where)
-        return known
+        return {key: value for key, value in known.items() if value is not None}
 
     def positions(self, known: Config) -> int:
         """Tokens of the longest pair that the table of positions has room for."""

@@ -1,4 +1,4 @@
-"""An output against an earlier one: figures, drift, gates, history; one document, shown in several ways.
+"""Compare an output with an earlier one: figures, drift, gates, history; one document, shown in several ways.
 
 ::
 

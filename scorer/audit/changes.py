@@ -1,4 +1,4 @@
-"""A run against its baseline, group by group.
+"""A run compared with its baseline, group by group.
 
 Rows that are in both runs tell nothing about a change of the data: under equal signatures their labels are the same.
 What is tested is

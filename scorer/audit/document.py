@@ -318,7 +318,7 @@ class HistoryRow(TypedDict):
 RowCounts = TypedDict(
     "RowCounts", {"in": int, "scored": int, "reused": int, "errors": dict[str, int], "notes": dict[str, int]}
 )
-"""``in`` (a keyword, hence not a class) = ``scored`` + ``reused`` + all ``errors``."""
+"""``in`` (a keyword, so this cannot be a class) = ``scored`` + ``reused`` + all ``errors``."""
 
 
 class BundleShown(TypedDict):

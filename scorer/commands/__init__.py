@@ -7,7 +7,22 @@ from typing import Annotated, NoReturn
 import typer
 
 from ..system.signals import leave
-from . import audit, baseline, check, convert, doctor, evaluate, explain, export, plan, rate, run, sample, templates
+from . import (
+    audit,
+    baseline,
+    challenge,
+    check,
+    convert,
+    doctor,
+    evaluate,
+    explain,
+    export,
+    plan,
+    rate,
+    run,
+    sample,
+    templates,
+)
 from .ending import run_app, set_verbose
 from .show.output import tell
 
@@ -67,6 +82,7 @@ app.command("evaluate")(evaluate.evaluate_command)
 app.command("baseline")(baseline.baseline_command)
 app.command("sample")(sample.sample_command)
 app.command("rate")(rate.rate_command)
+app.command("challenge")(challenge.challenge_command)
 app.command("audit")(audit.audit_command)
 app.command("doctor")(doctor.doctor_command)
 

@@ -59,8 +59,16 @@ def note_of(settings: Settings) -> str | None:
     return shipped.note if shipped else None
 
 
-def open_scorer(settings: Settings, *, threads: int | None = None, token_budget: int | None = None) -> Scorer:
-    """A scorer as the settings say; the budgets are those of an earlier run, if there was one."""
+def open_scorer(
+    settings: Settings,
+    *,
+    threads: int | None = None,
+    token_budget: int | None = None,
+    layout: str | None = None,
+    attention: str | None = None,
+) -> Scorer:
+    """A scorer as the settings say; budgets, layout and attention are those of an earlier run, if there was one."""
     from ..scoring.scorer import Scorer
 
-    return Scorer(**settings.arguments(), threads=threads, token_budget=token_budget, log=say_once)
+    given = settings.arguments() | ({"layout": layout} if layout is not None else {})
+    return Scorer(**given, attention=attention, threads=threads, token_budget=token_budget, log=say_once)

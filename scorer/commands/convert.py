@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="convert",
-    help="Convert E2E and WebNLG files to Parquet.",
+    help="Convert E2E, WebNLG and Quintd files to Parquet.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -131,6 +131,50 @@ def webnlg_command(
         lang=lang,
     )
     _finish(rows, problems, out)
+
+
+@app.command("quintd")
+@guarded
+def quintd_command(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="IN", help="Folder data/quintd-1 of the repository, or a Parquet file of its outputs."),
+    ],
+    out: OutOption,
+    spans: Annotated[
+        Path | None,
+        typer.Option("--spans", metavar="S.parquet", parser=local, help="Also write the spans that people marked."),
+    ] = None,
+    judge_spans: Annotated[
+        Path | None,
+        typer.Option(
+            "--judge-spans", metavar="J.parquet", parser=local, help="Also write the spans that GPT-4 marked."
+        ),
+    ] = None,
+    strict: StrictOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Convert Quintd-1: outputs with marked error spans.
+
+    F.parquet has the inputs as triples, the texts, and gold_rough: not_OK with an Incorrect span. S.parquet is the gold
+    of `scorer evaluate --spans`; J.parquet can be evaluated in place of a metric. Score with --checks hallucination:
+    the texts leave out most facts on purpose.
+    """
+    from ..convert import Problems, check_output, convert_quintd, write_table
+
+    targets = [(out, "--out"), (spans, "--spans"), (judge_spans, "--judge-spans")]
+    for target, _ in targets:
+        if target is not None:
+            check_output(target, [source], force)
+    problems = Problems(strict, say)
+    found = convert_quintd(source, problems)
+    problems.close()
+    for (target, option), table in zip(targets, (found.rows, found.spans, found.judged), strict=True):
+        if target is not None:
+            write_table(table, target, option)
+            say(f"{target}: {len(table):,} rows")
+            tell(str(target))
+    say(f"{found.inputs:,} inputs, {problems.count:,} outputs or annotations that cannot be read")
 
 
 def _finish(rows: Rows, problems: Problems, out: Path) -> None:

@@ -61,7 +61,8 @@ def evaluate_command(
         typer.Option(
             "--by",
             metavar="NAME",
-            help="Column to group by, in addition to the number of triples and the system. Repeatable.",
+            help="Column to group by, in addition to the number of triples and the system; with --spans, a column of "
+            "GOLD. Repeatable.",
         ),
     ] = None,
     system: Annotated[
@@ -116,7 +117,8 @@ def evaluate_command(
         typer.Option(
             "--input-column",
             metavar="NAME",
-            help="Column that identifies the input; rows with equal values share one. Default: the facts.",
+            help="Column that identifies the input; rows with equal values share one. Default: the facts. With "
+            "--spans: a column of GOLD; by default every text is an input of its own.",
         ),
     ] = None,
     prefix: Annotated[
@@ -137,14 +139,24 @@ def evaluate_command(
             "--human": human,
             "--threshold": threshold,
             "--metric": metric,
-            "--by": by,
             "--exclude-system": exclude_system,
             "--against": against,
-            "--input-column": input_column,
         }
         if given := [name for name, value in about_labels.items() if value is not None]:
             raise UsageError(f"{given[0]} applies to labels, and --spans evaluates spans; remove {given[0]}")
-        _spans(out, spans, text_id, system, prefix, flag_below, annotations, resamples, as_json)
+        _spans(
+            out,
+            spans,
+            text_id,
+            system,
+            prefix,
+            flag_below,
+            annotations,
+            resamples,
+            tuple(by or ()),
+            input_column,
+            as_json,
+        )
         return
     from ..evaluation.report import EvaluateOptions, evaluate
     from .show.evaluation import print_report
@@ -173,13 +185,13 @@ def evaluate_command(
 
 def _spans(
     out: Path, gold: Path, text_id: str, system: str, prefix: str | None, below: float, annotations: Path | None,
-    resamples: int, as_json: bool,
+    resamples: int, by: tuple[str, ...], inputs: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Evaluate error spans instead of labels."""
     from ..evaluation.spans import SpanOptions, evaluate_spans
     from .show.spans import print_spans
 
-    options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples)
+    options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples, by, inputs)
     report = evaluate_spans(out, options, lambda message: say(f"note: {message}"))
     if as_json:
         print_json(report)

@@ -85,7 +85,8 @@ def export_command(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Keep a variant that changes more than 1% of the labels; without it the export exits 2."
+            "--force",
+            help="Keep what is refused: a variant that changes over 1% of labels, labels that plain pairs contradict.",
         ),
     ] = False,
 ) -> None:

@@ -35,12 +35,12 @@ def plan_command(
     Report shards, rows, checks, unique pairs, backoff, token lengths, time and disk space. Above 200,000 rows the
     counts are estimated from a sample, and marked as estimates.
     """
-    from ..run.estimate import forecast
+    from ..run.estimate import estimate_run
     from .show.plan import print_plan
 
     with open_scorer(settings) as scorer:
-        found = forecast(inputs, scorer, out, reuse or (), limit)
+        found = estimate_run(inputs, scorer, out, reuse or (), limit)
     if as_json:
-        print_json(found)
+        print_json(found.to_json())
     else:
         print_plan(found)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inference.choices import Overlong, Precision
+from ..inference.choices import Layout, Overlong, Precision
 from ..inference.shipped import SHIPPED
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
@@ -66,6 +66,20 @@ OPTIONS: dict[str, Any] = {
     ],
     "device": DeviceOption,
     "precision": PrecisionOption,
+    "layout": Annotated[
+        Layout,
+        typer.Option(
+            "--layout",
+            help="How text pairs lie in a call of the model; exits 2 if the bundle lacks it. auto: the fastest that "
+            "the device runs.",
+        ),
+    ],
+    "device_memory": Annotated[
+        int,
+        typer.Option(
+            "--device-memory", metavar="GIB", min=0, help="GPU memory that each session may use, in GiB. 0: all of it."
+        ),
+    ],
     "overlong": Annotated[
         Overlong,
         typer.Option(

@@ -1,4 +1,4 @@
-"""Convert the published files of the field (E2E, WebNLG) to one table of inputs for a run.
+"""Convert the published files of the field (E2E, WebNLG, Quintd) to one table of inputs for a run.
 
 Files are read as they were published, with quotes, byte order marks, several forms of headers and malformed lines.
 Every line that is a row becomes a row; a value that cannot be read becomes null, and is reported with file and line.
@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from .e2e import convert_e2e
 from .problems import Problems
+from .quintd import Quintd, convert_quintd
 from .rows import Rows
 from .webnlg import convert_webnlg
-from .writing import check_output, write_rows
+from .writing import check_output, write_rows, write_table
 
-__all__ = ["Problems", "Rows", "check_output", "convert_e2e", "convert_webnlg", "write_rows"]
+__all__ = [
+    "Problems",
+    "Quintd",
+    "Rows",
+    "check_output",
+    "convert_e2e",
+    "convert_quintd",
+    "convert_webnlg",
+    "write_rows",
+    "write_table",
+]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from ..errors import InputError, OutputError, UsageError
 from ..storage import ShardWriter
 from ..storage.durable import output_errors
@@ -52,8 +54,16 @@ def write_rows(rows: Rows, out: Path) -> None:
     """
     if not len(rows):
         raise InputError(f"the inputs have no rows, so {out} was not written; check the input files")
-    table = rows.table()
-    with staged(out, "--out") as place:
+    write_table(rows.table(), out)
+
+
+def write_table(table: pa.Table, out: Path, what: str = "--out") -> None:
+    """Write a table; ``what``: the option that named the file.
+
+    Raises:
+        OutputError: it cannot be written; an earlier file of that name is unchanged.
+    """
+    with staged(out, what) as place:
         writer = ShardWriter(place, table.schema)
         try:
             for start in range(0, table.num_rows, ROW_GROUP):

@@ -62,9 +62,9 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
     """
     files = data_files(path)
     wanted = None if columns is None else list(dict.fromkeys(columns))
-    alike = OneSignature("figures compare only under equal signatures: evaluate them apart")
+    signatures = OneSignature("figures compare only under equal signatures: evaluate them apart")
     for file in files:  # all signatures are compared before any data is read
-        alike.add_footer(file.name, schema_of(file).metadata)
+        signatures.add_footer(file.name, schema_of(file).metadata)
     tables = []
     for file in files:
         with open_parquet(file) as parquet:
@@ -78,7 +78,7 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
     folder = path.is_dir()
     ours = folder and (path / PLAN).exists()
     finished = not ours or (path / SUCCESS).exists()
-    return Scored(table, alike.signature.line or None, finished, RunSummary.load(path) if folder else None)
+    return Scored(table, signatures.signature.line or None, finished, RunSummary.load(path) if folder else None)
 
 
 def schema_names(path: Path) -> list[str]:

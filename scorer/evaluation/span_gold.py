@@ -8,14 +8,14 @@ the text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ..errors import InputError
+from ..errors import ColumnError, InputError
 from .agreement import Votes, collect, majority
 from .span_files import Spans, bounds_of, column_of, read_file, refuse_bad_bounds, strings
 
@@ -26,7 +26,7 @@ NO_CATEGORY = "no_category"
 class Gold:
     """Gold errors. ``categories``: the category of each error. ``mentioned``: ids of all texts in the file.
     ``unlocated``: number of errors whose position is unknown. ``by_sentence``: number of errors of which only the
-    sentence is known.
+    sentence is known. ``columns``: by name and text, of columns that have one value per text.
     """
 
     errors: Spans
@@ -34,6 +34,28 @@ class Gold:
     mentioned: set[str]
     unlocated: int = 0
     by_sentence: int = 0
+    columns: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def column(self, name: str, option: str) -> dict[str, str]:
+        """The value of a column for each text that is mentioned.
+
+        Raises:
+            ColumnError: the file has no such column with one value for each text.
+        """
+        if name not in self.columns:
+            known = ", ".join(self.columns) or "none"
+            raise ColumnError(
+                f"{option} {name!r}: the gold has no column with one such value for each text; it has {known}"
+            )
+        return self.columns[name]
+
+
+@dataclass(frozen=True)
+class Annotators:
+    """Gold of several annotators. ``main``: of the first. ``others``: by name, of each of the others."""
+
+    main: Gold
+    others: dict[str, Gold]
 
 
 def read_gold(path: Path, contents: dict[str, str], id_column: str) -> Gold:
@@ -47,21 +69,46 @@ def read_gold(path: Path, contents: dict[str, str], id_column: str) -> Gold:
         InputError: the file cannot be read, or was made from other texts than these. ColumnError: columns missing.
     """
     table = read_file(path, id_column)
-    category: list[str | None]
-    if {"item_id", "annotator", "label"} <= set(table.column_names):
-        votes, table = read_votes(path, table)
-        category = majority(votes)
-        errors = [name is not None for name in category]
+    if not {"item_id", "annotator", "label"} <= set(table.column_names):
+        return _of_errors(path, table, contents, id_column)
+    votes, table = read_votes(path, table)
+    category = majority(votes)
+    return _locate(table, [name is not None for name in category], category, contents, id_column, path)
+
+
+def _of_errors(path: Path, table: pa.Table, contents: dict[str, str], id_column: str) -> Gold:
+    """The errors of a table with a row for each of them, and for each text without any."""
+    ids = strings(column_of(table, id_column, path))
+    category = strings(table["category"]) if "category" in table.column_names else [None] * len(ids)
+    category = [None if name is None else "_".join(name.replace("-", " ").split()).lower() for name in category]
+    if "is_gold_error" in table.column_names:
+        errors = [bool(value) for value in table["is_gold_error"].to_pylist()]
     else:
-        ids = strings(column_of(table, id_column, path))
-        category = strings(table["category"]) if "category" in table.column_names else [None] * len(ids)
-        category = [None if name is None else "_".join(name.replace("-", " ").split()).lower() for name in category]
-        if "is_gold_error" in table.column_names:
-            errors = [bool(value) for value in table["is_gold_error"].to_pylist()]
-        else:
-            placed = _placed(table)
-            errors = [name is not None or there for name, there in zip(category, placed, strict=True)]
+        placed = _placed(table)
+        errors = [name is not None or there for name, there in zip(category, placed, strict=True)]
     return _locate(table, errors, category, contents, id_column, path)
+
+
+def read_annotators(path: Path, contents: dict[str, str], id_column: str) -> Annotators:
+    """The errors by annotator, where the file has a column ``annotator``; otherwise all as one annotator's.
+
+    The annotator whose name comes first is the main one.
+
+    Raises:
+        InputError, ColumnError: as :func:`read_gold`.
+    """
+    table = read_file(path, id_column)
+    if "annotator" not in table.column_names or "label" in table.column_names:
+        return Annotators(read_gold(path, contents, id_column), {})
+    names = strings(table["annotator"])
+    parts = {}
+    for name in sorted({name for name in names if name is not None}):
+        part = table.filter(pa.array([one == name for one in names]))
+        parts[name] = _of_errors(path, part, contents, id_column)
+    if not parts:
+        raise InputError(f"{path} has a column annotator without any value")
+    main, *others = parts
+    return Annotators(parts[main], {name: parts[name] for name in others})
 
 
 def read_votes(path: Path, table: pa.Table | None = None) -> tuple[Votes, pa.Table]:
@@ -122,7 +169,20 @@ def _locate(
         [e[0] for e in found], np.array([e[1] for e in found], np.int64), np.array([e[2] for e in found], np.int64)
     )
     refuse_bad_bounds(made)
-    return Gold(made, [e[3] for e in found], set(ids), unlocated, by_sentence)
+    return Gold(made, [e[3] for e in found], set(ids), unlocated, by_sentence, _by_text(table, ids))
+
+
+def _by_text(table: pa.Table, ids: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Columns of single values that have one value per text, by name and text."""
+    found = {}
+    for name in table.column_names:
+        if pa.types.is_nested(table.schema.field(name).type):
+            continue
+        values: dict[str, str] = {}
+        column = map(str, table[name].to_pylist())
+        if all(values.setdefault(text, value) == value for text, value in zip(ids, column, strict=True)):
+            found[name] = values
+    return found
 
 
 def _find(text: str | None, sentence: Any, span: Any, sentence_start: Any) -> tuple[int, int, bool] | None:

@@ -21,9 +21,9 @@ from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from .agreement import PUBLISHED_KAPPA, agreement, majority
 from .bootstrap import RESAMPLES, SEED, percentiles
 from .span_files import Flags, Ints, Spans, read_flags
-from .span_gold import Gold, read_gold, read_votes
+from .span_gold import Gold, read_annotators, read_votes
 
-CATEGORIES = ("number", "name", "word", "context", "not_checkable", "other", "no_majority")
+CATEGORIES = ("incorrect", "misleading", "number", "name", "word", "context", "not_checkable", "other", "no_majority")
 NOT_CHECKABLE = "not_checkable"
 PUBLISHED = {
     "source": "Thomson & Reiter (INLG 2020)",
@@ -36,11 +36,20 @@ REAL_WORLD = (
     "the gold counts errors about the real world; this metric finds what the facts in the data do not support. Errors "
     "that the data cannot show (not_checkable) are counted separately; errors of the data itself cannot be found"
 )
+DATA_CATEGORY = "incorrect"
+"""A category of gold that was marked with the data in view."""
+AGAINST_DATA = (
+    "the gold was marked with the data in view: incorrect contradicts it, not_checkable cannot be checked in it"
+)
 
 
 @dataclass(frozen=True)
 class SpanOptions:
-    """``below``: flag sentences whose P(entailment) is below it. ``annotations``: file with each annotator's labels."""
+    """``below``: flag sentences whose P(entailment) is below it. ``annotations``: file with each annotator's labels.
+
+    ``by``: columns of the gold to group texts by. ``inputs``: column of the gold that names the input of a text; texts
+    of one input are drawn together. ``None``: each text is its own.
+    """
 
     gold: Path
     id_column: str = "text_id"
@@ -49,6 +58,8 @@ class SpanOptions:
     below: float = 0.5
     annotations: Path | None = None
     resamples: int = RESAMPLES
+    by: tuple[str, ...] = ()
+    inputs: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -87,15 +98,18 @@ def evaluate_spans(
     flags = read_flags(
         path, id_column=options.id_column, system=options.system, prefix=options.prefix, below=options.below
     )
-    gold = read_gold(options.gold, flags.contents, options.id_column)
+    annotators = read_annotators(options.gold, flags.contents, options.id_column)
+    gold = annotators.main
+    clusters = gold.column(options.inputs, "--input-column") if options.inputs is not None else None
+    groups = {name: gold.column(name, "--by") for name in options.by}
     texts = sorted(gold.mentioned if flags.known is None else gold.mentioned.intersection(flags.known))
     if not texts:
         raise InputError(
             f"{path} and {options.gold} have no {options.id_column} in common; use the same ids in both files"
         )
     _tell(flags, gold, texts, options, note)
-    counted = _Counted(flags, gold, texts)
-    everything = _Counted(_all_flagged(flags), gold, texts) if flags.complete else None
+    counted = _Counted(flags, gold, texts, clusters)
+    everything = _Counted(_all_flagged(flags), gold, texts, clusters) if flags.complete else None
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "path": str(path),
@@ -111,19 +125,27 @@ def evaluate_spans(
         "resamples": options.resamples,
         **counted.figures(options.resamples),
         "flag_everything": everything.figures(0) if everything is not None else None,
-        "by_system": counted.by_system(flags.systems),
+        "by_system": counted.by_system({**gold.columns.get(options.system, {}), **flags.systems}),
+        "by": {name: _by(flags, gold, texts, values, clusters, options) for name, values in groups.items()},
+        "other_annotators": [
+            _other(name, other, gold, clusters, options.resamples) for name, other in annotators.others.items()
+        ],
         "published": PUBLISHED,
-        "about": REAL_WORLD,
+        "about": AGAINST_DATA if DATA_CATEGORY in counted.names else REAL_WORLD,
     }
     report["agreement"] = _agreement(options.annotations) if options.annotations is not None else None
     return report
 
 
 class _Counted:
-    """Counts of each text; every figure is a ratio of their sums. ``columns``: by name, int64, *Shape:* (texts,)."""
+    """Counts of each text; every figure is a ratio of their sums. ``columns``: by name, int64, *Shape:* (texts,).
 
-    def __init__(self, flags: Flags, gold: Gold, texts: list[str]) -> None:
+    ``clusters``: by text, what its input is; texts of one input are drawn together. ``None``: each is its own.
+    """
+
+    def __init__(self, flags: Flags, gold: Gold, texts: list[str], clusters: dict[str, str] | None) -> None:
         self.texts = texts
+        self.clusters = clusters
         number = {text: i for i, text in enumerate(texts)}
         units, unit_owner, unit_chosen = _within(flags.units, number)
         errors, error_owner, error_chosen = _within(gold.errors, number)
@@ -232,12 +254,43 @@ class _Counted:
         return int(self.columns[name].sum())
 
     def _drawn(self, resamples: int) -> npt.NDArray[np.int64] | None:
-        """How often each text is drawn in each sample, int64, *Shape:* (samples, texts). Texts are drawn, not
-        sentences, since the sentences of a text are not independent."""
-        n = len(self.texts)
+        """How often each text is drawn in each sample, int64, *Shape:* (samples, texts).
+
+        Texts or inputs are drawn, not sentences, since what belongs to one of them is not independent.
+        """
+        names = [self.clusters[text] for text in self.texts] if self.clusters is not None else self.texts
+        distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        n = len(distinct)
         if not resamples or n < 2:
             return None
-        return np.asarray(np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=resamples), np.int64)
+        drawn = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=resamples)
+        return np.asarray(drawn[:, [distinct[name] for name in names]], np.int64)
+
+
+def _by(
+    flags: Flags,
+    gold: Gold,
+    texts: list[str],
+    values: dict[str, str],
+    clusters: dict[str, str] | None,
+    options: SpanOptions,
+) -> list[dict[str, Any]]:
+    """The figures of each group of texts, in the order of its values."""
+    lines = []
+    for value in sorted({values[text] for text in texts}):
+        chosen = [text for text in texts if values[text] == value]
+        counted = _Counted(flags, gold, chosen, clusters)
+        line = {"value": value, "texts": len(chosen)} | counted.figures(options.resamples)
+        everything = _Counted(_all_flagged(flags), gold, chosen, clusters).figures(0) if flags.complete else None
+        lines.append(line | {"flag_everything": everything})
+    return lines
+
+
+def _other(name: str, other: Gold, main: Gold, clusters: dict[str, str] | None, resamples: int) -> dict[str, Any]:
+    """Another annotator's spans as flags, on the texts that both annotated: a ceiling for any metric."""
+    texts = sorted(other.mentioned & main.mentioned)
+    flags = Flags(other.errors, np.ones(len(other.errors), bool), False, None)
+    return {"annotator": name, "texts": len(texts)} | _Counted(flags, main, texts, clusters).figures(resamples)
 
 
 def _within(spans: Spans, number: dict[str, int]) -> tuple[Spans, Ints, Ints]:

@@ -29,6 +29,8 @@ __all__ = ["LABELS", "LARGEST_FILES", "PRECISIONS", "SCHEMA", "Bundle", "PairLay
 
 MOST_PROBES = 1 << 16
 LAYOUTS = ("padded", "packed")
+ATTENTION, PACKED_ATTENTION, PACKED_MULTI_HEAD = "Attention", "PackedAttention", "PackedMultiHeadAttention"
+"""Operators of attention: of padded graphs (whatever they are in the graph), and of the two packed forms."""
 ORDERS = ("premise_first", "hypothesis_first")
 
 
@@ -91,8 +93,8 @@ class Variant:
 
     ``parity``: its figures against PyTorch, or ``None`` where they were not taken. ``by_pair``: whether the graph
     computes each pair of a call by itself, so that several may share a call (``export/by_pair.py``). ``layout``:
-    ``padded`` (a row a pair) or ``packed`` (pairs end to end). ``external``: sha256 of the files that hold its weights,
-    by name; empty where they are in the graph's own file.
+    ``padded`` (a row a pair) or ``packed`` (pairs end to end). ``attention``: the operator of its attention.
+    ``external``: sha256 of the files that hold its weights, by name; empty where they are in the graph's own file.
     """
 
     file: str
@@ -101,6 +103,7 @@ class Variant:
     parity: Mapping[str, Any] | None
     by_pair: bool = False
     layout: str = LAYOUTS[0]
+    attention: str = ATTENTION
     external: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -120,13 +123,16 @@ class Variant:
             content.get("parity"),
             "Scan" in content.get("fused", ()),
             line(content.get("layout", LAYOUTS[0])),
+            line(content.get("attention", ATTENTION)),
             {line(name): line(digest) for name, digest in external.items()},
         )
 
     @property
     def key(self) -> str:
         """The name that a bundle has for it."""
-        return self.precision if self.layout == LAYOUTS[0] else f"{self.precision}.{self.layout}"
+        if self.layout == LAYOUTS[0]:
+            return self.precision
+        return f"{self.precision}.{self.layout}" + ("-mha" if self.attention == PACKED_MULTI_HEAD else "")
 
 
 @dataclass(frozen=True)
@@ -270,7 +276,10 @@ class Bundle:
         if not 8 <= self.max_length <= 1 << 20:
             raise BundleError(f"{where}: max_length is {self.max_length}; a pair needs between 8 and 2**20 tokens")
         for key, variant in self.variants.items():
-            if key != variant.key or variant.precision not in PRECISIONS or variant.layout not in LAYOUTS:
+            packed = variant.layout == LAYOUTS[1]
+            operators = (PACKED_ATTENTION, PACKED_MULTI_HEAD) if packed else (ATTENTION,)
+            known = variant.layout in LAYOUTS and variant.attention in operators
+            if key != variant.key or variant.precision not in PRECISIONS or not known:
                 raise BundleError(
                     f"{where}: variants has {key!r:.80}, which this program does not know; export the bundle again"
                 )

@@ -20,6 +20,7 @@ import tokenizers
 from ..system.files import read_small
 from .bundle import Bundle
 from .devices import Device
+from .execution import Execution
 from .sessions import runtime
 
 LARGEST = 1 << 16
@@ -33,13 +34,32 @@ class Use:
     """A variant of a bundle on a device, with so many threads where it computes with those of this process.
 
     ``options``: of the provider, besides those of the device's row; they choose kernels, and so the last bits.
+    ``device_memory``: GiB of the device that a session may take, 0 for all; no number depends on it.
     """
 
     bundle: Bundle
-    precision: str
+    variant: str
     device: Device
     threads: int
     options: Mapping[str, str] = field(default_factory=dict)
+    device_memory: int = 0
+
+    @property
+    def precision(self) -> str:
+        """The variant's precision."""
+        return self.bundle.variants[self.variant].precision
+
+    @property
+    def layout(self) -> str:
+        """The variant's layout."""
+        return self.bundle.variants[self.variant].layout
+
+    @property
+    def attention(self) -> str:
+        """The operator and the options of its attention, see :mod:`.execution`."""
+        return Execution(
+            self.variant, self.layout, self.bundle.variants[self.variant].attention, self.options
+        ).attention
 
     @property
     def per_pair(self) -> bool:
@@ -47,10 +67,10 @@ class Use:
         return self.precision in self.device.row.by_itself
 
     def __str__(self) -> str:
-        return f"{self.bundle.name} {self.precision} on {self.device}"
+        return f"{self.bundle.name} {self.variant} on {self.device}"
 
 
-def entry(use: Use, kind: str, *what: int) -> Path:
+def entry(use: Use, kind: str, *what: int | str) -> Path:
     """The file of an entry: by bundle, variant, kind of hardware, versions and options, and by what more is given.
 
     Devices of one name, driver and cuDNN compute the same, so several GPUs of one machine share entries.
@@ -64,14 +84,14 @@ def entry(use: Use, kind: str, *what: int) -> Path:
         on.hardware.numbers,
         use.threads if on.row.computes_on_host else 0,
         sorted(use.options.items()),
-        use.bundle.variants[use.precision].sha256,
+        use.bundle.variants[use.variant].sha256,
         str(runtime().__version__),
         str(tokenizers.__version__),
         kind,
         *what,
     ]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return _folder() / f"{use.bundle.sha256}-{use.precision}-{kind}-{digest}.json"
+    return _folder() / f"{use.bundle.sha256}-{use.variant}-{kind}-{digest}.json"
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BundleError, DeviceError
+from ..errors import BundleError, CallError
 from .devices import is_out_of_memory
 from .sessions import first_line, runtime
 
@@ -68,7 +68,7 @@ class Calls:
 
         Raises:
             OutOfMemoryError: it does not fit the memory. CancelledError: it was given up.
-            DeviceError: it failed. BundleError: what it gave are no logits.
+            CallError: it failed. BundleError: what it gave are no logits.
         """
         if not self._one_thread and threading.current_thread() is not threading.main_thread():
             return self._run(session, feed, rows, shrink)
@@ -124,7 +124,7 @@ class Calls:
                 raise CancelledError from e
             if is_out_of_memory(e):
                 raise OutOfMemoryError(first_line(e)) from e
-            raise DeviceError(
+            raise CallError(
                 f"{self._where}: a call of the model failed: {first_line(e)}; see `scorer doctor`, or choose another "
                 f"{self._way_out}"
             ) from e

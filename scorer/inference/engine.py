@@ -27,14 +27,17 @@ from .budget import known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
 from .cache import Use
 from .calls import Calls
-from .devices import Device
+from .devices import PACKED, Device
 from .exact import fixed_shapes
+from .execution import recorded, ways
 from .facts import read_facts, refuse_disagreement
 from .first_use import admit
 from .fitting import Fitting
 from .layouts import PAIRS_A_CALL, ByItself, Feed, Layout, Padded
 from .model_session import ModelSession
+from .packed import Packed
 from .sessions import available_threads, resolve_device
+from .settle import settle
 from .texts import PLAIN, SPACED, PairForm, TextTokenizer
 from .work import Answers, Work
 
@@ -54,7 +57,9 @@ class Engine:
         truncate: cut pairs that are too long instead of refusing them.
         form: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
         warn: told what a user should know, such as a batch that did not fit the device.
-        provider_options: of the device's provider, such as a limit of memory, in addition to the usual ones.
+        layout: ``auto``, ``packed`` or ``padded`` (:mod:`.layouts`).
+        attention: operator and kernels as a plan recorded them; by default what is fastest on the device.
+        device_memory: GiB of a GPU's memory that each session may take; 0 for all.
         on_trial: this is the process that a variant is tried in; elsewhere nothing of it is opened before it was.
 
     Raises:
@@ -75,20 +80,27 @@ class Engine:
         truncate: bool = False,
         form: PairForm = PLAIN,
         warn: Callable[[str], None] = lambda message: None,
-        provider_options: Mapping[str, str] | None = None,
+        layout: str = "auto",
+        attention: str | None = None,
+        device_memory: int = 0,
         on_trial: bool = False,
     ) -> None:
         self.bundle = bundle
         self.threads = threads or available_threads()
         self.device = resolve_device(device, warn)
         self.precision = _choose_precision(bundle, precision, self.device)
-        model = bundle.variant(self.precision)
-        options = provider_options or {}
-        self.use = Use(bundle, self.precision, self.device, self.threads, options)
+        found = ways(bundle, self.precision, layout, self.device)
+        self.use = Use(bundle, found[0].variant, self.device, self.threads, device_memory=device_memory)
         self.per_pair = self.use.per_pair
         grid = self._grid_of(self.precision, step, token_budget or usual_budget(self.device))
         self._truncate = truncate
         self._warn = warn
+        if attention is not None:
+            way = recorded(bundle, self.precision, layout, attention, self.device)
+        else:
+            way = found[0] if on_trial else settle(self.use, found, grid, token_budget, warn)
+        self.use = replace(self.use, variant=way.variant, options=way.options)
+        model = bundle.variant(way.variant)
         if not on_trial:
             admit(self.use, model, grid, token_budget, warn)
             grid = grid.with_budget(token_budget or known_budget(self.use) or grid.token_budget)
@@ -104,12 +116,16 @@ class Engine:
             form = self.probe_form
         self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8], form)
         self._form = form
-        self._calls = Calls(f"bundle {self.use}", bundle.scheme.width, one_thread=self.device.row.one_thread)
+        row = self.device.row
+        way_out = "--layout, --precision or --device" if len(row.layouts) > 1 else "--precision or --device"
+        where = f"bundle {self.use}"
+        self._calls = Calls(where, bundle.scheme.width, one_thread=row.one_thread, way_out=way_out)
         self._pool: ThreadPoolExecutor | None = None
         self._assembling = ThreadPoolExecutor(1, "assemble")
         self._fp32: Fitting | None = None
         with self._closed_on_error():
-            session = ModelSession(model, self.device, 1 if self.per_pair else self.threads, self._calls, options)
+            threads_a_call = 1 if self.per_pair else self.threads
+            session = ModelSession(model, self.device, threads_a_call, self._calls, self._options(way.options))
             self._main = Fitting(session, self.layout_of(grid.token_budget), warn)
             if self.per_pair:
                 self._pool = ThreadPoolExecutor(self.threads, "pair")
@@ -140,8 +156,10 @@ class Engine:
     def layout_of(self, token_budget: int) -> Layout:
         """This variant's layout, were calls to have so many tokens."""
         if self.per_pair:
-            together = PAIRS_A_CALL if self.bundle.variants[self.precision].by_pair else 1
+            together = PAIRS_A_CALL if self.bundle.variants[self.use.variant].by_pair else 1
             return ByItself(self.bundle.layout, self.threads, together)
+        if self.use.layout == PACKED:
+            return Packed(token_budget, self.bundle.max_length, self.bundle.layout)
         return Padded(self.grid.with_budget(token_budget), self.bundle.layout)
 
     @property
@@ -263,7 +281,7 @@ class Engine:
         return self._calls.done
 
     def give_up(self) -> None:
-        """Have calls that are under way end: whoever waited for them has left."""
+        """Stop the calls that are running; no caller waits for them any more."""
         self._calls.give_up()
 
     def close(self) -> None:
@@ -293,7 +311,7 @@ class Engine:
     def _admit_fp32(self) -> tuple[Path, Grid]:
         """The fp32 variant's file and shapes; it is tried before it answers for another one."""
         model = self.bundle.variant("fp32")
-        use = replace(self.use, precision="fp32")
+        use = replace(self.use, variant="fp32", options={})
         grid = self._grid_of("fp32", self.grid.step, self.grid.token_budget)
         admit(use, model, grid, grid.token_budget, self._warn)
         facts = read_facts(use, grid)
@@ -303,8 +321,13 @@ class Engine:
 
     def _open_fp32(self) -> Fitting:
         model, grid = self._admit_fp32()
-        session = ModelSession(model, self.device, self.threads, self._calls, self.use.options)
+        session = ModelSession(model, self.device, self.threads, self._calls, self._options({}))
         return Fitting(session, Padded(grid, self.bundle.layout), self._warn)
+
+    def _options(self, kernels: Mapping[str, str]) -> dict[str, str]:
+        """Options of a session: its attention kernels, and the limit of its memory."""
+        limit = self.device.row.memory_limit
+        return {**kernels, **({limit: str(self.use.device_memory << 30)} if self.use.device_memory and limit else {})}
 
     def _grid_of(self, precision: str, step: int, budget: int) -> Grid:
         few = precision == "fp32" and self.device.row.few_lengths
@@ -337,7 +360,7 @@ def _choose_precision(bundle: Bundle, asked: str, device: Device) -> str:
         if asked in refused:
             raise DeviceError(f"precision {asked} does not run on {device}: {refused[asked]}; choose another one")
         return asked
-    usable = [name for name in bundle.variants if name not in refused]
+    usable = list(dict.fromkeys(v.precision for v in bundle.variants.values() if v.precision not in refused))
     if not usable:
         (name, reason), *_ = refused.items()
         raise DeviceError(f"bundle {bundle.name} has only {name}, which does not run on {device}: {reason}")

@@ -62,7 +62,7 @@ def refuse_disagreement(use: Use, facts: DeviceFacts) -> None:
     """
     if not facts.label_agreement >= MINIMUM_AGREEMENT:
         raise BundleError(
-            f"bundle {use.bundle.name}: the {use.precision} variant on {use.device} gives the checkpoint's "
+            f"bundle {use.bundle.name}: the {use.variant} variant on {use.device} gives the checkpoint's "
             f"label on only {facts.label_agreement:.1%} of {facts.probes} probes (largest logit difference "
             f"{facts.bound:.3g}); choose another --precision"
         )

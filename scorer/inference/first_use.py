@@ -15,12 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import BundleError, DeviceError, MissingDependencyError, ScorerError
+from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, ScorerError
 from ..system.children import Spawned
 from .batches import Grid
 from .budget import keep_budget, known_budget, read_budget
 from .cache import Use
 from .facts import DeviceFacts, keep_facts, read_facts
+from .numbers import finite
 
 TRIAL = "scorer.inference.trial"
 SILENCE_S = 90.0
@@ -31,14 +32,18 @@ TIMES_MODEL = 5
 _BYTES_A_SECOND = 10e6
 _LOOK_S = 0.02
 _LARGEST_REPLY = 1 << 20
-_ERRORS: dict[str, type[ScorerError]] = {e.__name__: e for e in (BundleError, DeviceError, MissingDependencyError)}
+_ERRORS: dict[str, type[ScorerError]] = {
+    e.__name__: e for e in (BundleError, CallError, DeviceError, MissingDependencyError)
+}
 
 
 class _GoneError(Exception):
     """What the child came to, instead of an answer."""
 
 
-def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[str], None]) -> None:
+def admit(
+    use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[str], None], *, timed: bool = False
+) -> float:
     """Return once a variant is known to run on its device; at once where that is on record.
 
     Args:
@@ -46,15 +51,19 @@ def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[
         grid: the shapes it will run in.
         budget: tokens a batch; ``None`` to have the fastest chosen, which is kept as well.
         say: told that a trial begins.
+        timed: try it whatever is on record, and time it.
+
+    Returns:
+        Tokens a second, padding not counted, where it was timed; otherwise 0.
 
     Raises:
         BundleError, DeviceError: it does not run here, or not in the bounds.
     """
     known = known_budget(use) if budget is None else budget
-    if known is not None and read_facts(use, grid.with_budget(known)) is not None:
-        return
+    if not timed and known is not None and read_facts(use, grid.with_budget(known)) is not None:
+        return 0.0
     say(f"first use of {use}: verifying in a process of its own")
-    answer = _ask(use, model, grid, budget)
+    answer = _ask(use, model, grid, budget, timed)
     facts, chosen = DeviceFacts.of(answer.get("facts")), read_budget(answer, use.device)
     if budget is not None:
         chosen = budget
@@ -63,18 +72,22 @@ def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[
     if budget is None and not use.per_pair:
         keep_budget(use, chosen)
     keep_facts(use, grid.with_budget(chosen), facts)
+    return finite(answer.get("rate")) or 0.0
 
 
-def _ask(use: Use, model: Path, grid: Grid, budget: int | None) -> dict[str, Any]:
+def _ask(use: Use, model: Path, grid: Grid, budget: int | None, timed: bool) -> dict[str, Any]:
     size = model.stat().st_size
     memory = use.device.row.trial_memory + TIMES_MODEL * size
     asked = {
         "bundle": str(use.bundle.path.absolute()),
         "sha256": use.bundle.sha256,
         "precision": use.precision,
+        "layout": use.layout,
+        "attention": use.attention,
+        "device_memory": use.device_memory,
+        "timed": timed,
         "device": str(use.device),
         "threads": use.threads,
-        "options": dict(use.options),
         "step": grid.step,
         "budget": budget,
         # Stacks of threads are reserved and hardly used.

@@ -1,4 +1,4 @@
-"""Batches that may not fit the memory of the device: smaller calls until they do, then the session once more.
+"""Batches that may not fit the memory of the device: smaller calls, then a new session.
 
 What did not fit once is not tried again: later batches are cut from the start. The call after a failure gives the
 unused memory of the runtime's arena back to the device, since what the arena holds in pieces cannot serve a larger

@@ -1,4 +1,4 @@
-"""A look into an ONNX file before the runtime sees it: does it read other files, does it name code of others?
+"""Check an ONNX file before the runtime opens it: it may neither read other files nor use foreign operators.
 
 An ONNX file may say that its weights lie in another file, by any path; the runtime then reads that file. It may also
 use operators of a domain that somebody else's library registers. A bundle needs no such operators, and no file but the
@@ -85,7 +85,7 @@ class _Walk:
                 graphs += 1
                 self._graph(*self._message(kind, start, end), 0)
             elif number in (_MODEL_TRAINING, _MODEL_FUNCTIONS):
-                raise _RefusedError("has functions or training steps of its own beside its graph")
+                raise _RefusedError("has functions or training steps of its own in addition to its graph")
         if graphs != 1:
             raise _RefusedError(f"is no ONNX model: it has {graphs} graphs")
 

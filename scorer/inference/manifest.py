@@ -1,4 +1,4 @@
-"""``bundle.json``: reading it, and the files that it names, with nothing in it believed."""
+"""``bundle.json``: read it and the files that it names, and check everything in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGEST_FILES = {
 }
 """Bytes of each file that is read whole; real ones have a tenth of it at most."""
 LARGEST_DATA = 1 << 36
-"""Bytes of a file of weights beside its graph; the largest encoders in use have some 20 GB in fp32."""
+"""Bytes of a file of weights outside its graph; the largest encoders in use have some 20 GB in fp32."""
 DATA = ".data"
 """How the name of a file of weights ends."""
 

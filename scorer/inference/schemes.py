@@ -68,6 +68,14 @@ class Scheme:
         return WIDTHS[self.kind]
 
     @property
+    def summary(self) -> str:
+        """The scheme in words, for people: its name, what is looked at, and what passes."""
+        if self.kind == NLI:
+            return f"{NLI} ({', '.join(self.labels)})"
+        of = f"{self.supported} of {' and '.join(self.labels)}" if self.kind == BINARY else "one logit"
+        return f"{self.kind} ({of}, passes from {self.threshold:g})"
+
+    @property
     def boundary(self) -> float:
         """The logit (of ``binary``: the difference of the two) at which P(entailment) is the threshold."""
         return math.log(self.threshold / (1 - self.threshold))

@@ -1,4 +1,4 @@
-"""A runtime session on the device that was asked for, or an error: never another device in silence.
+"""A runtime session on the requested device, or an error; never a silent fallback to another device.
 
 A provider in the list of available ones proves nothing (its libraries may be missing), so a session is created and
 asked what it took. Libraries that are loaded by the first call may be missing still, so on such a device the session

@@ -1,4 +1,4 @@
-"""A look into tokenizer.json before the library sees it: only what an exported tokenizer has, and what stays bounded.
+"""Check tokenizer.json before the library opens it: only parts that exported tokenizers have, all of bounded size.
 
 The library also knows normalizers that replace by regular expressions, which may take any time and make a text any
 length, and a dropout that makes the ids of one text differ from call to call. A bundle needs none of it: texts are

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from ..errors import BundleError, MissingDependencyError, ScorerError
 from ..system import children
 from .bundle import Bundle
-from .calibrate import measure_budget
+from .calibrate import measure_budget, measure_rate
 from .engine import Engine
 from .sessions import first_line, runtime
 from .verify import measure
@@ -63,7 +63,8 @@ def _try(asked: dict[str, Any], progress: _Progress) -> dict[str, Any]:
             engine.close()
             engine = _open(bundle, asked, budget)
             progress.watch(engine)
-    return {"token_budget": budget, "facts": asdict(measure(engine))}
+    answer = {"token_budget": budget, "facts": asdict(measure(engine))}
+    return answer | {"rate": measure_rate(engine)} if asked["timed"] else answer
 
 
 def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
@@ -74,7 +75,9 @@ def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
         threads=asked["threads"],
         step=asked["step"],
         token_budget=budget,
-        provider_options=asked["options"],
+        layout=asked["layout"],
+        attention=asked["attention"],
+        device_memory=asked["device_memory"],
         on_trial=True,
     )
 

@@ -82,7 +82,7 @@ def _byte_level(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | N
     before = content.get("pre_tokenizer") or {}
     steps = _steps(content, "normalizer", "normalizers")
     prepends = bool(steps) and steps[-1].get("type") == "Prepend" and steps[-1].get("prepend") == " "
-    # These look at no character beside its neighbours across a blank.
+    # These never look across a blank.
     harmless = all(step.get("type") in ("NFC", "Lowercase") for step in (steps[:-1] if prepends else steps))
     known = (
         before.get("type") == "ByteLevel"
@@ -111,6 +111,7 @@ def _unigram(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None
         and all(step.get("type") in ("WhitespaceSplit", "Punctuation") for step in before)
         and last.get("type") == "Metaspace"
         and last.get("prepend_scheme", "always") == "always"
+        and last.get("add_prefix_space", True)
         and last.get("split", True)
     )
     return "" if known and not any(step.get("type") == "Punctuation" for step in before) else None

@@ -1,4 +1,4 @@
-"""Adding up an output folder: what is done, what was set aside, what is still to come from other parts."""
+"""Add up an output folder: what is done, what was set aside, and what other parts have not finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run would do and cost, without scoring a row of it: the content of ``scorer plan``."""
+"""Estimate what a run would do and cost: count its rows and checks, or a sample of them, and time the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +24,9 @@ from ..scoring.scorer import Scorer
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED, TOO_LONG
 from ..storage import Counts, Receipts, ShardReader, resolve_inputs
-from ..storage.counts import FactCounts
+from ..storage.counts import FactCounts, PredicateCounts
 from ..storage.receipts import NO_RECEIPT
+from .estimate_result import DiskSpace, Estimate, LengthBin, PlannedChecks, PlannedDevice, PlannedRows, PlannedShards
 from .preview import Losses, find_losses, scored_again
 from .survey import Shard, Survey, survey
 
@@ -48,16 +48,15 @@ class _Sample:
     probe_seconds: float = 0.0
 
 
-def forecast(
+def estimate_run(
     inputs: list[str], scorer: Scorer, out: Path | None = None, reuse: Sequence[Path] = (), limit: int | None = None
-) -> dict[str, Any]:
-    """Count what a run over ``inputs`` would do, and time the model on a sample of it.
+) -> Estimate:
+    """Count what a run over ``inputs`` would do, and time the model on a sample of it. No row is scored.
 
-    ``out``: where the run would write. ``reuse``: earlier outputs, whose rows the run would take over. ``limit``: score
-    only the first rows.
-
-    Returns a dictionary, the JSON of ``scorer plan``. ``estimated`` says whether the counts come from a sample; they
-    are then scaled up by rows. ``seconds`` is the model's time alone, from a probe on this device.
+    Args:
+        out: where the run would write.
+        reuse: earlier outputs, whose rows the run would take over.
+        limit: score only the first rows.
 
     Raises:
         InputError, ColumnError: as a run would.
@@ -79,36 +78,33 @@ def forecast(
     counts = total(list(sample.counts))
     scale = rows / sample.rows if sample.rows else 0.0
     padded = counts.tokens.padded * scale
-    facts = counts.facts
-    taken_over = {"reused": round(counts.rows.reused * scale)} if earlier else {}
-    return {
-        "signature": scorer.signature,
-        "shards": {
-            "usable": len(found.usable),
-            "skipped": len(found.usable) - len(todo),
-            "again": again,
-            "outside": losses.outside,
-            "shorter": {name: list(rows) for name, rows in losses.shorter.items()},
-            "failed": {name: str(error) for name, (_, error) in found.failed.items()},
-        },
-        "rows": {"all": sum(s.rows for s in found.usable), "to_score": rows, "sampled": sample.rows, **taken_over},
-        "reuse": [one.to_json() for one in (reused.summary() if reused is not None else sources.summary())],
-        "estimated": sample.rows < rows,
-        "errors": _scaled(counts.rows.errors, scale),
-        "notes": _scaled(counts.rows.notes, scale),
-        "checks": {"all": round(counts.checks.all * scale), "unique": round(counts.checks.unique * scale)},
-        "facts": {
-            "template": round(facts.template * scale),
-            "backoff": round(facts.backoff * scale),
-            "by_predicate": {name: _scaled(value.to_json(), scale) for name, value in facts.by_predicate.items()},
-        },
-        "token_lengths": _histogram(sample, scale, scorer.engine.bundle.max_length),
-        "too_long": round(sample.too_long * scale),
-        "disk": _disk(todo, facts, scale, out),
-        "seconds": round(padded * sample.probe_seconds / sample.probe_tokens, 1) if sample.probe_tokens else 0.0,
-        "device": {"kind": scorer.engine.device.kind, "name": scorer.engine.device.name},
-        "precision": scorer.engine.precision,
-    }
+    return Estimate(
+        signature=scorer.signature,
+        shards=PlannedShards(
+            usable=len(found.usable),
+            skipped=len(found.usable) - len(todo),
+            again=again,
+            losses=losses,
+            failed={name: str(error) for name, (_, error) in found.failed.items()},
+        ),
+        rows=PlannedRows(
+            all=sum(shard.rows for shard in found.usable),
+            to_score=rows,
+            sampled=sample.rows,
+            reused=round(counts.rows.reused * scale) if earlier else None,
+        ),
+        reuse=reused.summary() if reused is not None else sources.summary(),
+        errors=_scaled(counts.rows.errors, scale),
+        notes=_scaled(counts.rows.notes, scale),
+        checks=PlannedChecks(round(counts.checks.all * scale), round(counts.checks.unique * scale)),
+        facts=_scaled_facts(counts.facts, scale),
+        token_lengths=_histogram(sample, scale, scorer.engine.bundle.max_length),
+        too_long=round(sample.too_long * scale),
+        disk=_disk(todo, counts.facts, scale, out),
+        seconds=round(padded * sample.probe_seconds / sample.probe_tokens, 1) if sample.probe_tokens else 0.0,
+        device=PlannedDevice(scorer.engine.device.kind, scorer.engine.device.name),
+        precision=scorer.engine.precision,
+    )
 
 
 def _why_not_done(shards: list[Shard], scorer: Scorer, out: Path | None, reuse: str) -> dict[str, str]:
@@ -186,24 +182,32 @@ def _probe(work: Work, scorer: Scorer, sample: _Sample, seconds: float) -> None:
             return
 
 
-def _histogram(sample: _Sample, scale: float, max_length: int) -> list[dict[str, int]]:
-    """Unique pairs by token length: ``up_to`` tokens, ``pairs``."""
+def _histogram(sample: _Sample, scale: float, max_length: int) -> tuple[LengthBin, ...]:
+    """Distinct pairs by token length."""
     edges = [edge for edge in _BINS if edge < max_length] + [max_length]
     lengths = np.concatenate(sample.lengths) if sample.lengths else np.empty(0, np.int64)
     counts, _ = np.histogram(lengths, bins=np.array(edges) + 0.5)
-    return [{"up_to": int(edge), "pairs": round(int(n) * scale)} for edge, n in zip(edges[1:], counts, strict=True)]
+    return tuple(LengthBin(int(edge), round(int(n) * scale)) for edge, n in zip(edges[1:], counts, strict=True))
 
 
-def _disk(shards: list[Shard], facts: FactCounts, scale: float, out: Path | None) -> dict[str, int]:
-    """Bytes the output will need, roughly (the input's size, a key and a number a fact), and bytes free there."""
+def _disk(shards: list[Shard], facts: FactCounts, scale: float, out: Path | None) -> DiskSpace:
+    """The space needed is rough: the size of the input, plus a key for each row and a number for each fact."""
     rows = sum(shard.rows for shard in shards)
     inputs = sum(shard.info.identity.size for shard in shards)
     needed = inputs + 32 * rows + round(4 * facts.all * scale)
     place = (out or Path()).absolute()
     while not place.exists():
         place = place.parent
-    return {"needed": needed, "free": shutil.disk_usage(place).free}
+    return DiskSpace(needed, shutil.disk_usage(place).free)
 
 
 def _scaled(counts: Mapping[str, int], scale: float) -> dict[str, int]:
     return {key: round(value * scale) for key, value in counts.items()}
+
+
+def _scaled_facts(facts: FactCounts, scale: float) -> FactCounts:
+    by_predicate = {
+        name: PredicateCounts(round(one.template * scale), round(one.backoff * scale))
+        for name, one in facts.by_predicate.items()
+    }
+    return FactCounts(round(facts.template * scale), round(facts.backoff * scale), by_predicate)

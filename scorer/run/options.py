@@ -1,4 +1,4 @@
-"""What a run is asked to do, whom it tells of its progress, and how it ended."""
+"""What a run is asked to do, who is told of its progress, and how it ended."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class _Run:
             if todo or failed:
                 self.folder.reopen()
             for shard in todo:
-                self.receipts.remove(shard.file.relative)  # it is not believed, here or by whoever adds up
+                self.receipts.remove(shard.file.relative)  # neither this run nor the totals may count it
             for file, error in failed:
                 self._set_aside(file, error, None)
         self.reporter.started(len(shards), sum(s.rows for s in todo), len(shards) - len(todo))

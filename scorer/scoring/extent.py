@@ -58,8 +58,8 @@ def refuse_unequal(out: Extent, baseline: Extent, allowed: bool) -> None:
     Raises:
         UsageError: says which of them is partial, and why.
     """
-    alike = out.limit == baseline.limit and not (out.lacking or baseline.lacking) and out.finished and baseline.finished
-    if allowed or alike:
+    equal = out.limit == baseline.limit and not (out.lacking or baseline.lacking) and out.finished and baseline.finished
+    if allowed or equal:
         return
     if out.reason is None:
         said = f"the baseline is partial ({baseline.reason}), and the output is complete"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ..inference.devices import PADDED
 from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
 from ..metric.inputs import InputColumns, find_columns
@@ -44,11 +45,14 @@ class MetricRows:
     @property
     def budgets(self) -> Budgets:
         engine = self.scorer.engine
+        chosen = engine.device.row.layouts != (PADDED,)  # where the device has a choice of layouts
         return Budgets(
             batch_tokens=engine.grid.token_budget,
             length_step=engine.grid.step,
             threads=engine.threads,
             exact=self.scorer.exact_bound,
+            layout=engine.use.layout if chosen else None,
+            attention=engine.use.attention if chosen else None,
         )
 
     @property

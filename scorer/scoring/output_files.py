@@ -170,7 +170,7 @@ class OneSignature:
         first, signature = self._first = self._first or (name, found)
         if found != signature:
             differ = what_differs(signature, found)
-            raise self._error(f"{first} and {name} were not scored alike ({differ}); {self._advice}")
+            raise self._error(f"{first} and {name} were scored differently ({differ}); {self._advice}")
 
     def add_footer(self, name: str, metadata: Mapping[bytes, bytes] | None) -> None:
         """Add a file by the metadata of its Parquet footer; see :meth:`add`."""

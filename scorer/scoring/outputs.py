@@ -195,8 +195,8 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
         )
     signature = summary.signature
     columns = columns_of(plan.settings)
-    alike = OneSignature("run `scorer run` again", OutputError)
-    alike.add(str(path / RUN), signature)
+    signatures = OneSignature("run `scorer run` again", OutputError)
+    signatures.add(str(path / RUN), signature)
     receipts = Receipts(path)
     files, rows, names = [], [], dict[str, None]()
     for relative in receipts.all():
@@ -204,7 +204,7 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
         if receipt is None:
             raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
         found = _footer(path / relative, receipt.output)
-        alike.add_footer(str(path / relative), found.metadata)
+        signatures.add_footer(str(path / relative), found.metadata)
         _check_labels(path / relative, found, columns.prefix)
         files.append(relative)
         rows.append(receipt.output.rows)

@@ -1,4 +1,4 @@
-"""The way of every row: window of rows → checks → unique pairs → probabilities → verdicts.
+"""What happens to every row: window of rows → checks → unique pairs → probabilities → verdicts.
 
 Everything that scores goes through here: the run over shards, the Python interface, the check of one row.
 """
@@ -194,7 +194,7 @@ class Pipeline:
                     return
                 waiting = current
         finally:
-            # Not waited for: a reader may hang, and whoever interrupted wants to leave. Both threads end by
+            # Not waited for: a reader may hang, and an interrupted run must end soon. Both threads end by
             # themselves, the model's as the runtime gives up its call, the reader's when its source is closed.
             stop.set()
             self.model.give_up()

@@ -18,7 +18,8 @@ from .signature import Signature
 @dataclass(frozen=True)
 class Budgets:
     """What windows and batches are cut by: rows and bytes of a window, tokens of a batch, the step of padded lengths,
-    threads, and the measured bound of ``--exact``. ``None`` where no earlier run chose."""
+    threads, the measured bound of ``--exact``, and on a device that has a choice of them the layout of a call and its
+    attention. ``None`` where no earlier run chose."""
 
     window_rows: int | None = None
     window_bytes: int | None = None
@@ -26,6 +27,8 @@ class Budgets:
     length_step: int | None = None
     threads: int | None = None
     exact: ExactBound | None = None
+    layout: str | None = None
+    attention: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object, without what is ``None``."""
@@ -41,6 +44,8 @@ class Budgets:
             found.optional_count("length_step"),
             found.optional_count("threads"),
             ExactBound.read(found.content.get("exact")),
+            found.optional_text("layout"),
+            found.optional_text("attention"),
         )
 
 

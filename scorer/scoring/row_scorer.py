@@ -40,7 +40,7 @@ class Report:
 
 
 class RowScorer(Protocol[Columns]):
-    """A row scorer that is open; whoever opened it closes it."""
+    """A row scorer that is open; the caller that opened it closes it."""
 
     @property
     def signature(self) -> Signature:

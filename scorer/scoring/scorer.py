@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
-from ..inference.choices import Overlong, Precision
+from ..inference.choices import Layout, Overlong, Precision
 from ..inference.engine import Engine
 from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
@@ -93,7 +93,8 @@ class Scorer(Closing):
         sentences: check every sentence of a text too; needs the extra ``sentences``.
         overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
         exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
-        device, precision, threads, token_budget: see :class:`scorer.inference.engine.Engine`.
+        device, precision, layout, attention, device_memory, threads, token_budget: see
+            :class:`scorer.inference.engine.Engine`.
 
     ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`.
 
@@ -109,6 +110,9 @@ class Scorer(Closing):
         *,
         device: str = "auto",
         precision: Precision = "auto",
+        layout: Layout = "auto",
+        attention: str | None = None,
+        device_memory: int = 0,
         templates: str | Path | Mapping[str, Any] | None = None,
         protocol: Protocol = "paper",
         checks: Sides = "both",
@@ -131,6 +135,8 @@ class Scorer(Closing):
             missing_template=missing_template,
             device=device,
             precision=precision,
+            layout=layout,
+            device_memory=device_memory,
             overlong=overlong,
             sentences=sentences,
             exact=exact,
@@ -152,6 +158,9 @@ class Scorer(Closing):
             opened,
             device=device,
             precision=precision,
+            layout=layout,
+            attention=attention,
+            device_memory=device_memory,
             token_budget=token_budget,
             threads=threads,
             exact=exact,

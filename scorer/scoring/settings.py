@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, UsageError
-from ..inference.choices import Overlong, Precision
+from ..inference.choices import Layout, Overlong, Precision
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..system.arguments import check_fields, described
 
-_ONLY_WHERE_SET = ("sentences", "exact")
-"""Recorded only where set, so that plans of earlier versions still compare equal."""
+_ONLY_WHERE_SET: Mapping[str, Any] = {"sentences": False, "exact": False, "layout": "auto", "device_memory": 0}
+"""Recorded only where they are not the default, so that plans of earlier versions still compare equal."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Settings:
     ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or ``None`` for
     the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
     :mod:`scorer.metric.choices`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
-    of the template file. ``device``, ``precision``, ``overlong``: see :class:`scorer.inference.engine.Engine`.
+    of the template file. ``device``, ``precision``, ``layout``, ``device_memory``, ``overlong``: see
+    :class:`scorer.inference.engine.Engine`.
     ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.
     ``columns``: names of input and output columns; their ``sentences`` follow from the setting.
 
@@ -41,6 +42,8 @@ class Settings:
     missing_template: MissingTemplate = "backoff"
     device: str = "auto"
     precision: Precision = "auto"
+    layout: Layout = "auto"
+    device_memory: int = 0
     overlong: Overlong = "error"
     sentences: bool = False
     exact: bool = False
@@ -61,7 +64,11 @@ class Settings:
         for name in ("bundle", "templates"):
             if isinstance(found[name], Path):
                 found[name] = str(found[name])
-        return {name: value for name, value in found.items() if value or name not in _ONLY_WHERE_SET}
+        return {
+            name: value
+            for name, value in found.items()
+            if name not in _ONLY_WHERE_SET or value != _ONLY_WHERE_SET[name]
+        }
 
     @classmethod
     def from_plan(cls, content: Any, where: str) -> Settings:

@@ -1,4 +1,4 @@
-"""Where the sentences of a text begin and end: the door to the splitter that the extra ``sentences`` brings.
+"""Where the sentences of a text begin and end: the only module that uses the splitter of the extra ``sentences``.
 
 nupunkt (MIT licence, no dependencies of its own) finds sentences of English as the Punkt algorithm does (Kiss & Strunk
 2006), knows abbreviations, takes tokenised text as it comes, and gives tight offsets into the very string it was given.

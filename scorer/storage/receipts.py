@@ -128,7 +128,7 @@ class Receipts:
     """The receipts and the set-aside shards of one output folder.
 
     Args:
-        holder: who holds the folder; needed by whoever writes or removes, not by whoever only reads.
+        holder: who holds the folder; needed for writing and removing, not for reading.
     """
 
     def __init__(self, out: Path, holder: Holder | None = None) -> None:
@@ -252,7 +252,7 @@ def _is_intact(path: Path, output: WrittenFile) -> bool:
 
 
 def _listed(folder: Path) -> list[str]:
-    """Relative paths of the shards that a folder has a file about; hidden names (``._a.json``) are nobody's."""
+    """Relative paths of the shards that a folder has a file about; hidden names (``._a.json``) are left out."""
     found = []
     top = len(str(folder)) + 1
     for root, folders, names in os.walk(folder):

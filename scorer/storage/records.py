@@ -80,7 +80,7 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What an output depends on: a JSON object that only whoever scores knows the fields of, compared as a whole.
+    """What an output depends on: a JSON object whose fields only the scorer knows, compared as a whole.
 
     ``text``: the object as canonical JSON, so that equal content is equal. Made by :meth:`of`.
     """

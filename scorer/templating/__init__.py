@@ -6,5 +6,9 @@
 ``extract``    from references to candidates, with counts and coverage
 ``choosing``   one candidate per predicate: the first, a random one, the most frequent
 ``agreement``  ... or the one that agrees best with other references according to the model
-``check``      what a template file misses in the data, and which of its templates fail too often
+``making``     all of these: ``scorer templates extract``
+``check``      what a template file misses in the data
+``evidence``   which of its templates fail too often
+``review``     both of these: ``scorer templates check``
+``document``   the types of both reports
 """

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..metric.inputs import ColumnNames, find_columns
 from ..metric.rows import Rows
-from ..metric.slots import Key, without_slot
+from ..metric.slots import IncompleteTemplate, Key, without_slot
 from ..metric.templates import Templates
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
+from .document import CoverageBlocks, WithoutSlotLine
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Coverage:
             else:
                 self.missing[triple.predicate] += count
 
-    def report(self, templates: Templates) -> dict[str, Any]:
+    def report(self, templates: Templates) -> CoverageBlocks:
         """The blocks ``rows``, ``facts``, ``missing``, ``missing_values``, ``without_slot`` and ``unused``; each part
         with its ``facts`` and their ``share`` of all."""
         backoff = self.missing.total() + self.missing_values.total()
@@ -67,12 +68,23 @@ class Coverage:
                 {"predicate": name, "object": value, "facts": n, "share": self._share(n)}
                 for (name, value), n in self.missing_values.most_common()
             ],
-            "without_slot": [
-                line | {"facts": self.used[key], "share": self._share(self.used[key])}
-                for key, line in without_slot(templates)
-            ],
+            "without_slot": [self._without_slot(one) for one in without_slot(templates)],
             "unused": sorted((templates.plain.keys() | templates.by_object.keys()) - used),
         }
+
+    def _without_slot(self, found: IncompleteTemplate) -> WithoutSlotLine:
+        predicate, value = found.key
+        facts = self.used[found.key]
+        line: WithoutSlotLine = {
+            "predicate": predicate,
+            "template": found.template,
+            "slots": list(found.slots),
+            "facts": facts,
+            "share": self._share(facts),
+        }
+        if value is not None:
+            line["object"] = value
+        return line
 
     def _share(self, facts: int) -> float:
         return round(facts / self.facts, 6) if self.facts else 0.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 from ..errors import UsageError
+from .document import CandidateLine, TemplateContent
 from .extract import Candidate, Key
 
 Choice = Callable[[Key, list[Candidate]], Candidate]
@@ -36,25 +36,36 @@ def best_score(key: Key, candidates: list[Candidate]) -> Candidate:
     return max(candidates, key=lambda c: (-1.0 if c.score is None else c.score, c.count))
 
 
-def template_file(candidates: dict[Key, list[Candidate]], choose: Choice) -> dict[str, Any]:
+def template_file(candidates: dict[Key, list[Candidate]], choose: Choice) -> TemplateContent:
     """The content of a template file with the chosen templates: predicate → template, or → object → template."""
     by_predicate: dict[str, dict[str | None, str]] = {}
     for (predicate, value), found in sorted(candidates.items(), key=lambda item: item[0][0]):
         by_predicate.setdefault(predicate, {})[value] = choose((predicate, value), found).template
-    # A predicate that has both names and yes or no as objects is treated as one with names.
-    return {"$version": 1} | {name: chosen.get(None, chosen) for name, chosen in by_predicate.items()}
+    content: TemplateContent = {"$version": 1}
+    for name, chosen in by_predicate.items():
+        # A predicate that has both names and yes or no as objects is treated as one with names.
+        of_all = chosen.get(None)
+        content[name] = {str(value): t for value, t in chosen.items()} if of_all is None else of_all
+    return content
 
 
-def candidates_file(candidates: dict[Key, list[Candidate]], chosen: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def candidates_file(candidates: dict[Key, list[Candidate]], chosen: TemplateContent) -> dict[str, list[CandidateLine]]:
     """All candidates with their counts, the most frequent first; the chosen ones are marked."""
-    result: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[CandidateLine]] = {}
     for (predicate, value), found in candidates.items():
-        picked = chosen[predicate]
-        picked = picked.get(value) if isinstance(picked, dict) else picked if value is None else None
+        written = chosen[predicate]
+        picked: object = None
+        if isinstance(written, dict):
+            picked = None if value is None else written.get(value)
+        elif value is None:
+            picked = written
         for candidate in sorted(found, key=lambda c: -c.count):
-            line: dict[str, Any] = {"template": candidate.template, "count": candidate.count}
-            line |= {"object": value} if value is not None else {}
-            line |= {"score": round(candidate.score, 6)} if candidate.score is not None else {}
-            line |= {"chosen": True} if candidate.template == picked else {}
+            line: CandidateLine = {"template": candidate.template, "count": candidate.count}
+            if value is not None:
+                line["object"] = value
+            if candidate.score is not None:
+                line["score"] = round(candidate.score, 6)
+            if candidate.template == picked:
+                line["chosen"] = True
             result.setdefault(predicate, []).append(line)
     return result

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from ..metric.templates import Templates, written
 from ..scoring.output_columns import omitted_facts
 from ..stats.failing import looks_wrong
 from ..stats.intervals import wilson
+from .document import FailingLine
 
 EXAMPLES = 3
 
@@ -59,27 +59,35 @@ class Evidence:
             self.entailment[key] = self.entailment.get(key, 0.0) + float(sums[g])
         self._keep_examples(rows, keys, groups, entailment, np.flatnonzero(seen & omitted))
 
-    def report(self) -> dict[str, Any]:
-        """``rows``, ``facts``, ``failed``, the overall ``rate``, and ``failing``: the templates that fail too often."""
-        n, failed = sum(self.facts.values()), sum(self.failed.values())
-        lines = [line for key in self.facts if (line := self._line(key, n, failed)) is not None]
-        return {
-            "rows": self.rows,
-            "facts": n,
-            "failed": failed,
-            "rate": round(failed / n, 4) if n else None,
-            "failing": sorted(lines, key=lambda line: -line["failed"]),
-        }
+    @property
+    def all_facts(self) -> int:
+        """Number of facts that were checked."""
+        return sum(self.facts.values())
 
-    def _line(self, key: Key, all_facts: int, all_failed: int) -> dict[str, Any] | None:
+    @property
+    def all_failed(self) -> int:
+        """Number of facts whose check failed."""
+        return sum(self.failed.values())
+
+    @property
+    def rate(self) -> float | None:
+        """Share of checked facts that failed; ``None`` where none was checked."""
+        return round(self.all_failed / self.all_facts, 4) if self.all_facts else None
+
+    def failing(self) -> list[FailingLine]:
+        """The templates that fail too often, those with the most failures first."""
+        n, failed = self.all_facts, self.all_failed
+        lines = [line for key in self.facts if (line := self._line(key, n, failed)) is not None]
+        return sorted(lines, key=lambda line: -line["failed"])
+
+    def _line(self, key: Key, all_facts: int, all_failed: int) -> FailingLine | None:
         n, failed = self.facts[key], self.failed[key]
         others, others_failed = all_facts - n, all_failed - failed
         if not looks_wrong(failed, n, others_failed, others):
             return None
         pattern = dict(all_templates(self.templates))[key]
-        return {
+        line: FailingLine = {
             "predicate": key[0],
-            **({"object": key[1]} if key[1] is not None else {}),
             "template": written(pattern),
             "facts": n,
             "failed": failed,
@@ -92,6 +100,9 @@ class Evidence:
                 for value, fact, text in self.examples.get(key, [])
             ],
         }
+        if key[1] is not None:
+            line["object"] = key[1]
+        return line
 
     def _groups(self, rows: Rows) -> tuple[list[Key], npt.NDArray[np.int64]]:
         """The templates of a window, and which one each distinct triple has, -1 for none."""

@@ -6,9 +6,9 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..metric.triples import Triple
+from .document import ExtractionCounts
 from .matching import delexicalise, is_boolean
 from .references import References
 
@@ -32,11 +32,11 @@ class Candidate:
 @dataclass
 class Extraction:
     """``candidates``: by predicate (and object), in the order of the data. ``references``: by key, all distinct ones
-    that are usable or used, for the choice. ``report``: the result that the command prints."""
+    that are usable or used, for the choice. ``report``: counts of both."""
 
     candidates: dict[Key, list[Candidate]]
     references: dict[Key, list[tuple[Triple, str]]]
-    report: dict[str, Any]
+    report: ExtractionCounts
 
 
 def extract(references: References) -> Extraction:
@@ -71,7 +71,7 @@ def extract(references: References) -> Extraction:
     candidates = {key: list(by_template.values()) for key, by_template in found.items()}
     covered = {predicate for predicate, _ in candidates}
     usable_ones = {predicate for predicate, usable in predicates.items() if usable}
-    report = {
+    report: ExtractionCounts = {
         "references": {
             "all": references.rows,
             "used": used,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..errors import InputError, OutputError, UsageError
 from ..metric.inputs import ColumnNames
@@ -17,6 +16,7 @@ from ..storage.user_files import check_user_file, write_user_file
 from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
 from .agreement import REFERENCES, score_candidates
 from .choosing import best_score, candidates_file, choice, template_file
+from .document import CandidateLine, ExtractionReport, TemplateContent
 from .extract import extract
 from .references import parse_where, read_references
 
@@ -52,7 +52,7 @@ def make_templates(
     model: Model | None = None,
     references: int = REFERENCES,
     force: bool = False,
-) -> dict[str, Any]:
+) -> ExtractionReport:
     """Extract, choose and write; the JSON of ``scorer templates extract``.
 
     Args:
@@ -93,5 +93,5 @@ def make_templates(
     }
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
+def _write(path: Path, content: TemplateContent | dict[str, list[CandidateLine]]) -> None:
     write_user_file(path, (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode(), "--out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from ..scoring.output_files import OneSignature
 from ..scoring.signature import Signature
 from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
 from .check import Coverage, read_rows
+from .document import CheckReport, EvidenceBlock
 from .evidence import Evidence, has_evidence
 
 SAMPLE = 2000
@@ -40,7 +41,7 @@ def review(
     sample: int = SAMPLE,
     seed: int = 0,
     note: Callable[[str], None] = lambda message: None,
-) -> dict[str, Any]:
+) -> CheckReport:
     """Check templates against data; the JSON of ``scorer templates check``.
 
     Args:
@@ -53,7 +54,7 @@ def review(
     """
     coverage, evidence = Coverage(), Evidence(templates)
     drawn = _Sample(sample, seed)
-    alike = OneSignature("check against one of them")
+    signatures = OneSignature("check against one of them")
     refused: str | None = None
     for uri, rows, table in read_rows(inputs, names):
         coverage.add(rows, templates)
@@ -61,7 +62,7 @@ def review(
             drawn.add(table)
             continue
         found = Signature.of_footer(table.schema.metadata)
-        alike.add(uri, found)
+        signatures.add(uri, found)
         refused = _unfit(table, names.prefix, found, templates)
         if refused is None:
             evidence.add(rows, table, names.prefix)
@@ -70,13 +71,16 @@ def review(
         evidence.add(find_columns(drawn.table.schema, bare).rows(drawn.table), scorer.score_table(drawn.table))
     elif refused is not None:
         note(refused)
-    there = evidence.rows > 0
-    report = evidence.report()
-    failing = report.pop("failing")
-    source = {
-        "from": "bundle" if scorer is not None else "data",
-        "signature": scorer.signature if scorer is not None else alike.signature.line,
-    }
+    shown: EvidenceBlock | None = None
+    if evidence.rows:
+        shown = {
+            "from": "bundle" if scorer is not None else "data",
+            "signature": scorer.signature if scorer is not None else signatures.signature.line,
+            "rows": evidence.rows,
+            "facts": evidence.all_facts,
+            "failed": evidence.all_failed,
+            "rate": evidence.rate,
+        }
     return {
         "schema": SCHEMA,
         "templates": {
@@ -84,8 +88,8 @@ def review(
             "predicates": len(templates.plain) + len(templates.by_object),
         },
         **coverage.report(templates),
-        "evidence": source | report if there else None,
-        "failing": failing if there else [],
+        "evidence": shown,
+        "failing": evidence.failing() if evidence.rows else [],
     }
 
 

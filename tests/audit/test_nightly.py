@@ -1,4 +1,4 @@
-"""What docs/nightly.md shows works: the script is run, the rest is read by whoever will read it."""
+"""What docs/nightly.md shows works: the script is run, the other files are parsed by the programs that they are for."""
 
 from __future__ import annotations
 

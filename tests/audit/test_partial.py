@@ -60,9 +60,15 @@ def test_a_limit_is_said_first(tmp_path: Path) -> None:
     assert json.loads(command(out, "--json").stdout)["partial"] == LIMITED
 
 
-@pytest.mark.parametrize("limit", [None, 11, "10", True, 1.5])
+@pytest.mark.parametrize("limit", [None, 11])
 def test_a_limit_that_cut_nothing_is_none(tmp_path: Path, limit: Any) -> None:
     assert audit(limited(tmp_path / "out", limit))["partial"] is None
+
+
+@pytest.mark.parametrize("limit", ["10", True, 1.5])
+def test_a_limit_that_is_no_count_is_a_damaged_plan(tmp_path: Path, limit: Any) -> None:
+    with pytest.raises(OutputError, match=f"_plan.json is damaged: limit is .*{limit}.*, not a count"):
+        audit(limited(tmp_path / "out", limit))
 
 
 def test_a_partial_output_against_a_complete_one(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_week(week: Week) -> None:
     assert {row["group"]["system"] for row in worst} == {"bob"}
     assert {f["predicate"] for row in worst for f in row["facts"] if f["omitted"]} == {"food"}
 
-    # Thursday: bob is mended; compared with the last night that passed, nothing has changed but one edit.
+    # Thursday: bob is fixed; compared with the last night that passed, nothing has changed but one edit.
     week.form = before
     set_form("cat", [0], EDITED)
     document, _, code = week.night("thu")

@@ -17,6 +17,7 @@ from benchmarks.settings import Setting
 from scorer.inference.bundle import Bundle
 from scorer.inference.shipped import SHIPPED
 from tests.bundles import make_bundle
+from tests.inference.packed_graph import make_packed_bundle
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,9 @@ def with_options(spec: dict[str, Any], **options: Any) -> dict[str, Any]:
 def test_a_choice_changes_one_thing() -> None:
     base, *others = gpu_settings.choices("fp16", 65536, [16384], 4096)
     assert base.name == gpu_settings.AS_IT_IS
+    packed = [one for one in others if one.options["layout"] == "packed"]
+    assert [one.options["attention"] for one in packed] == list(gpu_settings.PACKED)
+    others = [one for one in others if one not in packed]
     small = next(one for one in others if one.name == "bare-small")
     fp32 = next(one for one in others if one.name == "bare-fp32")
     for one in others:
@@ -101,6 +105,25 @@ def test_what_was_seen_names_idle_time_and_attention() -> None:
         "kernel:  25.0%, 24 calls, sdpa_flash",
         "the runtime says: Operator=Attention SDPAKernel=CUDNN",
     ]
+
+
+def test_calls_that_hold_more_than_their_pairs_give_the_same_answers(spec: dict[str, Any], tmp_path: Path) -> None:
+    """The bare session of the packed layout, with a packed graph that a CPU runs."""
+    bundle = make_packed_bundle(tmp_path / "packed", max_length=512)
+    options = {"precision": "fp16", "on_trial": True, "token_budget": 2048}
+    chosen: dict[str, Any] = {}
+    asked = {**spec, "bundle": str(bundle)}
+    packed = {"layout": "packed", "attention": "PackedAttention"}
+    expected, _ = ours.bare_session({**asked, "options": {**options, "layout": "padded"}}, {})()
+    found, _ = changed.bare_session({**asked, "options": {**options, **packed}}, chosen)()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    assert (chosen["layout"], chosen["attention"]) == ("packed", "PackedAttention")
+    assert 0 <= chosen["padding"] < 1
+
+
+def test_measuring_needs_what_was_prepared(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="run --step prepare first"):
+        gpu.main(["--step", "measure", "--device", "cpu", "--preset", "roberta-tiny", "--folder", str(tmp_path)])
 
 
 @pytest.mark.slow

@@ -44,6 +44,6 @@ def test_differences_to_the_mean_of_the_random_ones() -> None:
     assert (result["inputs"], result["rows"]) == (5, 50)
     assert result["figures"]["nli"]["rough.accuracy"] == [0.8, 0.8, 0.8]
     line = result["against_random"]["nli"]["rough.accuracy"]
-    # Inputs are alike, so that only the seeds vary: two drawn of .5 and .7 have the mean .5 or .7 half of the time.
+    # All inputs are equal, so that only the seeds vary: two drawn of .5 and .7 have the mean .5 or .7 half of the time.
     assert line == {"random_mean": 0.6, "difference": 0.2, "interval": [0.1, 0.3], "seeds_beaten": 2}
     assert set(result["against_random"]) == {"nli"}

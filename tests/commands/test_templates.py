@@ -89,7 +89,7 @@ def test_extract_by_model_then_run_then_check(references: str, bundle: str, tmp_
     table = pq.read_table(scored / "refs.parquet")
     assert found["evidence"]["from"] == "data"
     assert found["evidence"]["failed"] == sum(len(omitted) for omitted in table["m_omitted"].to_pylist())
-    # The same rows scored anew give the same evidence.
+    # The same rows scored again give the same evidence.
     again = ["templates", "check", str(out), "--data", references, "--bundle", bundle, "--json"]
     fresh = json.loads(CliRunner().invoke(app, again).stdout)["evidence"]
     assert {key: fresh[key] for key in ("rows", "facts", "failed")} == {

@@ -58,7 +58,7 @@ def test_folder_in_order_with_what_lies_beside(tmp_path: Path) -> None:
 def test_mixed_signatures_are_refused_by_name(tmp_path: Path) -> None:
     save(scored(["OK"]), tmp_path / "a.parquet")
     save(scored(["OK"]), tmp_path / "b.parquet", SIGNATURE.replace("fp32", "int8"))
-    with pytest.raises(UsageError, match=r"a.parquet and b.parquet were not scored alike \(prec: fp32 → int8\)"):
+    with pytest.raises(UsageError, match=r"a.parquet and b.parquet were scored differently \(prec: fp32 → int8\)"):
         load(tmp_path)
     save(scored(["OK"]), tmp_path / "b.parquet", None)
     with pytest.raises(UsageError, match="one of them carries no signature"):

@@ -1,4 +1,4 @@
-"""Our figures beside the papers', and the public data against published ones."""
+"""Our figures alongside the papers', and the public data against published ones."""
 
 from __future__ import annotations
 

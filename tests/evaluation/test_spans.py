@@ -325,3 +325,71 @@ def test_the_command(files: tuple[Path, Path]) -> None:
     assert (result.exit_code, "--gold-fine" in result.stderr) == (2, True)
     result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold, "--text-id", "nothing"])
     assert (result.exit_code, "no column 'nothing'" in result.stderr) == (2, True)
+
+
+def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:
+    """Two inputs of two texts each; the texts of an input have the same errors, so resampling texts is too narrow."""
+    texts = [f"t{i}" for i in range(8)]
+    out = pa.table(
+        {
+            "text_id": texts,
+            "text": ["A" * 20] * 8,
+            "sentences": pa.array(
+                [[{"start": 0, "end": 9, "entailment": 0.1}, {"start": 10, "end": 19, "entailment": 0.9}]] * 8,
+                SENTENCES.type,
+            ),
+        }
+    )
+    # The flagged sentence is right in inputs a and b, wrong in c and d.
+    gold = pa.table(
+        {
+            "text_id": texts,
+            "char_start": [0 if i < 4 else 10 for i in range(8)],
+            "char_end": [5 if i < 4 else 15 for i in range(8)],
+            "category": ["Incorrect"] * 8,
+            "domain": ["x" if i % 4 < 2 else "y" for i in range(8)],
+            "example": [f"e{i // 2}" for i in range(8)],
+        }
+    )
+    pq.write_table(gold, tmp_path / "gold.parquet")
+    save(out, tmp_path / "out" / "x.parquet")
+    options = SpanOptions(tmp_path / "gold.parquet", by=("domain",), inputs="example")
+    found = evaluate_spans(tmp_path / "out", options)
+    assert found["all"]["precision"] == found["all"]["recall"] == 0.5
+    assert [(line["value"], line["texts"], line["all"]["precision"]) for line in found["by"]["domain"]] == [
+        ("x", 4, 0.5),
+        ("y", 4, 0.5),
+    ]
+    alone = evaluate_spans(tmp_path / "out", SpanOptions(tmp_path / "gold.parquet"))
+    wide, narrow = (report["all"]["precision_interval"] for report in (found, alone))
+    assert wide[1] - wide[0] > narrow[1] - narrow[0]
+    assert "with the data in view" in found["about"]
+    stream = io.StringIO()
+    print_spans(found, Console(file=stream, width=200))
+    assert "By domain" in stream.getvalue() and "Thomson & Reiter" not in stream.getvalue()
+    for wrong in (
+        SpanOptions(tmp_path / "gold.parquet", by=("none",)),
+        SpanOptions(tmp_path / "gold.parquet", inputs="none"),
+    ):
+        with pytest.raises(ColumnError, match="'none': the gold has no column"):
+            evaluate_spans(tmp_path / "out", wrong)
+
+
+def test_other_annotators_are_a_ceiling_on_the_texts_of_both(tmp_path: Path) -> None:
+    gold = pa.table(
+        {
+            "text_id": ["t1", "t1", "t2", "t1", "t1", "t3"],
+            "annotator": [0, 0, 0, 1, 1, 1],
+            "char_start": [0, 10, None, 2, 20, 5],
+            "char_end": [5, 15, None, 4, 25, 8],
+            "category": ["Incorrect", "Other", None, "Incorrect", "Incorrect", "Incorrect"],
+        }
+    )
+    pq.write_table(gold, tmp_path / "gold.parquet")
+    out = save(OUT, tmp_path / "out" / "x.parquet").parent
+    found = evaluate_spans(out, SpanOptions(tmp_path / "gold.parquet"))
+    assert found["texts"] == 2 and found["all"]["errors"] == 2
+    (other,) = found["other_annotators"]
+    assert (other["annotator"], other["texts"]) == ("1", 1)
+    assert (other["all"]["errors"], other["all"]["flags"]) == (2, 2)
+    assert (other["all"]["recall"], other["all"]["precision"]) == (0.5, 0.5)

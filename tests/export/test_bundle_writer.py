@@ -57,12 +57,26 @@ def test_the_manifest_says_what_the_bundle_is(manifest: dict[str, Any], checkpoi
 
 def test_every_file_is_there_with_its_hash_and_nothing_else(bundle: Path, manifest: dict[str, Any]) -> None:
     hashes = dict(manifest["files"])
-    for precision, variant in manifest["variants"].items():
-        assert (variant["precision"], variant["opset"]) == (precision, 17)
+    for key, variant in manifest["variants"].items():
+        assert (variant["precision"], variant["opset"]) == (key.partition(".")[0], 17)
         assert variant["bytes"] == (bundle / variant["file"]).stat().st_size
-        hashes[variant["file"]] = variant["sha256"]
+        hashes |= {variant["file"]: variant["sha256"]} | variant["external"]
     assert hashes == {path.name: sha256(path) for path in bundle.iterdir() if path.name != "bundle.json"}
-    assert set(manifest["variants"]) == {"fp32", "fp16", "int8"}
+    assert set(manifest["variants"]) == {"fp32", "fp16", "int8", "fp16.packed", "fp16.packed-mha"}
+
+
+def test_the_packed_forms_add_graphs_and_no_weights(bundle: Path, manifest: dict[str, Any]) -> None:
+    halves = [variant for variant in manifest["variants"].values() if variant["precision"] == "fp16"]
+    assert [(variant["layout"], variant.get("attention")) for variant in halves] == [
+        ("padded", None), ("packed", "PackedAttention"), ("packed", "PackedMultiHeadAttention"),
+    ]  # fmt: skip
+    assert {tuple(variant["external"]) for variant in halves} == {("model.half.data",)}
+    # The padded form has parts of its own for the last layer; table of positions from its third row on.
+    weights = 2 * manifest["architecture"]["parameters"]
+    assert (bundle / "model.half.data").stat().st_size < 1.5 * weights + 4096 * 60
+    for variant in halves[1:]:
+        assert variant["fused"][variant["attention"]] == LAYERS and "Attention" not in variant["fused"]
+        assert variant["parity"] is None
 
 
 def test_fused_operators_and_parity_are_recorded(manifest: dict[str, Any]) -> None:

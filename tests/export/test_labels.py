@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from export.labels import label_order
+from export.labels import Answers, choose_scheme, label_order
 from scorer.errors import CheckpointError, UsageError
+from scorer.inference.schemes import BINARY, NLI, SCORE, Scheme
 
 MNLI = ("contradiction", "neutral", "entailment")
 
@@ -60,3 +63,50 @@ def test_overriding_the_checkpoint_is_logged() -> None:
     assert len(lines) == 1 and "overrides" in lines[0]
     assert label_order(named, list(MNLI), "config.json", lines.append) == MNLI
     assert len(lines) == 1
+
+
+def scheme(id2label: object, answers: Answers = Answers(), **config: Any) -> Scheme:  # noqa: B008 - a frozen value
+    return choose_scheme({"id2label": id2label, **config}, answers, "config.json", lambda _: None)
+
+
+TWO = {"0": "LABEL_0", "1": "LABEL_1"}
+UNNAMED = ("label_0", "label_1")
+NAMED = ("entailment", "not_entailment")
+VERDICTS = ("not supported", "supported")
+
+
+@pytest.mark.parametrize(
+    ("id2label", "answers", "expected"),
+    [
+        (dict(zip("01", NAMED, strict=True)), Answers(), Scheme(BINARY, NAMED, "entailment")),
+        ({"0": "Not Supported", "1": "Supported"}, Answers(), Scheme(BINARY, VERDICTS, "supported")),
+        (TWO, Answers(supported="LABEL_1"), Scheme(BINARY, UNNAMED, "label_1")),
+        (TWO, Answers(scheme="binary", supported="label_0", threshold=0.7), Scheme(BINARY, UNNAMED, "label_0", 0.7)),
+        (TWO, Answers(["no", "yes"], supported="yes"), Scheme(BINARY, ("no", "yes"), "yes")),
+        ({"0": "LABEL_0"}, Answers(scheme="score", threshold=0.3), Scheme(SCORE, ("label_0",), None, 0.3)),
+        (None, Answers(supported="label_1"), Scheme(BINARY, UNNAMED, "label_1")),
+        (dict(zip("012", MNLI, strict=True)), Answers(), Scheme(NLI, MNLI)),
+    ],
+)  # fmt: skip
+def test_schemes_that_are_said(id2label: object, answers: Answers, expected: Scheme) -> None:
+    assert scheme(id2label, answers) == expected
+
+
+@pytest.mark.parametrize(
+    ("id2label", "answers", "error", "message"),
+    [
+        (TWO, Answers(), CheckpointError, "nothing says which means .* --supported LABEL_1"),
+        ({"0": "entailment", "1": "contradiction"}, Answers(), CheckpointError, "nothing says which"),
+        (TWO, Answers(supported="LABEL_2"), UsageError, "--supported is 'LABEL_2'; the labels are label_0, label_1"),
+        ({"0": "LABEL_0"}, Answers(), CheckpointError, "one logit.*--scheme score"),
+        ({"0": "LABEL_0"}, Answers(scheme="score", supported="LABEL_0"), UsageError, "one logit; remove it"),
+        (TWO, Answers(scheme="nli"), UsageError, "--scheme nli needs 3 logits, and config.json has 2"),
+        (TWO, Answers(scheme="both"), UsageError, "choose from nli, binary, score"),
+        (TWO, Answers(supported="LABEL_1", threshold=1.5), UsageError, "--threshold is 1.5"),
+        (TWO, Answers(["yes", "yes"], supported="yes"), UsageError, "--labels is 'yes,yes'; the model has 2"),
+        (dict(zip("012", MNLI, strict=True)), Answers(threshold=0.5), UsageError, "one or two logits; remove them"),
+    ],
+)
+def test_schemes_that_are_not_guessed(id2label: object, answers: Answers, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        scheme(id2label, answers)

@@ -27,7 +27,7 @@ def bundle_with(path: Path, change: Change) -> Path:
 
 
 def sealed(path: Path) -> Path:
-    """Write the hashes of a bundle's files into its description, as whoever made them would."""
+    """Write the hashes of a bundle's files into its description, as its author would."""
     manifest = json.loads((path / "bundle.json").read_text())
     manifest["variants"]["fp32"]["sha256"] = digest(path / "model.fp32.onnx")
     manifest["files"] = {name: digest(path / name) for name in manifest["files"]}

@@ -31,7 +31,7 @@ LOOKED_AT = 3
 
 
 class Standin:
-    """Entailed when premise and hypothesis end alike."""
+    """Entailed when premise and hypothesis have the same end."""
 
     def __init__(self) -> None:
         self._texts: dict[int, list[str]] = {}
@@ -65,7 +65,7 @@ def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
     options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
     with make_reporter() as reporter:
         outcome = run(options, MetricScoring(Settings(bundle), opener), reporter)
-    # Not ru_maxrss for the first: that of whoever started this process is in it.
+    # Not ru_maxrss for the first: it includes that of the parent process.
     own = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
     print(json.dumps({"rows": outcome.summary.counts.rows.to_json(), "own": own, "children": children}))  # noqa: T201

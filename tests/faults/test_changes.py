@@ -152,7 +152,7 @@ def test_outputs_and_receipts_damaged_after_commit(
     (out / swapped[0]).write_bytes(other)
     (out / swapped[1]).write_bytes(one)
     links = [path for path in out.rglob("*") if path.is_symlink()]
-    if links:  # nothing is written through one; what it led to is nobody's
+    if links:  # nothing is written through one; its target belongs to no run
         said = run(data, out, bundle, code=2)
         assert any(f"{link} is a symbolic link" in said for link in links)
     for link in links:
@@ -172,7 +172,7 @@ def test_outputs_and_receipts_damaged_after_commit(
         *(pytest.param(content, marks=pytest.mark.slow) for content in (b"{", b"[]", b"{}", b"\xff" * 100)),
     ],
 )
-def test_a_damaged_plan_is_written_anew(reference: Reference, tmp_path: Path, bundle: Path, content: bytes) -> None:
+def test_a_damaged_plan_is_written_again(reference: Reference, tmp_path: Path, bundle: Path, content: bytes) -> None:
     out = Path(shutil.copytree(reference[1], tmp_path / "out"))
     (out / "_plan.json").write_bytes(content)
     run(reference[0], out, bundle)
@@ -199,7 +199,7 @@ def beside_bad(bad_data: Path, reference: Reference, tmp_path: Path, bundle: Pat
     assert not (out / "_failed").exists()
 
 
-def test_broken_files_beside_good_ones(bad_data: Path, reference: Reference, tmp_path: Path, bundle: Path) -> None:
+def test_broken_files_among_good_ones(bad_data: Path, reference: Reference, tmp_path: Path, bundle: Path) -> None:
     beside_bad(bad_data, reference, tmp_path, bundle, step=8)
 
 

@@ -49,7 +49,9 @@ def test_an_encrypted_shard_is_set_aside_and_says_so(
     write_encrypted(data / "01.parquet", harness.rows(20), columns, plaintext_footer=plaintext_footer)
     out = tmp_path / "out"
     said = harness.run(data, out, bundle, code=3)
-    failed = (out / "_failed" / "01.parquet.json").read_text().replace(str(tmp_path), "")  # which is named alike
+    failed = (
+        (out / "_failed" / "01.parquet.json").read_text().replace(str(tmp_path), "")
+    )  # the folder has this word in its name too
     assert "encrypted Parquet" in json.loads(failed)["message"]
     assert "set aside 01.parquet" in said
     assert set(harness.outputs(out)) == set(harness.outputs(reference[1])) - {"01.parquet"}

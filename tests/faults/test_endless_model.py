@@ -1,4 +1,4 @@
-"""Models that never answer, and that pass the probes: whoever interrupts, leaves."""
+"""Models that pass the probes and then never answer: an interrupted run still ends."""
 
 from __future__ import annotations
 

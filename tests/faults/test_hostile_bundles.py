@@ -52,7 +52,7 @@ def copy(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def sealed(folder: Path, name: str = "model.fp32.onnx") -> None:
-    """Write the file's hash into bundle.json, as whoever made the file would."""
+    """Write the file's hash into bundle.json, as its author would."""
     manifest = json.loads((folder / "bundle.json").read_text())
     if name.endswith(".onnx"):
         manifest["variants"]["fp32"]["sha256"] = digest(folder / name)

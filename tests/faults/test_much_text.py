@@ -69,5 +69,5 @@ def test_more_text_than_offsets_of_32_bits_reach(tmp_path: Path, bundle: Path) -
     rows, length = 2100, 1 << 20
     assert rows * length > 1 << 31
     peaks = much_text(tmp_path, bundle, rows, length, window_bytes=32 << 20)
-    # A few windows of 32 MiB each, in some layouts each, beside what the program itself takes.
+    # A few windows of 32 MiB each, in some layouts each, in addition to what the program itself takes.
     assert peaks["own"] < 1 << 30 and peaks["children"] < 1 << 30, peaks

@@ -20,7 +20,7 @@ from scorer.storage import Fingerprint, Identity, Receipt, Receipts
 
 CORPUS = Path(__file__).parent / "corpus"
 MANIFEST = "written.json"
-"""The description of the good bundle, kept beside the one that a target writes."""
+"""The description of the good bundle, kept next to the one that a target writes."""
 Target = Callable[[bytes, Path], None]
 
 
@@ -62,7 +62,7 @@ def templates(content: bytes, folder: Path) -> None:
 
 
 def receipts(content: bytes, folder: Path) -> None:
-    """A receipt beside no output: read or not, it is never believed."""
+    """A receipt without an output: read or not, it is never believed."""
     path = folder / "_receipts" / "a.parquet.json"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)

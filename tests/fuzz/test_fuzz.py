@@ -123,7 +123,7 @@ GOOD = {"templates": "extras.json", "receipts": "good.json", "bundles": "good.js
 
 
 def one_value_changed(name: str, folder: Path, draw: Callable[[Any], Any]) -> None:
-    """One value of a good file replaced, or taken away; a receipt is signed anew, as only damage on purpose would."""
+    """One value of a good file replaced, or taken away; a receipt is signed again, as only deliberate damage would."""
     good = json.loads(completed((CORPUS / name / GOOD[name]).read_bytes(), folder))
     path = draw(st.sampled_from(places(good)[1:]))
     holder = good

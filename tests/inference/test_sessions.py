@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scorer.errors import DeviceError
+from scorer.errors import CallError, DeviceError
 from scorer.inference import cuda
 from scorer.inference.bundle import Bundle
 from scorer.inference.cache import Use, entry
@@ -73,6 +73,13 @@ def test_one_thread_makes_all_calls_of_a_gpu(fake: FakeCuda, tiny: Path) -> None
         measure(engine)
         assert len({thread for thread, _ in fake.runs[before - 1 :]}) == 1
         assert fake.runs[before][0] != "MainThread"
+
+
+def test_a_call_that_fails_during_a_run_names_the_way_out(fake: FakeCuda, tiny: Path) -> None:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", on_trial=True) as engine:
+        fake.fail = lambda options, call: "CUDNN_FE failure 11: no execution plan"
+        with pytest.raises(CallError, match=r"no execution plan.*choose another --layout, --precision or --device"):
+            engine.logits(["a"], ["b"])
 
 
 def test_fp32_has_few_lengths_on_a_gpu(fake: FakeCuda, tiny: Path) -> None:

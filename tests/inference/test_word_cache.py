@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 import scorer.inference.word_cache
 from scorer.inference.shipped import SHIPPED
-from scorer.inference.word_cache import WordTokens, blank_before_words
+from scorer.inference.word_cache import WordTokens, blank_before_words, keep_whole
 from tests.bundles import tokenizer
 
 PIECE = st.one_of(
@@ -102,3 +102,68 @@ def test_a_tokenizer_of_another_build_is_not_taken_apart(tmp_path: Path) -> None
     content["model"]["dropout"] = 0.1
     path.write_text(json.dumps(content))
     assert blank_before_words(json.loads(path.read_text())) is None
+
+
+CORPUS = [
+    "Blue Spice is a coffee shop in the riverside area near Crowne Plaza Hotel, it's £20-25.",
+    "naïve café 東京 1932-03-15",
+]
+
+
+def unigram(normalizer: normalizers.Normalizer) -> Tokenizer:
+    made = Tokenizer(models.Unigram())
+    made.normalizer, made.pre_tokenizer = normalizer, pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=90, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False)
+    made.train_from_iterator(CORPUS * 20, trainer)
+    return made
+
+
+def wordpiece() -> Tokenizer:
+    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=150, special_tokens=["[UNK]"], show_progress=False)
+    made.train_from_iterator(CORPUS * 20, trainer)
+    return made
+
+
+OTHER_BUILDS = {
+    "wordpiece": wordpiece,
+    "unigram": lambda: unigram(normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])),
+}
+
+
+@pytest.mark.parametrize("build", OTHER_BUILDS)
+def test_every_character_at_both_ends_of_a_word(build: str) -> None:
+    """WordPiece and Unigram, taken apart at blanks: every character of the basic plane, alone, first and last."""
+    made = OTHER_BUILDS[build]()
+    made.encode_special_tokens = True
+    content = json.loads(made.to_str())
+    blank = blank_before_words(content)
+    assert blank == ""
+    words = WordTokens(made, blank, keep_whole(content))
+    characters = [chr(c) for c in range(1, 0x10000) if not 0xD800 <= c < 0xE000]
+    some = [
+        c for c in characters if not "\u3400" <= c <= "\ud7a3" or ord(c) % 64 == 0
+    ]  # ideographs are all treated in the same way
+    texts = [f"a{c} {c} {c}it b{c}" for c in some]
+    assert by_words(words, texts) == whole(made, texts)
+
+
+@pytest.mark.parametrize(
+    ("change", "allowed"),
+    [
+        ({}, True),
+        ({"added_tokens": [{"content": "|||IP|||", "special": False}]}, True),
+        ({"added_tokens": [{"content": "    ", "special": False}]}, True),
+        ({"added_tokens": [{"content": "New York", "special": False}]}, False),
+        ({"added_tokens": [{"content": "x", "special": False, "lstrip": True}]}, False),
+        ({"added_tokens": [{"content": "a b", "special": True, "lstrip": True}]}, True),
+        ({"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}}, False),
+        ({"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": False}}, False),
+        ({"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "split": False}}, False),
+        ({"normalizer": {"type": "NFD"}}, False),
+    ],
+)
+def test_which_unigram_tokenizers_are_taken_apart(change: dict[str, object], allowed: bool) -> None:
+    content = json.loads(OTHER_BUILDS["unigram"]().to_str()) | change
+    assert blank_before_words(content) == ("" if allowed else None)

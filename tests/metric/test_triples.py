@@ -83,13 +83,13 @@ def test_a_hostile_meaning_representation_is_read_in_linear_time(text: str) -> N
 
 def test_three_spellings_of_one_row_are_the_same_triples() -> None:
     expected = [[Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "area", "riverside")]]
-    spelt = (
+    spellings = (
         from_lists(structs([[("Blue Spice", "eatType", "pub"), (" Blue Spice ", "area", "riverside")]])),
         from_lists(pa.array([["Blue Spice | eatType | pub", "Blue Spice|area|riverside"]])),
         from_mr(pa.array(["name[Blue Spice], eatType[pub], area[riverside]"])),
         from_python([[("Blue Spice", "eatType", "pub"), ("Blue Spice", "area", "riverside")]]),
     )
-    for rows in spelt:
+    for rows in spellings:
         assert list(iterate(rows)) == expected
         assert rows.errors == {}
 

@@ -109,15 +109,15 @@ def test_any_name_can_be_read(tmp_path: Path, name: bytes) -> None:
 
 
 def test_files_must_have_one_signature() -> None:
-    alike = OneSignature("evaluate them apart")
-    assert alike.signature == Signature("")
-    alike.add("a", Signature("prec:fp32|metric:1"))
-    alike.add_footer("b", {FOOTER_KEY.encode(): b"prec:fp32|metric:1"})
-    assert alike.signature.line == "prec:fp32|metric:1"
-    with pytest.raises(UsageError, match=r"a and c were not scored alike \(prec: fp32 → int8\); evaluate them apart"):
-        alike.add("c", Signature("prec:int8|metric:1"))
+    signatures = OneSignature("evaluate them apart")
+    assert signatures.signature == Signature("")
+    signatures.add("a", Signature("prec:fp32|metric:1"))
+    signatures.add_footer("b", {FOOTER_KEY.encode(): b"prec:fp32|metric:1"})
+    assert signatures.signature.line == "prec:fp32|metric:1"
+    with pytest.raises(UsageError, match=r"a and c were scored differently \(prec: fp32 → int8\); evaluate them apart"):
+        signatures.add("c", Signature("prec:int8|metric:1"))
     with pytest.raises(UsageError, match="one of them carries no signature"):
-        alike.add_footer("d", None)
+        signatures.add_footer("d", None)
     strict = OneSignature("run again", OutputError)
     strict.add("a", Signature(""))
     with pytest.raises(OutputError, match="a and b"):

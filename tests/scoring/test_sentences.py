@@ -210,7 +210,7 @@ def test_a_run_its_explanation_and_its_resumption(bundle: Path, tmp_path: Path) 
     assert "facts → sentence" in run("explain", str(out), "--row", f"in.parquet:{number}")
     other = CliRunner().invoke(app, [argument for argument in command if argument != "--sentences"])
     assert other.exit_code == 0
-    assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored anew"
+    assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored again"
 
 
 def test_a_column_of_that_name_is_in_the_way_only_with_sentences(bundle: Path, tmp_path: Path) -> None:

@@ -334,7 +334,7 @@ def test_the_token_is_in_the_lock_and_in_the_names_of_temporary_files(tmp_path: 
         assert another.token != folder.token
 
 
-def test_hidden_names_are_nobodys(tmp_path: Path) -> None:
+def test_hidden_names_are_left_alone(tmp_path: Path) -> None:
     """What file managers and archives leave behind: ``._a.json`` is no receipt, ``.DS_Store`` makes no folder ours."""
     (tmp_path / ".DS_Store").write_bytes(b"")
     (tmp_path / "._a.parquet").write_bytes(b"")

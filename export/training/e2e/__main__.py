@@ -1,4 +1,4 @@
-"""`python -m export.training.e2e --data ../shared/data/public --out DIR`: trains the embedded model."""
+"""`python -m export.training.e2e --data ../shared/data/public --out DIR`: trains embedded-e2e."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the embedded model on E2E system outputs whose inputs were not used for training.
+"""Figures of embedded-e2e on E2E system outputs whose inputs were not used for training.
 
     python -m export.training.e2e.evaluate --data ../shared/data/public                  # the checkpoint, by torch
     python -m export.training.e2e.evaluate --data ../shared/data/public --scored OUT     # a `scorer run` of e2e_primary

@@ -1,4 +1,4 @@
-"""Slots, their values, and the wordings of a fact that the embedded model learns to read."""
+"""Slots, their values, and the wordings of a fact that embedded-e2e learns to read."""
 
 from __future__ import annotations
 

@@ -130,7 +130,10 @@ _HF_REST = {
 
 
 def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of the network under the names of transformers, without auxiliary heads, as float16."""
+    """The tensors of the network under the names of transformers, without auxiliary heads, as float16.
+
+    Shapes stay, except that the joint query, key and value matrix, *Shape:* (3 · hidden, hidden), becomes three.
+    """
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
         if name.startswith("layers."):
@@ -148,7 +151,11 @@ def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def from_transformers(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The reverse of :func:`to_transformers`, as float32."""
+    """The reverse of :func:`to_transformers`, as float32.
+
+    Raises:
+        KeyError: a layer lacks one of its three attention matrices.
+    """
     back = {hf: name for name, hf in _HF_REST.items()}
     parts = {hf: part for part, hf in _HF_LAYER.items()}
     found: dict[str, Tensor] = {}

@@ -46,7 +46,11 @@ class Optimiser:
     def step(
         self, grads: dict[str, Tensor], rate_muon: float, rate_adam: float, mean_decay: float, workers: Executor
     ) -> float:
-        """Applies the gradients; returns their norm before clipping at 1 (which AdamW's part alone needs)."""
+        """Apply the gradients; return their norm before clipping at 1 (which AdamW's part alone needs).
+
+        Args:
+            grads: by name, float32, of the shape of each master weight.
+        """
         self.steps += 1
         norm = math.sqrt(sum(float(grad.square().sum()) for grad in grads.values()))
         clip = min(1.0, 1.0 / (norm + 1e-6))

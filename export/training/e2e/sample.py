@@ -1,4 +1,4 @@
-"""The sample that ships with the embedded bundle: ``python -m export.training.e2e.sample OUT [PROBES]``.
+"""The sample that ships with embedded-e2e: ``python -m export.training.e2e.sample OUT [PROBES]``.
 
 The second file has the pairs of the sample's checks, for ``scorer export --probes``, so that the variants of the model
 are verified on texts of its own domain, not only on general sentences.

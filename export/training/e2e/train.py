@@ -115,7 +115,10 @@ def _batch(rows: list[tuple[list[int], list[int], Pair]]) -> Batch:
 
 
 def losses(network: Network, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """The pair's loss and the two auxiliary ones: each fact at its last token, each slot at `<s>`."""
+    """The pair's loss and the two auxiliary ones: each fact at its last token, each slot at `<s>`.
+
+    Mean cross-entropy in nats; *Shape:* () each.
+    """
     logits, hidden = network(batch.ids)
     main = F.cross_entropy(logits, batch.label, label_smoothing=0.02)
     at_facts = hidden.reshape(-1, hidden.shape[-1])[batch.fact_at]

@@ -52,7 +52,7 @@ def interval(
 
     A dot beyond the scale stands at its end and is hollow.
 
-    Decoration of a table cell that holds the figure itself, hence hidden from screen readers.
+    Decoration of a table cell that holds the figure itself, so it is hidden from screen readers.
     """
     middle = ROW_HEIGHT / 2
     parts = [_shape("line", x1="0", x2="100%", y1=middle, y2=middle, class_="rule")]

@@ -16,7 +16,8 @@ class BundleFindings:
 
     ``label_agreement``: share of the probes whose label is that of the checkpoint. ``bound``: largest difference of a
     logit from the checkpoint's. ``company_bound``: largest change of a logit with the other pairs of a batch; it is 0
-    where ``isolated``. ``pairs_per_second``: speed over the bundle's probes.
+    where ``isolated``. ``layout``, ``attention``: how pairs lie in a call, and the
+    operator of attention with its options. ``pairs_per_second``: speed over the bundle's probes.
     """
 
     name: str
@@ -24,6 +25,9 @@ class BundleFindings:
     variants: list[str]
     device: str
     precision: str
+    scheme: str
+    layout: str
+    attention: str
     label_agreement: float
     bound: float
     company_bound: float
@@ -83,7 +87,8 @@ def print_findings(findings: Findings) -> None:
         return
     console.print(f"bundle: {bundle.name} ({bundle.path})")
     console.print(f"variants: {', '.join(bundle.variants)}")
-    console.print(f"device: {bundle.device}, precision {bundle.precision}")
+    console.print(f"scheme: {bundle.scheme}")
+    console.print(f"device: {bundle.device}, precision {bundle.precision}, layout {bundle.layout}")
     console.print(
         f"labels as the checkpoint gives them: {share(bundle.label_agreement)} of the probes "
         f"(largest difference of a logit {number(bundle.bound)})"

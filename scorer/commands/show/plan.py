@@ -1,54 +1,56 @@
-"""What a run would do, from the object that ``scorer plan --json`` prints."""
+"""What a run would do, on the console."""
 
 from __future__ import annotations
 
-from typing import Any
+from rich.console import Console
 
+from ...run.estimate_result import Estimate, LengthBin, PlannedShards
 from ...run.preview import named, told
-from ...scoring.summary import ReusedOutput
-from ...storage.counts import FactCounts
 from ...system.display import all_visible
-from ...system.json_fields import Fields
 from .console import make_console
 from .figures import duration, kinds
 from .summary import print_backoff, print_source
 
 
-def print_plan(found: dict[str, Any]) -> None:
-    """Print what a run would do."""
-    console, found = make_console(), all_visible(found)
-    shards, rows, checks = found["shards"], found["rows"], found["checks"]
-    about = "about " if found["estimated"] else ""
-    if found["estimated"]:
-        console.print(
-            f"estimated from {rows['sampled']:,} of {rows['to_score']:,} rows, taken from the starts of shards"
-        )
-    console.print(f"shards: {shards['usable']}, {shards['skipped']} of them done, {len(shards['failed'])} unusable")
-    for name, reason in shards["failed"].items():
+def print_plan(found: Estimate, console: Console | None = None) -> None:
+    """Print what a run would do. ``console``: by default one on stdout."""
+    console, found = console or make_console(), all_visible(found)
+    rows = found.rows
+    about = "about " if found.estimated else ""
+    if found.estimated:
+        console.print(f"estimated from {rows.sampled:,} of {rows.to_score:,} rows, taken from the starts of shards")
+    _print_shards(console, found.shards)
+    console.print(f"rows: {rows.all:,}, {rows.to_score:,} of them to score")
+    if rows.reused is not None:
+        console.print(f"  {about}{rows.reused:,} of these would be reused from earlier outputs")
+    for source in found.reuse:
+        print_source(console, source)
+    for what, counts in (("errors", found.errors), ("notes", found.notes)):
+        if counts:
+            console.print(f"{what}: {kinds(dict(sorted(counts.items())), about)}")
+    console.print(f"checks: {about}{found.checks.all:,}, {about}{found.checks.unique:,} unique pairs")
+    print_backoff(console, found.facts)
+    _print_lengths(console, found.token_lengths)
+    console.print(f"longer than the model's maximum: {about}{found.too_long:,} pairs")
+    disk = found.disk
+    console.print(f"disk: about {disk.needed / 1e6:,.0f} MB needed, {disk.free / 1e6:,.0f} MB free")
+    console.print(f"time: about {duration(found.seconds)} for the model ({found.precision} on {found.device.kind})")
+
+
+def _print_shards(console: Console, shards: PlannedShards) -> None:
+    console.print(f"shards: {shards.usable}, {shards.skipped} of them done, {len(shards.failed)} unusable")
+    for name, reason in shards.failed.items():
         console.print(f"  {name}: {reason}")
-    for line in told(shards["again"]):
+    for line in told(shards.again):
         console.print(f"  {line}")
-    if shards["outside"]:
-        console.print(f"  removed with --prune, refused without: {named(shards['outside'])} (input not among IN)")
-    for name, (before, after) in shards["shorter"].items():
+    if outside := shards.losses.outside:
+        console.print(f"  removed with --prune, refused without: {named(outside)} (input not among IN)")
+    for name, (before, after) in shards.losses.shorter.items():
         console.print(f"  shortened with --prune, refused without: {name} ({before:,} rows, now {after:,})")
-    console.print(f"rows: {rows['all']:,}, {rows['to_score']:,} of them to score")
-    if "reused" in rows:
-        console.print(f"  {about}{rows['reused']:,} of these would be reused from earlier outputs")
-    for source in found["reuse"]:
-        print_source(console, ReusedOutput.from_json(Fields.of(source, "the estimate")))
-    for what in ("errors", "notes"):
-        if found[what]:
-            console.print(f"{what}: {kinds(dict(sorted(found[what].items())), about)}")
-    console.print(f"checks: {about}{checks['all']:,}, {about}{checks['unique']:,} unique pairs")
-    print_backoff(console, FactCounts.from_json(Fields.of(found["facts"], "the estimate")))
+
+
+def _print_lengths(console: Console, bins: tuple[LengthBin, ...]) -> None:
     console.print("tokens per pair:")
-    most = max((bin_["pairs"] for bin_ in found["token_lengths"]), default=0) or 1
-    for bin_ in found["token_lengths"]:
-        console.print(f"  up to {bin_['up_to']:>4}: {bin_['pairs']:>12,}  {'█' * round(40 * bin_['pairs'] / most)}")
-    console.print(f"longer than the model's maximum: {about}{found['too_long']:,} pairs")
-    disk = found["disk"]
-    console.print(f"disk: about {disk['needed'] / 1e6:,.0f} MB needed, {disk['free'] / 1e6:,.0f} MB free")
-    console.print(
-        f"time: about {duration(found['seconds'])} for the model ({found['precision']} on {found['device']['kind']})"
-    )
+    most = max((one.pairs for one in bins), default=0) or 1
+    for one in bins:
+        console.print(f"  up to {one.up_to:>4}: {one.pairs:>12,}  {'█' * round(40 * one.pairs / most)}")

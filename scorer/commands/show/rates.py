@@ -8,7 +8,7 @@ from rich.table import Table
 from ...evaluation.rates.result import RateReport
 from ...system.display import visible
 from .evaluation import wide_console
-from .figures import INTERVAL, MISSING, interval, share, table
+from .figures import INTERVAL, MISSING, interval, number, share, table
 
 _NAMES = {"not_ok_rate": "not_OK", "omission_rate": "omission", "hallucination_rate": "hallucination"}
 
@@ -79,10 +79,10 @@ def _transferred(report: RateReport) -> Table:
 def _calibration(report: RateReport, console: Console) -> None:
     for one in report.holding:
         verdict = "agree with" if one.holds else "contradict"
-        console.print(f"{_NAMES[one.rate]}: the labels {verdict} the calibration (p {one.p:.3f})")
+        console.print(f"{_NAMES[one.rate]}: the labels {verdict} the calibration (p {number(one.p)})")
     found = report.shift
     if found is not None:
-        console.print(f"shift of the confidences since then: {found:.3f} (population stability index)")
+        console.print(f"shift of the confidences since then: {number(found)} (population stability index)")
     if report.shifted:
         console.print(
             "note: the confidences shifted; label some rows of this output and test the calibration: scorer sample"

@@ -24,7 +24,7 @@ def print_spans(report: dict[str, Any], console: Console | None = None) -> None:
     if report["flagged_below"] is not None:
         say(f"flagged: sentences with P(entailment) below {report['flagged_below']:g}")
     say(f"note: {report['about']}")
-    say("\nErrors found, by category of the gold (95% intervals over texts)")
+    say("\nErrors found, by category of the gold (95% intervals over inputs)")
     say(_categories(report))
     say("\nFlags that meet an error, and errors that are flagged")
     say(_overview(report))
@@ -37,6 +37,12 @@ def print_spans(report: dict[str, Any], console: Console | None = None) -> None:
         )
     say("\nErrors and flags per text, by system")
     say(_systems(report))
+    for name, lines in report["by"].items():
+        say(f"\nBy {name}")
+        say(_groups(lines))
+    if report["other_annotators"]:
+        say("\nOther annotators as flags, on the texts that the main one marked too: a ceiling for any metric")
+        say(_others(report["other_annotators"]))
     if report["agreement"]:
         _agreement(console, report["agreement"])
 
@@ -74,6 +80,10 @@ def _overview(report: dict[str, Any]) -> Table:
             number(part["recall"]),
             number(part["f1"]),
         )
+    if (
+        "incorrect" in report["categories"]
+    ):  # other texts, marked in another way: the published figures say nothing here
+        return made
     published = report["published"]
     precision, recall = (" / ".join(number(value) for value in published[name]) for name in ("precision", "recall"))
     made.add_row(f"RG, {published['source']}, other texts", "", "", precision, MISSING, recall, "")
@@ -94,6 +104,29 @@ def _systems(report: dict[str, Any]) -> Table:
             number(line["recall"]),
             number(line["precision"]),
         )
+    return made
+
+
+def _groups(lines: list[dict[str, Any]]) -> Table:
+    made = table(
+        "", "texts", "errors", "flags", "precision", INTERVAL, "recall", INTERVAL, "F1", "F1 of flag everything"
+    )
+    for line in lines:
+        found, everything = line["all"], line["flag_everything"]
+        made.add_row(line["value"], f"{line['texts']:,}", f"{found['errors']:,}", f"{found['flags']:,}",
+                     number(found["precision"]), interval(found["precision_interval"]), number(found["recall"]),
+                     interval(found["recall_interval"]), number(found["f1"]),
+                     number(everything["all"]["f1"]) if everything else MISSING)  # fmt: skip
+    return made
+
+
+def _others(lines: list[dict[str, Any]]) -> Table:
+    made = table("annotator", "texts", "errors", "flags", "precision", INTERVAL, "recall", INTERVAL, "F1")
+    for line in lines:
+        found = line["all"]
+        made.add_row(line["annotator"], f"{line['texts']:,}", f"{found['errors']:,}", f"{found['flags']:,}",
+                     number(found["precision"]), interval(found["precision_interval"]), number(found["recall"]),
+                     interval(found["recall_interval"]), number(found["f1"]))  # fmt: skip
     return made
 
 

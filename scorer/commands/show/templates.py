@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 
 from ...system.display import all_visible
+from ...templating.document import CheckReport, ExtractionReport, FailingLine, WithoutSlotLine
 from .console import make_console
 from .figures import interval, number, share
 
@@ -14,7 +15,7 @@ LINES = 20
 """Findings of one kind that are shown; the JSON has all."""
 
 
-def print_extracted(report: dict[str, Any], console: Console | None = None) -> None:
+def print_extracted(report: ExtractionReport, console: Console | None = None) -> None:
     """Print the coverage, and why references gave no template."""
     console, report = console or make_console(), all_visible(report)
     predicates, references = report["predicates"], report["references"]
@@ -32,7 +33,7 @@ def print_extracted(report: dict[str, Any], console: Console | None = None) -> N
     _listed(console, "predicates without a template", predicates["missing"])
 
 
-def print_check(report: dict[str, Any], console: Console | None = None) -> None:
+def print_check(report: CheckReport, console: Console | None = None) -> None:
     """Print the findings; in each kind, those with the most facts come first."""
     console, report = console or make_console(), all_visible(report)
     facts = report["facts"]
@@ -94,10 +95,10 @@ def _listed(console: Console, title: str, lines: list[str]) -> None:
         _rest(console, lines)
 
 
-def _rest(console: Console, lines: list[Any]) -> None:
+def _rest(console: Console, lines: Sequence[object]) -> None:
     if len(lines) > LINES:
         console.print(f"  and {len(lines) - LINES:,} more; --json has them all")
 
 
-def _name(line: dict[str, Any]) -> str:
-    return f"{line['predicate']} = {line['object']}" if "object" in line else str(line["predicate"])
+def _name(line: WithoutSlotLine | FailingLine) -> str:
+    return f"{line['predicate']} = {line['object']}" if "object" in line else line["predicate"]

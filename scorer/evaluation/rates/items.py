@@ -1,4 +1,4 @@
-"""Drawn rows as people see them: the facts in words, and the text."""
+"""Drawn rows as annotators see them: the facts in words, and the text."""
 
 from __future__ import annotations
 

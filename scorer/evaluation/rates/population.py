@@ -26,7 +26,7 @@ _SIDE = {"omission_rate": 1, "hallucination_rate": 2}
 
 @dataclass(frozen=True)
 class Stratum:
-    """Rows that the metric labels alike with a similar confidence.
+    """Rows with the same label and a similar confidence of the metric.
 
     ``label``: ``OK``, ``not_OK``, or ``none`` for rows without a label (errors). ``low``, ``high``: confidence from
     ``low`` to below ``high``; ``None`` where a side is open.

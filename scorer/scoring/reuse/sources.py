@@ -1,4 +1,4 @@
-"""The earlier outputs that a run may reuse, judged against tonight's signature."""
+"""The earlier outputs that a run may reuse, compared with this run's signature."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Sources:
             tell(told)
 
     def bounds(self) -> list[float]:
-        """For each output, the largest |Δlogit| that measured bounds explain between its labels and tonight's.
+        """For each output, the largest |Δlogit| that measured bounds explain between its labels and this run's.
 
         Without a ``_run.json`` that names where its labels come from, they may come from anywhere, and are allowed
         twice the bound of this device.

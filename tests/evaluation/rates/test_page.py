@@ -50,6 +50,7 @@ def test_labels_by_key_are_kept_and_saved(opens: Opens, tmp_path: Path) -> None:
     page.keyboard.press("ArrowLeft")
     assert page.locator("button[data-label=omission]").get_attribute("aria-pressed") == "true"
     assert page.locator("#comment").input_value() == "no 1 text"
+    page.wait_for_timeout(1000)  # Chromium hands its store over in the background
     page.reload()
     assert page.locator("#progress").inner_text() == "3 of 4 rows labelled"
     assert page.locator("#place").inner_text() == "Row 3 of 4, sys <b>"

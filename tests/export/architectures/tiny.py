@@ -25,6 +25,13 @@ PAIRS = [
     ("a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", "It rains."),
     ("  two  blanks ", "line\nbreak"),
 ]
+SMALLER: dict[str, dict[str, Any]] = {
+    "electra": {"embedding_size": 16},
+    "deberta-v2": {"position_buckets": 8},
+    "modernbert": {"local_attention": 16, "global_attn_every_n_layers": 2},
+    "bart": {"decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 48},
+}
+"""What else of a family's usual config is made small."""
 ID2LABEL = {0: "entailment", 1: "neutral", 2: "contradiction"}
 
 
@@ -39,15 +46,18 @@ def make_checkpoint(
     id2label: Mapping[int, str] = ID2LABEL,
     seed: int = 3,
     half: bool = False,
+    apart: float = 0.0,
     **config: Any,
 ) -> Path:
     """A checkpoint of two layers with large random weights, so that all labels occur; with ``half`` its weights are
-    half-precision numbers."""
+    half-precision numbers; ``apart`` is how far the logits lie apart on average, the first label's being the
+    highest."""
     family = family_of(model_type)
     sizes = family.sizes
     small = {
+        **family.presets[-1].config,
         sizes.vocab: VOCABULARY, sizes.hidden: 32, sizes.layers: 2, sizes.heads: 4, sizes.intermediate: 48,
-        sizes.positions: 130,
+        sizes.positions: 130, **SMALLER.get(model_type, {}),
     }  # fmt: skip
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(train_tokenizer(VOCABULARY, family)),
@@ -57,7 +67,7 @@ def make_checkpoint(
         model_input_names=["input_ids", "attention_mask", "token_type_ids"],
     )
     made = getattr(transformers, family.config_class)(
-        **small, **config, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.sep_token_id,
+        **{**small, **config, "pad_token_id": tokenizer.pad_token_id}, eos_token_id=tokenizer.sep_token_id,
         bos_token_id=tokenizer.cls_token_id, num_labels=len(id2label), id2label=dict(id2label),
         label2id={label: column for column, label in id2label.items()},
     )  # fmt: skip
@@ -74,6 +84,7 @@ def make_checkpoint(
         last.weight.mul_(5)
         # Every label is near for some pair, so that a wrong input or a wrong number shows in the labels.
         last.bias.sub_(_logits(model, tokenizer, family, PAIRS).mean(dim=0))
+        last.bias.sub_(apart * torch.arange(len(id2label)))
         for value in model.parameters():
             value.copy_(value.half() if half else value)
     model.save_pretrained(folder, safe_serialization=True)

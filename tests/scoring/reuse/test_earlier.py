@@ -146,7 +146,7 @@ def test_why_shards_are_not_believed(out: Path) -> None:
     (out / "linked.parquet").rename(out / "_elsewhere")
     (out / "linked.parquet").symlink_to(out / "_elsewhere")
     (out / "_receipts" / "half.parquet.json").write_text('{"schema": 1')
-    (out / "_receipts" / "_hidden.json").write_text("{}")  # is nobody's
+    (out / "_receipts" / "_hidden.json").write_text("{}")  # belongs to no shard
     found = open_earlier(out, WANTED)
     assert [shard.relative for shard in found.shards] == ["a.parquet", "b/none.parquet", "c.parquet"]
     assert found.refused == {

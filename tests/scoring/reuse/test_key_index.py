@@ -90,4 +90,4 @@ def test_25_million_keys_in_less_than_a_gigabyte() -> None:
     found = json.loads(done.stdout)
     assert found["keys"] > 24_999_000
     assert found["nbytes"] == 12 * found["keys"]
-    assert found["grown"] < 700e6  # beside the 256 MB that decoded row groups may take
+    assert found["grown"] < 700e6  # in addition to the 256 MB that decoded row groups may take

@@ -1,4 +1,4 @@
-"""Nights over earlier outputs, each beside a full run: the same labels, and only what changed is scored."""
+"""Nights over earlier outputs, each compared with a full run: the same labels, and only what changed is scored."""
 
 from __future__ import annotations
 
@@ -132,10 +132,10 @@ def test_rows_edited_added_removed_moved_and_spelt_anew(
     edited = order[:5]
     pq.write_table(pa.concat_tables([rows(edited, edited=True), rows(order[5:half])]), data / "x.parquet")
     table = pa.concat_tables([rows(order[half:]), rows(range(500, 520))])  # 20 added
-    spelt = [
+    respelled = [
         [f" {t['subject']} | {t['predicate']} |{t['object']} " for t in row] for row in table["triples"].to_pylist()
     ]
-    table = table.set_column(2, "triples", pa.array(spelt, pa.list_(pa.string())))
+    table = table.set_column(2, "triples", pa.array(respelled, pa.list_(pa.string())))
     pq.write_table(table, data / "y.parquet")
     summary = run(data, tmp_path / "out", bundle, "--reuse", before)
     together = assert_labels_of(full_run(data, tmp_path / "full", bundle), tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Damaged files, files that take all memory, and files of enormous rows, beside a good one."""
+"""Damaged files, files that take all memory, and files of enormous rows, next to a good one."""
 
 from __future__ import annotations
 

@@ -1,0 +1,224 @@
+"""The packed form of a fused graph, for GPUs: the tokens of a call end to end, without padding.
+
+Every layer takes com.microsoft.PackedAttention or PackedMultiHeadAttention instead of Attention with a mask; which of
+the two is faster is decided on the device. All else of the graph works on rows, whether they come as (batch, sequence,
+hidden) or as (tokens, hidden). After the last attention, the first token of each pair is gathered, which is all that
+the head reads. The inputs are those that :mod:`scorer.inference.packed` puts together; nothing in the graph counts or
+moves tokens, which would have the device wait for the host.
+
+The operators' contracts are in ONNX Runtime's ``docs/ContribOperators.md`` and, as code,
+``onnxruntime/transformers/convert_to_packing_mode.py``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scorer.errors import CheckpointError
+from scorer.inference.bundle import PACKED_ATTENTION as ATTENTION
+from scorer.inference.bundle import PACKED_MULTI_HEAD as MULTI_HEAD
+
+from .architectures.family import ENCODER, Family
+from .graph import expect, save
+from .rewrite import head_of, require_first_token
+from .variants import to_half
+
+SHARED = "model.half.data"
+"""The weights of the fp16 variants, which differ in their graphs alone."""
+_OFFSETS, _ENDS, _FIRST = "token_offset", "cumulative_sequence_length", "first_tokens"
+_NEVER = ("Attention", "MultiHeadAttention", "ReduceSum", "CumSum", "RemovePadding", "RestorePadding", "Shape")
+
+
+def packed_forms(family: Family) -> dict[str, str]:
+    """The packed variants of a family: their names in a bundle, and the operator of their attention."""
+    return {"fp16.packed": ATTENTION, "fp16.packed-mha": MULTI_HEAD} if family.form == ENCODER else {}
+
+
+def packed_inputs(segments: bool) -> list[str]:
+    """Names of a packed graph's inputs."""
+    return ["input_ids", "position_ids", *(["token_type_ids"] if segments else []), _OFFSETS, _ENDS]
+
+
+def packed_counts(layers: int, attention: str) -> dict[str, int]:
+    """Fused operators of the packed form."""
+    return {attention: layers, "SkipLayerNormalization": 2 * layers, "LayerNormalization": 1, "BiasGelu": layers}
+
+
+def export_packed(
+    fused: Path, out: Path, layers: int, *, attention: str, first_position: int, segments: bool, half: bool = True
+) -> dict[str, int]:
+    """Write the packed variant of a fused graph, and return its operator counts.
+
+    Args:
+        attention: :data:`ATTENTION` or :data:`MULTI_HEAD`.
+        first_position: the row of the table of positions that the first token of a pair takes.
+        segments: whether the model is told the two texts of a pair apart.
+        half: in fp16, the head in fp32; else all of it in fp32, for comparisons.
+
+    Raises:
+        CheckpointError: the graph is not one that this knows, or has a weight that fp16 cannot hold.
+    """
+    import onnx
+
+    model = onnx.load(str(fused))
+    pack(model, attention=attention, first_position=first_position, segments=segments)
+    if half:
+        to_half(model)
+    expect(model, packed_counts(layers, attention), never=_NEVER)
+    return save(model, out)
+
+
+def pack(model: Any, *, attention: str, first_position: int, segments: bool) -> None:
+    """Rewrite a fused graph in place; its weights stay fp32.
+
+    Inputs afterwards: ``input_ids``, ``position_ids`` (from 0 in each pair), with ``segments`` ``token_type_ids``, each
+    int32, *Shape:* (tokens,); ``token_offset``, int32, *Shape:* (pairs, longest); ``cumulative_sequence_length``,
+    int32, *Shape:* (pairs + 1,). Output: ``logits``, *Shape:* (pairs, labels).
+
+    Raises:
+        CheckpointError: the graph is not as the fusion makes it.
+    """
+    graph = model.graph
+    _embed(graph, first_position, segments)
+    _attend(graph, attention)
+    _keep_first_tokens(graph)
+    _prune(graph)
+    _set_inputs(graph, segments)
+
+
+def _embed(graph: Any, first_position: int, segments: bool) -> None:
+    """Look tokens, positions and segments up by the packed inputs."""
+    import numpy as np
+    from onnx import numpy_helper
+
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    found: dict[str, Any] = {}
+    for node in graph.node:
+        if node.op_type == "Gather" and node.input[0] in tensors:
+            for role in ("word", "position", "token_type"):
+                if f"{role}_embeddings" in node.input[0]:
+                    found[role] = node
+    if found.keys() < {"word", "position"} or (segments and "token_type" not in found):
+        raise CheckpointError(
+            f"the graph looks up {sorted(found)}, expected embeddings of words and positions; its packed form is not "
+            "known: export without fp16"
+        )
+    found["word"].input[1] = "input_ids"
+    table = numpy_helper.to_array(tensors[found["position"].input[0]])
+    graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(table[first_position:]), "positions"))
+    found["position"].input[:] = ["positions", "position_ids"]
+    if segments:
+        found["token_type"].input[1] = "token_type_ids"
+    elif "token_type" in found:
+        types = numpy_helper.to_array(tensors[found["token_type"].input[0]])
+        graph.initializer.append(numpy_helper.from_array(types[0].copy(), "only_type"))
+        _replace(graph, found["token_type"].output[0], "only_type")
+
+
+def _attend(graph: Any, attention: str) -> None:
+    from onnx import helper
+
+    for node in [node for node in graph.node if node.op_type == "Attention"]:
+        places = [_OFFSETS, _ENDS]
+        if attention == ATTENTION:
+            made = [helper.make_node(ATTENTION, [*node.input[:3], *places], list(node.output), node.name)]
+        else:
+            made = _projections(node)
+            sides = [one.output[0] for one in made[-3:]]
+            made.append(helper.make_node(MULTI_HEAD, [*sides, "", *places], list(node.output), node.name))
+        made[-1].domain = node.domain
+        made[-1].attribute.extend(a for a in node.attribute if a.name in ("num_heads", "scale"))
+        position = list(graph.node).index(node)
+        graph.node.remove(node)
+        for one in reversed(made):
+            graph.node.insert(position, one)
+
+
+def _projections(node: Any) -> list[Any]:
+    """Query, key and value of an attention, apart and with their bias: what the kernel takes without a copy.
+
+    The parts of the weights are taken in the graph, which the runtime does once, as it loads it, so that the file of
+    the weights is the same as that of the other forms.
+    """
+    from onnx import helper
+
+    roles = ("query", "key", "value")
+    weights, biases = ([f"{node.name}_{role}_{kind}" for role in roles] for kind in ("weight", "bias"))
+    made = [
+        helper.make_node("Split", [node.input[1]], weights, f"{node.name}_weights", axis=1),
+        helper.make_node("Split", [node.input[2]], biases, f"{node.name}_biases", axis=0),
+    ]
+    for role, weight, bias in zip(roles, weights, biases, strict=True):
+        name = f"{node.name}_{role}"
+        made.append(helper.make_node("Gemm", [node.input[0], weight, bias], [name], name))
+    return made
+
+
+def _keep_first_tokens(graph: Any) -> None:
+    """Go on with the first token of each pair after the last attention."""
+    import numpy as np
+    from onnx import helper, numpy_helper
+
+    require_first_token(graph)
+    last = [node for node in graph.node if node.op_type in (ATTENTION, MULTI_HEAD)][-1]
+    product = next(node for node in graph.node if last.output[0] in node.input)
+    after = next(node for node in graph.node if product.output[0] in node.input)
+    if (product.op_type, after.op_type) != ("MatMul", "SkipLayerNormalization"):
+        raise CheckpointError(
+            f"after the last attention comes {product.op_type} and {after.op_type}, expected MatMul and "
+            "SkipLayerNormalization; its packed form is not known: export without fp16"
+        )
+    graph.initializer.extend(
+        numpy_helper.from_array(np.array([value], np.int64), f"{_FIRST}_{bound}")
+        for bound, value in (("start", 0), ("end", -1), ("axis", 0))
+    )
+    rows = helper.make_node("Slice", [_ENDS, *(f"{_FIRST}_{b}" for b in ("start", "end", "axis"))], [_FIRST], _FIRST)
+    nodes = [rows]
+    for reader in (product, after):
+        i = next(i for i, name in enumerate(reader.input) if reader is product or name != product.output[0])
+        source = reader.input[i]
+        nodes.append(helper.make_node("Gather", [source, _FIRST], [f"{source}_first"], f"{_FIRST}_of_{i}", axis=0))
+        reader.input[i] = f"{source}_first"
+    position = list(graph.node).index(product)
+    for one in reversed(nodes):
+        graph.node.insert(position, one)
+    dense = head_of(graph)[0]
+    chosen = next(node for node in graph.node if dense.input[0] in node.output)
+    dense.input[0] = chosen.input[0]
+
+
+def _replace(graph: Any, name: str, other: str) -> None:
+    for node in graph.node:
+        for i, found in enumerate(node.input):
+            if found == name:
+                node.input[i] = other
+
+
+def _prune(graph: Any) -> None:
+    """Remove nodes and tensors that the logits do not depend on."""
+    made_by = {output: node for node in graph.node for output in node.output}
+    wanted, needed, used = ["logits"], set(), set()
+    while wanted:
+        name = wanted.pop()
+        used.add(name)
+        node = made_by.get(name)
+        if node is not None and node.output[0] not in needed:
+            needed.add(node.output[0])
+            wanted.extend(node.input)
+    nodes = [node for node in graph.node if node.output[0] in needed]
+    tensors = [tensor for tensor in graph.initializer if tensor.name in used]
+    del graph.node[:], graph.initializer[:]
+    graph.node.extend(nodes)
+    graph.initializer.extend(tensors)
+
+
+def _set_inputs(graph: Any, segments: bool) -> None:
+    from onnx import TensorProto, helper
+
+    shapes = {name: ["tokens"] for name in packed_inputs(segments)}
+    shapes |= {_OFFSETS: ["pairs", "longest"], _ENDS: ["pairs_and_one"]}
+    del graph.input[:]
+    graph.input.extend(helper.make_tensor_value_info(name, TensorProto.INT32, shape) for name, shape in shapes.items())
+    graph.output[0].type.tensor_type.shape.dim[0].dim_param = "pairs"
+    del graph.value_info[:]

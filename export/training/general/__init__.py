@@ -1,0 +1,1 @@
+"""The recipe of the embedded model, for facts and texts of any domain."""

@@ -1,0 +1,94 @@
+"""`python -m export.training.general --base DIR --data ../shared/data/nli --out DIR`: makes the embedded model.
+
+The same command continues a run that was interrupted. SIGTERM and Ctrl-C save the state first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import torch
+
+from export.training.general import nli, rows
+from export.training.general.base import vocabulary, weights
+from export.training.general.batches import Mix, Pools
+from export.training.general.network import from_base
+from export.training.general.train import Run
+from export.training.general.vocabulary import cut, make_tokenizer
+
+
+def kept_pieces(out: Path, base: dict[str, int], found: dict[str, list[str]], texts: list[str], size: int) -> list[str]:
+    """The cut vocabulary, counted once and kept in `out`."""
+    path = out / "vocabulary.json"
+    if not path.exists():
+        pieces = cut(base, [*found["premise"], *found["hypothesis"], *texts], size)
+        path.write_text(json.dumps(pieces, ensure_ascii=False), encoding="utf-8")
+    return list(json.loads(path.read_text(encoding="utf-8")))
+
+
+def agree(out: Path, settings: dict[str, object]) -> None:
+    """Keeps the settings of a run in `out`, and refuses to continue it under others."""
+    path = out / "settings.json"
+    if not path.exists():
+        path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    before = json.loads(path.read_text(encoding="utf-8"))
+    changed = [f"{name} {before.get(name)} → {value}" for name, value in settings.items() if before.get(name) != value]
+    if changed:
+        sys.exit(f"{out} holds a run under other settings ({', '.join(changed)}); use those, or another --out")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m export.training.general", description=__doc__)
+    parser.add_argument("--base", type=Path, required=True, help="folder with the base's files")
+    parser.add_argument("--data", type=Path, required=True, help="folder with nli_train and d2t_train")
+    parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint/, state.pt, training.jsonl")
+    parser.add_argument("--tokens", type=int, default=40_000_000, help="length; the learning rate falls with it")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--workers", type=int, default=2, help="threads, each with a batch of its own per step")
+    parser.add_argument("--rate", type=float, default=1.5e-4, help="top learning rate")
+    parser.add_argument("--vocabulary", type=int, default=16000, help="word pieces to keep")
+    parser.add_argument("--nli", type=int, default=Mix.nli, help="NLI pairs of a pool")
+    parser.add_argument("--d2t", type=int, default=Mix.d2t, help="pairs from facts and texts of a pool")
+    parser.add_argument("--limit", type=int, default=None, help="use about N rows of each file (for tests)")
+    parser.add_argument("--all-licences", action="store_true", help="experiments only: weights must not be shipped")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the cores belong to the workers
+    torch.set_num_threads(1)
+    options.out.mkdir(parents=True, exist_ok=True)
+    unbound = {"base", "data", "out", "device"}
+    agree(options.out, {name: value for name, value in vars(options).items() if name not in unbound})
+    with prepared(options) as run:
+        run.resume()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: run.stop())
+        if not run.train(options.tokens, options.rate):
+            sys.exit(f"stopped after {run.place.tokens:,} tokens; the same command continues")
+
+
+def prepared(options: argparse.Namespace) -> Run:
+    """The run of these options at its start."""
+    found = nli.read(options.data / "nli_train.parquet", all_licences=options.all_licences)
+    facts, _ = rows.parts(rows.read(options.data / "d2t_train.parquet"))
+    if options.limit is not None:
+        found = {name: column[:: max(1, len(column) // options.limit)] for name, column in found.items()}
+        facts = facts[:: max(1, len(facts) // options.limit)]
+    base = vocabulary(options.base)
+    texts = [row.text for row in facts]
+    texts += sorted({part for row in facts for t in row.triples for part in t})
+    pieces = kept_pieces(options.out, base, found, texts, options.vocabulary)
+    tokenizer = make_tokenizer({piece: i for i, piece in enumerate(pieces)})
+    tokenizer.encode_special_tokens = True
+    pairs = nli.pairs(found, tokenizer, options.out)
+    pools = Pools(pairs, rows.corpus(facts), tokenizer, Mix(options.nli, options.d2t), options.seed)
+    network = from_base(weights(options.base), [base[piece] for piece in pieces], options.seed)
+    return Run(network, tokenizer, pools, options.out, device=options.device, workers=options.workers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Pools of pairs → batches of similar lengths. A pool is a pure function of the seed and its number."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from export.training.general.nli import NliPairs
+from export.training.general.pairs import pairs
+from export.training.general.rows import Corpus
+from export.training.general.vocabulary import CLS, PAD, SEP
+
+BATCH_TOKENS = 1536
+"""Of one worker; a step is one batch of each."""
+LONGEST_PAIR = 160
+"""Tokens; longer pairs are left out of training."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """*Shapes:* ids, segments (n, length) int64; label (n,) int64, 3 is *not entailment*."""
+
+    ids: Tensor
+    segments: Tensor
+    label: Tensor
+
+    def to(self, device: str) -> Batch:
+        """The batch on a device."""
+        return Batch(self.ids.to(device), self.segments.to(device), self.label.to(device))
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Pairs of a pool by kind. ``nli`` from the NLI data, ``d2t`` made from facts and texts."""
+
+    nli: int = 2400
+    d2t: int = 1600
+
+
+Example = tuple[list[int], list[int], int]
+
+
+class Pools:
+    """All training data of a run, dealt out in numbered pools."""
+
+    def __init__(self, nli: NliPairs, corpus: Corpus, tokenizer: Tokenizer, mix: Mix, seed: int) -> None:
+        self._nli, self._corpus, self._tokenizer = nli, corpus, tokenizer
+        self._mix, self._seed = mix, seed
+        self._order: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
+        self._starts = [0]
+
+    def _epoch(self, epoch: int) -> np.ndarray:
+        if self._order[0] != epoch:
+            self._order = (epoch, self._nli.order(epoch, self._seed))
+        return self._order[1]
+
+    def _nli_examples(self, number: int) -> list[Example]:
+        """The `number`-th slice of the passes laid end to end."""
+        first, wanted, found = number * self._mix.nli, self._mix.nli, []
+        while len(self._starts) < 2 or self._starts[-1] <= first + wanted:
+            self._starts.append(self._starts[-1] + len(self._epoch(len(self._starts) - 1)))
+        for epoch in range(len(self._starts) - 1):
+            low = max(first, self._starts[epoch]) - self._starts[epoch]
+            high = min(first + wanted, self._starts[epoch + 1]) - self._starts[epoch]
+            if low < high:
+                found += self._epoch(epoch)[low:high].tolist()
+        return [(self._nli.premise[i], self._nli.hypothesis[i], int(self._nli.label[i])) for i in found]
+
+    def _d2t_examples(self, rng: random.Random) -> list[Example]:
+        made = pairs(self._corpus, self._mix.d2t, rng)
+        texts = sorted({text for pair in made for text in (pair.premise, pair.hypothesis)})
+        encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        ids = {text: e.ids for text, e in zip(texts, encoded, strict=True)}
+        return [(ids[pair.premise], ids[pair.hypothesis], pair.label) for pair in made]
+
+    def batches(self, number: int) -> list[Batch]:
+        """Pool `number`: sorted by length, cut at the token budget, shuffled."""
+        rng = random.Random(f"{self._seed}/{number}")
+        examples = self._nli_examples(number) + self._d2t_examples(rng)
+        rows = [([CLS, *a, SEP, *b, SEP], len(a) + 2, label) for a, b, label in examples]
+        rows = sorted((r for r in rows if len(r[0]) <= LONGEST_PAIR), key=lambda r: (len(r[0]), rng.random()))
+        made, end = [], len(rows)
+        while end > 0:  # from the longest down, so that a batch's length is known before its count
+            length = -(-len(rows[end - 1][0]) // 8) * 8
+            count = min(end, max(1, BATCH_TOKENS // length))
+            made.append(_batch(rows[end - count : end], length))
+            end -= count
+        rng.shuffle(made)
+        return made
+
+
+def _batch(rows: list[tuple[list[int], int, int]], length: int) -> Batch:
+    ids = np.full((len(rows), length), PAD, np.int64)
+    segments = np.zeros((len(rows), length), np.int64)
+    for i, (row, second, _) in enumerate(rows):
+        ids[i, : len(row)] = row
+        segments[i, second : len(row)] = 1
+    label = np.array([label for _, _, label in rows], np.int64)
+    return Batch(torch.from_numpy(ids), torch.from_numpy(segments), torch.from_numpy(label))

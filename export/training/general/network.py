@@ -1,0 +1,245 @@
+"""BERT written plainly for fast training on a CPU, saved in the layout transformers loads.
+
+Attention is two matrix products and a softmax, the layers run in bfloat16, and there is no dropout: a run of about
+one pass over its data does not need it. The saved checkpoint is a `BertForSequenceClassification`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - what everybody calls it
+
+from export.training.general.vocabulary import CLS, LONGEST, PAD, SEP
+
+HEAD_WIDTH = 32
+LABELS = ("contradiction", "neutral", "entailment")
+
+
+@dataclass(frozen=True)
+class Size:
+    """Dimensions of the network; the defaults are the base's, but for the vocabulary."""
+
+    vocabulary: int
+    hidden: int = 384
+    layers: int = 6
+    inner: int = 1536
+    heads: int = 12
+    positions: int = LONGEST
+
+
+class _Linear(torch.autograd.Function):
+    """`x @ w.T + b` whose weight gradient multiplies contiguous matrices; oneDNN is slow on transposed ones."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(x, w)
+        return torch.addmm(b, x, w.t())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x, w = ctx.saved_tensors
+        (grad,) = grads
+        if x.shape[1] <= grad.shape[1]:  # the narrower one is transposed; a copy costs by its width
+            weight = (x.t().contiguous() @ grad).t()
+        else:
+            weight = grad.t().contiguous() @ x
+        return grad @ w, weight, grad.sum(0)
+
+
+def _linear(x: Tensor, part: nn.Module) -> Tensor:
+    assert isinstance(part, nn.Linear)
+    return cast(Tensor, _Linear.apply(x, part.weight, part.bias))
+
+
+class Layer(nn.Module):
+    """One post-norm encoder layer. *Shape:* (batch × length, hidden) in and out."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.heads = size.heads
+        self.qkv = nn.Linear(size.hidden, 3 * size.hidden)
+        self.o = nn.Linear(size.hidden, size.hidden)
+        self.norm1 = nn.LayerNorm(size.hidden, eps=1e-12)
+        self.up = nn.Linear(size.hidden, size.inner)
+        self.down = nn.Linear(size.inner, size.hidden)
+        self.norm2 = nn.LayerNorm(size.hidden, eps=1e-12)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        hidden, (batch, length) = x.shape[1], (mask.shape[0], mask.shape[-1])
+        width = hidden // self.heads
+        q, k, v = _linear(x, self.qkv).view(batch, length, 3, self.heads, width).permute(2, 0, 3, 1, 4)
+        weights = torch.matmul(q * width**-0.5, k.transpose(-1, -2)).add_(mask).softmax(-1)
+        attended = torch.matmul(weights, v).transpose(1, 2).reshape(batch * length, hidden)
+        x = self.norm1(x + _linear(attended, self.o))
+        out: Tensor = self.norm2(x + _linear(F.gelu(_linear(x, self.up)), self.down))
+        return out
+
+
+class Network(nn.Module):
+    """The classifier: three logits for a pair, in the order of :data:`LABELS`."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.size = size
+        self.words = nn.Embedding(size.vocabulary, size.hidden)
+        self.positions = nn.Embedding(size.positions, size.hidden)
+        self.segments = nn.Embedding(2, size.hidden)
+        self.norm = nn.LayerNorm(size.hidden, eps=1e-12)
+        self.layers = nn.ModuleList(Layer(size) for _ in range(size.layers))
+        self.dense = nn.Linear(size.hidden, size.hidden)
+        self.out = nn.Linear(size.hidden, len(LABELS))
+
+    def forward(self, ids: Tensor, segments: Tensor) -> Tensor:
+        """*Shape:* ids and segments (batch, length) int64, padded with `PAD` → (batch, 3) float32."""
+        x = self.words(ids) + self.positions.weight[: ids.shape[1]] + self.segments(segments)
+        x = self.norm(x)
+        kind = next(self.layers.parameters()).dtype
+        batch, length, hidden = x.shape
+        x = x.to(kind).reshape(batch * length, hidden)
+        mask = torch.zeros(batch, 1, 1, length, dtype=kind, device=ids.device)
+        mask.masked_fill_((ids == PAD)[:, None, None], -1e4)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return cast(
+            Tensor, self.out(torch.tanh(self.dense(x.view(batch, length, hidden)[:, 0].to(self.dense.weight.dtype))))
+        )
+
+
+_LAYER = {
+    "o": "attention.output.dense", "norm1": "attention.output.LayerNorm",
+    "up": "intermediate.dense", "down": "output.dense", "norm2": "output.LayerNorm",
+}  # fmt: skip
+_REST = {
+    "words.weight": "bert.embeddings.word_embeddings.weight",
+    "positions.weight": "bert.embeddings.position_embeddings.weight",
+    "segments.weight": "bert.embeddings.token_type_embeddings.weight",
+    "norm.weight": "bert.embeddings.LayerNorm.weight",
+    "norm.bias": "bert.embeddings.LayerNorm.bias",
+    "dense.weight": "bert.pooler.dense.weight",
+    "dense.bias": "bert.pooler.dense.bias",
+    "out.weight": "classifier.weight",
+    "out.bias": "classifier.bias",
+}
+
+
+def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The network's tensors under transformers' names, float16."""
+    found: dict[str, Tensor] = {}
+    for name, tensor in state.items():
+        if name.startswith("layers."):
+            _, number, part, kind = name.split(".")
+            if part == "qkv":
+                for piece, chunk in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
+                    found[f"bert.encoder.layer.{number}.attention.self.{piece}.{kind}"] = chunk
+                continue
+            found[f"bert.encoder.layer.{number}.{_LAYER[part]}.{kind}"] = tensor
+        else:
+            found[_REST[name]] = tensor
+    return {name: tensor.detach().to(torch.float16).contiguous().clone() for name, tensor in found.items()}
+
+
+def from_transformers(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The reverse of :func:`to_transformers`, float32; names may lack the ``bert.`` in front, as the base's do."""
+    back = {theirs.removeprefix("bert."): ours for ours, theirs in _REST.items()}
+    parts = {theirs: ours for ours, theirs in _LAYER.items()}
+    found: dict[str, Tensor] = {}
+    plain = {name.removeprefix("bert."): tensor for name, tensor in tensors.items()}
+    for name, tensor in plain.items():
+        if name in back:
+            found[back[name]] = tensor.float()
+        elif name.startswith("encoder.layer."):
+            number, _, rest = name.removeprefix("encoder.layer.").partition(".")
+            part, _, kind = rest.rpartition(".")
+            if part in parts:
+                found[f"layers.{number}.{parts[part]}.{kind}"] = tensor.float()
+            elif part == "attention.self.query":
+                stem = f"encoder.layer.{number}.attention.self"
+                pieces = [plain[f"{stem}.{piece}.{kind}"].float() for piece in ("query", "key", "value")]
+                found[f"layers.{number}.qkv.{kind}"] = torch.cat(pieces)
+    return found
+
+
+def from_base(base: dict[str, Tensor], kept: list[int], seed: int) -> Network:
+    """The base with the word pieces of the base ids `kept`, and an untrained classifier on top of its pooler."""
+    state = from_transformers(base)
+    state["words.weight"] = state["words.weight"][kept]
+    words, hidden = state["words.weight"].shape
+    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
+    inner, positions = len(state["layers.0.up.weight"]), len(state["positions.weight"])
+    size = Size(words, hidden, layers, inner, hidden // HEAD_WIDTH, positions)
+    network = Network(size)
+    generator = torch.Generator().manual_seed(seed)
+    state["out.weight"] = torch.randn(len(LABELS), hidden, generator=generator) * 0.02
+    state["out.bias"] = torch.zeros(len(LABELS))
+    network.load_state_dict(state)
+    return network
+
+
+def save_checkpoint(state: dict[str, Tensor], size: Size, folder: Path) -> None:
+    """config.json and model.safetensors (float16) as `BertForSequenceClassification.from_pretrained` reads them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {
+        "architectures": ["BertForSequenceClassification"],
+        "model_type": "bert",
+        "vocab_size": size.vocabulary,
+        "hidden_size": size.hidden,
+        "num_hidden_layers": size.layers,
+        "num_attention_heads": size.heads,
+        "intermediate_size": size.inner,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "max_position_embeddings": size.positions,
+        "type_vocab_size": 2,
+        "layer_norm_eps": 1e-12,
+        "pad_token_id": PAD,
+        "position_embedding_type": "absolute",
+        "id2label": {str(i): label for i, label in enumerate(LABELS)},
+        "label2id": {label: i for i, label in enumerate(LABELS)},
+        "problem_type": "single_label_classification",
+        "torch_dtype": "float16",
+    }
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    save_file(to_transformers(state), folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@torch.no_grad()
+def logits(network: Network, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> Tensor:
+    """*Shape:* (pairs, 3) float32. Each distinct text is tokenised once; pairs are cut at the longest length."""
+    texts = sorted({text for pair in pairs for text in pair})
+    encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    ids = {text: e.ids for text, e in zip(texts, encoded, strict=True)}
+    rows = [([CLS, *ids[a], SEP, *ids[b], SEP][: network.size.positions], len(ids[a]) + 2) for a, b in pairs]
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))
+    found = torch.zeros(len(rows), len(LABELS))
+    for start in range(0, len(order), 64):
+        chunk = order[start : start + 64]
+        length = max(len(rows[i][0]) for i in chunk)
+        batch = torch.full((len(chunk), length), PAD)
+        segments = torch.zeros_like(batch)
+        for place, i in enumerate(chunk):
+            row, second = rows[i]
+            batch[place, : len(row)] = torch.tensor(row)
+            segments[place, second : len(row)] = 1
+        found[chunk] = network(batch, segments)
+    return found
+
+
+def load_checkpoint(folder: Path) -> Network:
+    """A saved checkpoint as a float32 network."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    size = Size(
+        config["vocab_size"], config["hidden_size"], config["num_hidden_layers"], config["intermediate_size"],
+        config["num_attention_heads"], config["max_position_embeddings"],
+    )  # fmt: skip
+    network = Network(size)
+    network.load_state_dict(from_transformers(load_file(folder / "model.safetensors")))
+    return network

@@ -1,0 +1,125 @@
+"""``scorer challenge``: pairs of a right text and one with a single change, by kind of change."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import UsageError
+from ..inference.choices import Precision
+from .common import guarded, local, print_json, say, say_once, tell
+from .settings import DeviceOption, PrecisionOption
+
+if TYPE_CHECKING:
+    from ..evaluation.challenge.case import Case
+    from ..evaluation.challenge.result import ChallengeResult
+
+_STEP = 2000
+
+
+@guarded
+def challenge_command(
+    metric: Annotated[
+        str | None,
+        typer.Argument(metavar="BUNDLE", help="A bundle, or the baseline keywords or e2e-slots."),
+    ] = None,
+    per_kind: Annotated[
+        int, typer.Option("--per-kind", min=1, max=1000, metavar="N", help="Number of pairs of each kind.")
+    ] = 200,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the texts.")] = 1,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+    fail_under: Annotated[
+        float | None,
+        typer.Option("--fail-under", min=0, max=1, metavar="X", help="Exit 1 if the balanced accuracy is below X."),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="F.svg", parser=local, help="Write the result as a picture.")
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write",
+            metavar="F.parquet",
+            parser=local,
+            help="Write the texts as input for other tools; needs no BUNDLE.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Test a bundle on pairs of texts that differ in one thing.
+
+    One text of a pair says all and only the facts; the other has one change: an error (a fact left out, a number off by
+    one, two entities mixed up) or none (a paraphrase, another order). Report by kind of change how many errors are
+    found, and how many right texts pass.
+    """
+    from ..evaluation.challenge.build import build_cases
+    from ..storage.user_files import check_user_file, write_user_file
+
+    if metric is None and write is None:
+        raise UsageError("pass a BUNDLE or a baseline to test, or --write F.parquet for the texts")
+    if metric is None and (fail_under is not None or picture is not None or as_json):
+        raise UsageError("--fail-under, --picture and --json are about a result; pass a BUNDLE or a baseline to test")
+    for given, option in ((picture, "--picture"), (write, "--write")):
+        if given is not None:
+            check_user_file(given, option)
+    cases = build_cases(per_kind, seed)
+    if write is not None:
+        _write(cases, write)
+    if metric is None:
+        return
+    result = _judge(metric, cases, device, precision, seed, per_kind)
+    if picture is not None:
+        from ..evaluation.challenge.picture import picture as drawn
+
+        write_user_file(picture, drawn(result).encode("utf-8"), "--picture")
+    if as_json:
+        print_json(asdict(result), allow_nan=False)
+    else:
+        from .show.challenge import print_challenge
+
+        print_challenge(result)
+    if fail_under is not None and result.score < fail_under:
+        say(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)")
+        raise typer.Exit(1)
+
+
+def _judge(
+    name: str, cases: list[Case], device: str, precision: Precision, seed: int, per_kind: int
+) -> ChallengeResult:
+    from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
+    from ..evaluation.challenge.result import challenge
+    from ..scoring.scorer import Scorer
+    from ..storage.local_paths import local_path
+
+    if name in BASELINES:
+        if device != "auto" or precision != "auto":
+            raise UsageError(f"--device and --precision apply to bundles, and {name} is a baseline; remove them")
+        return challenge(cases, BaselineMetric(name), seed=seed, per_kind=per_kind)
+    bundle: str | Path = name if name.startswith("embedded") and not Path(name).exists() else local_path(name, "BUNDLE")
+    shown = 0
+
+    def progress(done: int, rows: int) -> None:
+        nonlocal shown
+        if done - shown >= _STEP or done == rows:
+            shown = done
+            say(f"{done:,} of {rows:,} texts")
+
+    with Scorer(bundle, templates=challenge_templates(), device=device, precision=precision, log=say_once) as scorer:
+        return challenge(cases, BundleMetric(name, scorer), seed=seed, per_kind=per_kind, progress=progress)
+
+
+def _write(cases: list[Case], path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from ..evaluation.challenge.build import as_table
+    from ..storage.user_files import staged
+
+    table = as_table(cases)
+    with staged(path, "--write") as place:
+        pq.write_table(table, place)
+    say(f"{path}: {len(table):,} texts, {len(cases):,} pairs")
+    tell(str(path))

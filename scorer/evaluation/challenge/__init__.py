@@ -1,0 +1,15 @@
+"""The challenge set: texts that are right, and the same texts with one thing changed, by kind of change.
+
+``values``   what facts hold: numbers, quantities, dates, names, words; how each is changed by a little
+``words``    invented names, and the words that values are made of
+``domains``  eight domains: attributes, their templates, their wordings
+``realise``  facts → text
+``edits``    the kinds of change that apply to any record
+``pairs``    the kinds that need records of their own: two entities, an order, a sum
+``build``    the whole set, from a seed
+``judging``  the set scored by a bundle or a baseline
+``result``   sensitivity and specificity by kind, and what must hold between texts
+``picture``  the same as SVG
+
+All texts are written for this project; every name in them is invented.
+"""

@@ -1,0 +1,37 @@
+"""One pair of the challenge set: a text that is right, and the same text with one thing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...metric.triples import Triple
+
+OK, OMISSION, HALLUCINATION, NOT_OK = "OK", "omission", "hallucination", "not_OK"
+
+
+@dataclass(frozen=True)
+class Case:
+    """``base``: says all and only the facts. ``edited``: the changed text. ``expected``: what a metric should say of
+    it: ``OK``, ``omission`` or ``hallucination`` (at least that side), or ``not_OK`` (either side). ``fact``: the
+    position of the fact that the change is about; ``None`` where it is about none or several."""
+
+    kind: str
+    domain: str
+    triples: tuple[Triple, ...]
+    base: str
+    edited: str
+    expected: str
+    fact: int | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether the edited text is right too."""
+        return self.expected == OK
+
+
+def case(
+    kind: str, domain: str, triples: Sequence[Triple], base: str, edited: str, expected: str, fact: int | None = None
+) -> Case:
+    """A case from any sequence of triples."""
+    return Case(kind, domain, tuple(triples), base, edited, expected, fact)

@@ -1,0 +1,223 @@
+"""Sensitivity and specificity by kind of change, and what must hold between texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from ...metric.triples import Triple
+from ...stats.intervals import Rate, rate
+from .build import ABOUT, PER_KIND, REVISION, SEED
+from .case import HALLUCINATION, OK, OMISSION, Case
+from .judging import Answers, Metric, Row
+
+ROUNDING = 1e-3
+"""A probability that rises by less than this has not risen: batches may differ by as much."""
+_BITS = {OMISSION: 1, HALLUCINATION: 2}
+
+
+@dataclass(frozen=True)
+class KindResult:
+    """One kind of change. ``expected``: what should be said of the changed texts. ``right``: of the changed texts,
+    those of which it is said (for an error: sensitivity). ``base``: of the unchanged texts, those that pass
+    (specificity). ``pairs``: pairs of which both are right. ``flagged``: changed texts with any error label."""
+
+    kind: str
+    about: str
+    expected: str
+    right: Rate
+    base: Rate
+    pairs: Rate
+    flagged: Rate
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that must hold between two texts, or two orders of the facts. ``broken``: pairs in which it does not.
+    ``largest``: by how much a probability changed where it should not have; ``None`` without such pairs."""
+
+    name: str
+    about: str
+    broken: Rate
+    largest: float | None
+
+
+@dataclass(frozen=True)
+class DomainResult:
+    """One domain: ``sensitivity`` of its changed texts that are wrong, ``specificity`` of its unchanged texts."""
+
+    domain: str
+    sensitivity: Rate
+    specificity: Rate
+
+
+@dataclass(frozen=True)
+class ChallengeResult:
+    """``score``: mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy. ``sensitivity``: of all
+    changed texts that are wrong; ``specificity``: of all texts that are right, changed or not. ``errors``: rows that
+    the metric gave no label; they count as flagged. ``left_out``: cases that the metric cannot judge."""
+
+    metric: str
+    signature: str
+    revision: int
+    seed: int
+    per_kind: int
+    rows: int
+    errors: int
+    left_out: int
+    score: float
+    sensitivity: Rate
+    specificity: Rate
+    kinds: tuple[KindResult, ...]
+    domains: tuple[DomainResult, ...]
+    checks: tuple[Check, ...]
+
+
+def challenge(
+    cases: Sequence[Case],
+    metric: Metric,
+    *,
+    seed: int = SEED,
+    per_kind: int = PER_KIND,
+    progress: Callable[[int, int], None] = lambda done, rows: None,
+) -> ChallengeResult:
+    """Judge the set, and count.
+
+    Args:
+        seed, per_kind: how the cases were built, for the result.
+        progress: told the rows judged so far, and all rows.
+    """
+    chosen = [one for one in cases if metric.fits(one)]
+    if not chosen:
+        raise ValueError("no case fits this metric")
+    shuffled = [one for one in chosen if len(one.triples) > 1 and one.kind in ("paraphrase", "other order")]
+    rows: dict[Row, int] = {}
+    for one in chosen:
+        for text in (one.base, one.edited):
+            rows.setdefault((one.triples, text), len(rows))
+    for one in shuffled:
+        rows.setdefault((_reordered(one), one.base), len(rows))
+    done = 0
+
+    def step(judged: int) -> None:
+        nonlocal done
+        done += judged
+        progress(done, len(rows))
+
+    found = metric.answer(list(rows), step)
+    bases = np.array([rows[one.triples, one.base] for one in chosen])
+    edits = np.array([rows[one.triples, one.edited] for one in chosen])
+    orders = np.array([rows[_reordered(one), one.base] for one in shuffled], np.int64)
+    originals = np.array([rows[one.triples, one.base] for one in shuffled], np.int64)
+    kinds = tuple(_kind(name, chosen, found, bases, edits) for name in ABOUT if any(c.kind == name for c in chosen))
+    wrong = [kind for kind in kinds if kind.expected != OK]
+    passing = [kind.base for kind in kinds] + [kind.right for kind in kinds if kind.expected == OK]
+    return ChallengeResult(
+        metric.name,
+        metric.signature,
+        REVISION,
+        seed,
+        per_kind,
+        len(rows),
+        int((found.fine < 0).sum()),
+        len(cases) - len(chosen),
+        float(np.mean([(_value(kind.right) + _value(kind.base)) / 2 for kind in kinds])),
+        rate(sum(kind.flagged["count"] for kind in wrong), sum(kind.flagged["n"] for kind in wrong)),
+        rate(sum(one["count"] for one in passing), sum(one["n"] for one in passing)),
+        kinds,
+        tuple(_domain(name, chosen, found, bases, edits) for name in sorted({one.domain for one in chosen})),
+        tuple(check for check in _checks(chosen, found, bases, edits, originals, orders) if check is not None),
+    )
+
+
+def _kind(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, edits: np.ndarray) -> KindResult:
+    numbers = [number for number, one in enumerate(cases) if one.kind == name]
+    expected = cases[numbers[0]].expected
+    base, edited = found.fine[bases[numbers]], found.fine[edits[numbers]]
+    if expected == OK:
+        right = edited == 0
+    elif expected in _BITS:
+        right = (edited >= 0) & (edited & _BITS[expected] > 0)
+    else:
+        right = edited != 0
+    passes, n = base == 0, len(numbers)
+    return KindResult(name, ABOUT[name], expected, rate(int(right.sum()), n), rate(int(passes.sum()), n),
+                      rate(int((right & passes).sum()), n), rate(int((edited != 0).sum()), n))  # fmt: skip
+
+
+def _domain(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, edits: np.ndarray) -> DomainResult:
+    mine = [number for number, one in enumerate(cases) if one.domain == name]
+    wrong = [number for number in mine if not cases[number].passes]
+    flagged, passed = int((found.fine[edits[wrong]] != 0).sum()), int((found.fine[bases[mine]] == 0).sum())
+    return DomainResult(name, rate(flagged, len(wrong)), rate(passed, len(mine)))
+
+
+def _checks(
+    cases: Sequence[Case],
+    found: Answers,
+    bases: np.ndarray,
+    edits: np.ndarray,
+    originals: np.ndarray,
+    orders: np.ndarray,
+) -> list[Check | None]:
+    removed = [
+        (_of_fact(found, bases[number], one.fact), _of_fact(found, edits[number], one.fact))
+        for number, one in enumerate(cases)
+        if one.kind == "omission" and one.fact is not None
+    ]
+    added = [
+        (float(found.text[bases[number]]), float(found.text[edits[number]]))
+        for number, one in enumerate(cases)
+        if one.kind == "extra fact"
+    ]
+    moved = [(float(found.text[one]), float(found.text[two])) for one, two in zip(originals, orders, strict=True)]
+    flips = int((found.fine[originals] != found.fine[orders]).sum())
+    return [
+        _rising(
+            "a removed fact is not entailed more", "P(text → fact) with the fact in the text, and without it", removed
+        ),
+        _rising(
+            "an added fact is not entailed more", "P(facts → text) of the text, and with a fact added to it", added
+        ),
+        _order(moved, flips),
+    ]
+
+
+def _rising(name: str, about: str, pairs: list[tuple[float, float]]) -> Check | None:
+    known = [(before, after) for before, after in pairs if not (math.isnan(before) or math.isnan(after))]
+    if not known:
+        return None
+    rises = [after - before for before, after in known]
+    broken = sum(rise > ROUNDING for rise in rises)
+    return Check(name, about, rate(broken, len(known)), max(0.0, max(rises)))
+
+
+def _order(moved: list[tuple[float, float]], flips: int) -> Check | None:
+    known = [abs(one - two) for one, two in moved if not (math.isnan(one) or math.isnan(two))]
+    if not moved:
+        return None
+    about = "the label of a text whose facts are given in another order; largest change of P(facts → text)"
+    return Check("the order of the facts does not matter", about, rate(flips, len(moved)), max(known, default=None))
+
+
+def _of_fact(found: Answers, row: int, fact: int | None) -> float:
+    facts = found.facts[row]
+    value = facts[fact] if facts is not None and fact is not None and fact < len(facts) else None
+    return math.nan if value is None else float(value)
+
+
+def _reordered(one: Case) -> tuple[Triple, ...]:
+    """The facts in another order; the same one for the same case."""
+    facts = list(one.triples)
+    rng = Random(one.base)
+    while tuple(facts) == one.triples:
+        rng.shuffle(facts)
+    return tuple(facts)
+
+
+def _value(one: Rate) -> float:
+    return one["value"] or 0.0

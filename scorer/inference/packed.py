@@ -1,0 +1,185 @@
+"""The packed layout: pairs laid end to end, a fixed number of tokens and of pairs a call.
+
+Padding is work that counts for nothing, and a kernel that is planned for each shape costs time for each shape. So the
+pairs of a call follow each other without padding, and every call of a size has the same number of tokens and of pairs.
+What the pairs leave over is filled with filler pairs whose answers are dropped. With the same number of rows in every
+matrix product, the device takes the same kernel in every call; whether a pair's numbers then do not depend on its
+company is measured on the device (:mod:`.verify`).
+
+Sizes: a call has one of at most three numbers of tokens, the budget and its eighth and sixty-fourth, so that a single
+row does not cost a full call. The number of pairs follows from the length of the pairs themselves: pairs of 2^k to
+2^(k+1) - 1 tokens share calls of tokens / 2^k pairs. No call of such pairs can have more of them, fillers are never
+longer than the call's longest pair, and pairs × longest, by which the operators size their memory, stays under twice
+the number of tokens.
+
+The inputs are those of ONNX Runtime's operators PackedAttention and PackedMultiHeadAttention (contrib operators,
+``docs/ContribOperators.md``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .batches import Batch
+from .bundle import PairLayout
+from .layouts import Feed, Ints
+from .texts import Tokens
+from .work import Work
+
+SMALLEST = 1024
+"""Tokens of the smallest call: fewer cost as much."""
+_FRACTIONS = (1, 8, 64)
+_ENOUGH = 0.75
+"""A call is worth its size when its pairs fill so much of it; otherwise the next smaller size is taken."""
+
+Int32 = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Calls of the packed layout.
+
+    Args:
+        token_budget: tokens of the largest call; rounded down to a power of two.
+        max_length: tokens of the longest pair.
+        pair: where a pair has which special tokens.
+    """
+
+    token_budget: int
+    max_length: int
+    pair: PairLayout
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Tokens a call, largest first. Each holds the longest pair."""
+        least = max(SMALLEST, 1 << (self.max_length - 1).bit_length())
+        largest = max(least, 1 << (self.token_budget.bit_length() - 1))
+        return tuple(sorted({max(least, largest // fraction) for fraction in _FRACTIONS}, reverse=True))
+
+    def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
+        order = chosen[np.lexsort((chosen, -lengths[chosen]))]
+        classes = np.floor(np.log2(lengths[order])).astype(np.int64)
+        batches: list[Batch] = []
+        for group in np.split(order, np.flatnonzero(np.diff(classes)) + 1):
+            if len(group):
+                batches += self._cover(lengths, group, self.sizes)
+        return batches
+
+    def full(self, lengths: Ints, chosen: Ints) -> Batch:
+        size = self.sizes[0]
+        return self._batch(lengths, np.resize(chosen, max(len(chosen), size // self._shortest(lengths, chosen))), size)
+
+    def assemble(self, batch: Batch, work: Work) -> Feed:
+        pairs = work.pairs
+        lengths = _with_fillers(work.lengths[batch.pairs], batch)
+        first, second = pairs.first_length[batch.pairs], pairs.second_length[batch.pairs]
+        starts = np.zeros(batch.rows + 1, np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        ids = np.full(batch.tokens, self.pair.prefix[0], np.int32)
+        at = starts[: len(batch.pairs)].copy()
+        for tokens, texts, used, before in (
+            (work.first, pairs.first[batch.pairs], first, self.pair.prefix),
+            (work.second, pairs.second[batch.pairs], second, self.pair.separator),
+        ):
+            at = _special(ids, at, before)
+            _copy(ids, at, tokens, texts, used)
+            at = at + used
+        _special(ids, at, self.pair.suffix)
+        feed = {"input_ids": ids, **places(lengths, starts, batch)}
+        return feed | {"token_type_ids": _segments(at - second, starts[1:], batch)} if self.pair.segments else feed
+
+    def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
+        sizes = tuple(size for size in self.sizes if size < batch.tokens)
+        return self._cover(lengths, batch.pairs, sizes) if sizes else []
+
+    def _cover(self, lengths: Ints, group: Ints, sizes: tuple[int, ...]) -> list[Batch]:
+        """Batches of pairs of one class, longest first."""
+        batches: list[Batch] = []
+        left = int(lengths[group].sum())
+        while len(group):
+            size = next((size for size in sizes if left >= _ENOUGH * size), sizes[-1])
+            batches.append(self._batch(lengths, group, size))
+            left -= int(lengths[batches[-1].pairs].sum())
+            group = group[len(batches[-1].pairs) :]
+        return batches
+
+    def _batch(self, lengths: Ints, group: Ints, size: int) -> Batch:
+        """A call of a size with as many of the first pairs as fit, and at least one token for each filler."""
+        rows = size // self._shortest(lengths, group)
+        part = group[:rows]
+        used = np.cumsum(lengths[part]) + (rows - np.arange(1, len(part) + 1))
+        part = part[: int(np.searchsorted(used, size, side="right"))]
+        return Batch(part, int(lengths[part].max()), rows, size)
+
+    @staticmethod
+    def _shortest(lengths: Ints, group: Ints) -> int:
+        """The power of two that no pair of a group is shorter than."""
+        return 1 << (int(lengths[group].min()).bit_length() - 1)
+
+
+def places(lengths: Ints, starts: Ints, batch: Batch) -> dict[str, Int32]:
+    """Where the tokens of a call stand, as the packed operators want it.
+
+    Args:
+        lengths: int64, *Shape:* (rows,), tokens of each pair of the call, fillers included.
+        starts: int64, *Shape:* (rows + 1,), where each begins; the last is the number of tokens.
+
+    Returns:
+        ``position_ids``: int32, *Shape:* (tokens,), of each token within its pair, from 0. ``token_offset``: int32,
+        *Shape:* (rows, longest), where each token would stand in a padded batch, read row by row: first all tokens,
+        then the places that would be padding. ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
+    """
+    longest = batch.sequence_length
+    rows = np.arange(batch.rows, dtype=np.int64)
+    tokens = np.arange(batch.tokens, dtype=np.int32)
+    offsets = np.empty(batch.rows * longest, np.int32)
+    shifts = (rows * longest - starts[:-1]).astype(np.int32)
+    np.add(tokens, np.repeat(shifts, lengths), out=offsets[: batch.tokens])
+    padding = np.ones(len(offsets), bool)
+    padding[offsets[: batch.tokens]] = False
+    offsets[batch.tokens :] = np.flatnonzero(padding)
+    return {
+        "position_ids": tokens - np.repeat(starts[:-1].astype(np.int32), lengths),
+        "token_offset": offsets.reshape(batch.rows, longest),
+        "cumulative_sequence_length": starts.astype(np.int32),
+    }
+
+
+def _with_fillers(lengths: Ints, batch: Batch) -> Ints:
+    """The lengths of all pairs of a call: fillers share what is left over. *Shape:* (pairs,) → (rows,)."""
+    fillers = batch.rows - len(batch.pairs)
+    if not fillers:
+        return lengths
+    each, more = divmod(batch.tokens - int(lengths.sum()), fillers)
+    return np.concatenate([lengths, np.full(more, each + 1), np.full(fillers - more, each)])
+
+
+def _segments(begin: Ints, end: Ints, batch: Batch) -> Int32:
+    """Segment ids: 1 from the second text of each pair to its end, 0 elsewhere. int32, *Shape:* (tokens,).
+
+    Args:
+        begin: int64, *Shape:* (pairs,), where the second text of each pair begins.
+        end: int64, *Shape:* (rows,), where each pair of the call ends.
+    """
+    change = np.zeros(batch.tokens + 1, np.int32)
+    np.add.at(change, begin, 1)
+    np.add.at(change, end[: len(begin)], -1)
+    return np.cumsum(change[:-1], dtype=np.int32)
+
+
+def _special(ids: Int32, at: Ints, tokens: tuple[int, ...]) -> Ints:
+    """Write special tokens at each place; where to go on."""
+    for i, token in enumerate(tokens):
+        ids[at + i] = token
+    return at + len(tokens)
+
+
+def _copy(ids: Int32, at: Ints, tokens: Tokens, texts: Ints, used: Ints) -> None:
+    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``at[i]``."""
+    before = np.cumsum(used) - used
+    within = np.arange(int(used.sum()))
+    there, here = (np.repeat(begins - before, used) + within for begins in (at, tokens.offsets[texts]))
+    ids[there] = tokens.ids[here]

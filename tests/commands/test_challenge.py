@@ -1,0 +1,63 @@
+"""The command `challenge`: baselines, the embedded model, its files and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+
+
+def scorer(*arguments: Any, code: int = 0) -> Any:
+    result = CliRunner().invoke(app, ["challenge", *(str(argument) for argument in arguments)])
+    assert result.exit_code == code, result.output + str(result.exception)
+    assert "Traceback" not in result.output
+    return result
+
+
+def test_keywords_see_no_hallucination(tmp_path: Path) -> None:
+    found = json.loads(scorer("keywords", "--per-kind", 8, "--json", "--picture", tmp_path / "p.svg").stdout)
+    kinds = {kind["kind"]: kind for kind in found["kinds"]}
+    assert kinds["omission"]["right"]["value"] == 1.0
+    assert kinds["extra fact"]["right"]["value"] == kinds["role swap"]["right"]["value"] == 0.0
+    assert found["signature"] == "baseline:keywords"
+    assert (tmp_path / "p.svg").read_text().startswith("<svg")
+
+
+def test_slots_judge_restaurants_alone_and_fail_under_is_an_exit_code() -> None:
+    shown = scorer("e2e-slots", "--per-kind", 16, "--fail-under", 0.99, code=1)
+    assert "pairs are left out, because their facts mean nothing to this metric" in shown.stdout
+    assert "is below 0.99 (--fail-under)" in shown.stderr
+    assert "number by one" not in shown.stdout
+    scorer("e2e-slots", "--per-kind", 16, "--fail-under", 0.1)
+
+
+def test_a_bundle() -> None:
+    found = json.loads(scorer("embedded", "--per-kind", 1, "--json").stdout)
+    assert found["rows"] > 40 and found["errors"] == 0 and found["left_out"] == 0
+    assert found["signature"].startswith("model:embedded")
+    assert len(found["checks"]) == 3
+
+
+def test_the_texts_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "set.parquet"
+    scorer("--write", path, "--per-kind", 2)
+    assert pq.read_table(path).num_rows == 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "pass a BUNDLE or a baseline"),
+        (["--json", "--write", "x.parquet"], "are about a result"),
+        (["keywords", "--per-kind", "1", "--precision", "fp32"], "apply to bundles"),
+        (["nowhere", "--per-kind", "1"], "nowhere"),
+    ],
+)
+def test_what_cannot_be_challenged_exits_2(arguments: list[str], message: str) -> None:
+    assert message in scorer(*arguments, code=2).stderr

@@ -1,0 +1,190 @@
+"""Quintd files → input rows and error spans: hand-made files of the repository's form, and the prepared data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.convert import Problems, convert_quintd
+from scorer.convert.quintd_data import read_data
+from scorer.errors import InputError
+from scorer.metric.triples import Triple
+from tests.conftest import ROOT
+
+PREPARED = ROOT.parent / "shared/data/quintd" / "quintd_public.parquet"
+WIKIDATA = "Blue Spice\n---\n- instance of: pub\n- located in: Karlholm: old town"
+OWID = "# country: Chile\n# title: Rain\n# unit: mm\ndate,value\n2020,1.5\n2021,\n"
+WEATHER = (
+    "{'city': {'name': 'Milford'}, 'units': {'temp': '°C'}, 'list': [{'main': {'temp_min': 2.60}, "
+    "'weather': [{'main': 'Rain'}, {'main': 'Snow'}], 'dt_txt': '2024-01-03 13:00:00'}]}"
+)
+PHONE = (
+    "{'id': 'x', 'details': {'name': 'Velar X3', 'detailSpec': [{'category': 'Network', 'specifications': "
+    "[{'name': '2G bands', 'value': 'GSM '}, {'name': '\\xa0', 'value': 'CDMA'}, {'name': 'Speed', 'value': ''}]}], "
+    "'quickSpec': [{'name': 'Display size', 'value': '6\"'}]}}"
+)
+HOCKEY = "{'homeTeam': {'name': 'A', 'shortName': 'a'}, 'awayTeam': {'name': 'B'}, 'homeScore': {'period1': 2}}"
+
+
+EXPECTED: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
+    "wikidata": (WIKIDATA, "Blue Spice", [("instance of", "pub"), ("located in", "Karlholm: old town")]),
+    "owid": (OWID, "Chile, Rain", [("country", "Chile"), ("title", "Rain"), ("unit", "mm"), ("value.2020", "1.5")]),
+    "openweather": (
+        WEATHER,
+        "Milford",
+        [
+            ("city.name", "Milford"),
+            ("units.temp", "°C"),
+            ("forecast 2024-01-03 13:00:00.main.temp min", "2.6"),
+            ("forecast 2024-01-03 13:00:00.weather 1.main", "Rain"),
+            ("forecast 2024-01-03 13:00:00.weather 2.main", "Snow"),
+            ("forecast 2024-01-03 13:00:00.dt txt", "2024-01-03 13:00:00"),
+        ],
+    ),
+    "gsmarena": (
+        PHONE,
+        "Velar X3",
+        [
+            ("id", "x"),
+            ("details.name", "Velar X3"),
+            ("Network.2G bands", "GSM"),
+            ("Network", "CDMA"),
+            ("quick spec.Display size", '6"'),
+        ],
+    ),
+    "ice_hockey": (
+        HOCKEY,
+        "A – B",
+        [
+            ("home team.name", "A"),
+            ("home team.short name", "a"),
+            ("away team.name", "B"),
+            ("home score.period1", "2"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("domain", EXPECTED)
+def test_inputs_become_triples(domain: str) -> None:
+    data, subject, expected = EXPECTED[domain]
+    assert read_data(domain, data) == [Triple(subject, *one) for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("domain", "data", "message"),
+    [
+        ("wikidata", "Blue Spice", "not a name"),
+        ("wikidata", "a\n---\n- no colon", "without a colon"),
+        ("owid", "date,value\n2020,1", "without country and title"),
+        ("owid", "# country: a\n# title: b\nxx", "without a comma"),
+        ("openweather", "__import__('os')", "no Python dictionary"),
+        ("openweather", "[1]", "list, not a dictionary"),
+        ("openweather", "{}", "without city.name"),
+        (
+            "gsmarena",
+            "{'details': {'name': 'a', 'detailSpec': [{'category': 'b', 'specifications': [1]}]}}",
+            "another layout",
+        ),
+        ("ice_hockey", "(" * 9000, "no Python dictionary"),
+        ("openweather", "x" * 2_000_000, "2,000,000 characters"),
+    ],
+)
+def test_inputs_that_cannot_be_read_say_why(domain: str, data: str, message: str) -> None:
+    found = read_data(domain, data)
+    assert isinstance(found, str) and message in found
+
+
+def repository(folder: Path) -> Path:
+    """A folder of the repository's form: two models, one input, one of them annotated by two people and GPT-4."""
+    outputs = folder / "outputs/test/wikidata/default"
+    outputs.mkdir(parents=True)
+    for model, text in (("llama2", "Blue Spice is a bar."), ("zephyr", ".")):
+        prompt = f"Based on the given data:\n```\n{WIKIDATA}\n```\n\nYour task is to write."
+        content = {
+            "dataset": "wikidata",
+            "model": model,
+            "generated": [{"in": prompt, "out": text}, {"in": prompt, "out": "x"}],
+        }
+        (outputs / f"{model}.json").write_text(json.dumps(content))
+
+    def annotate(where: str, model: str, *spans: tuple[int, str, int], number: int = 0) -> None:
+        marked = [{"start": start, "text": text, "type": kind} for start, text, kind in spans]
+        line = {"dataset": "wikidata", "model": model, "table_idx": number, "annotations": marked}
+        file = folder / "annotations" / where
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a") as out:
+            out.write(json.dumps(line) + "\n")
+
+    annotate("human/0.jsonl", "llama2", (14, "a bar", 0))
+    annotate("human/0.jsonl", "zephyr", (0, "", 3))
+    annotate("human_corr/0.jsonl", "llama2", (16, "bar", 1), (0, "Blue", 2))
+    annotate("human_corr/1.jsonl", "llama2", (14, "a bar", 0))
+    annotate("gpt-4/a.jsonl", "llama2")
+    annotate("gpt-4/a.jsonl", "nobody", (0, "x", 0))
+    return folder
+
+
+def test_the_repositorys_files(tmp_path: Path) -> None:
+    said: list[str] = []
+    found = convert_quintd(str(repository(tmp_path / "quintd-1")), Problems(False, said.append))
+    rows = found.rows.to_pylist()
+    assert [(row["text_id"], row["gold_rough"], row["gpt4_rough"]) for row in rows] == [
+        ("quintd-wikidata-0-llama2", "not_OK", "OK"),
+        ("quintd-wikidata-0-zephyr", "OK", None),
+    ]
+    assert rows[0]["triples"][0] == {"subject": "Blue Spice", "predicate": "instance of", "object": "pub"}
+    assert (found.inputs, rows[0]["example"], rows[0]["system"]) == (1, "wikidata-0", "llama2")
+    spans = [
+        (row["annotator"], row["char_start"], row["char_end"], row["category"], row["span"])
+        for row in found.spans.to_pylist()
+    ]
+    assert spans == [
+        (0, 14, 19, "Incorrect", "a bar"),
+        (1, 0, 4, "Misleading", "Blue"),
+        (1, 16, 19, "Not checkable", "bar"),
+        (0, 0, 1, "Other", "."),
+    ]
+    assert [(row["text_id"], row["category"]) for row in found.judged.to_pylist()] == [
+        ("quintd-wikidata-0-llama2", None)
+    ]
+    assert said == ["a.jsonl:2: an annotation that cannot be read (KeyError)"]
+    with pytest.raises(InputError, match=r"a\.jsonl:2"):
+        convert_quintd(str(tmp_path / "quintd-1"), Problems(True, said.append))
+
+
+def test_the_command_writes_three_files(tmp_path: Path) -> None:
+    def scorer(*arguments: Any, code: int = 0) -> Any:
+        result = CliRunner().invoke(app, ["convert", "quintd", *map(str, arguments)])
+        assert result.exit_code == code, result.output + str(result.exception)
+        return result
+
+    folder = repository(tmp_path / "quintd-1")
+    names = [tmp_path / f"{name}.parquet" for name in ("rows", "spans", "judged")]
+    options = [folder, "--out", names[0], "--spans", names[1], "--judge-spans", names[2]]
+    assert scorer(*options).stdout.split() == [str(name) for name in names]
+    assert [pq.read_table(name).num_rows for name in names] == [2, 4, 1]
+    assert "exists; choose another name" in scorer(*options, code=2).stderr
+    assert "has no outputs/test" in scorer(tmp_path, "--out", tmp_path / "new.parquet", code=2).stderr
+    assert "has no column 'model'" in scorer(names[0], "--out", tmp_path / "new.parquet", code=2).stderr
+
+
+@pytest.mark.skipif(not PREPARED.is_file(), reason=f"no data at {PREPARED}")
+def test_the_prepared_data_has_its_published_counts() -> None:
+    """The triples were made by another program; the counts are those of the data's README."""
+    found = convert_quintd(str(PREPARED), Problems(True, print))
+    prepared = pq.read_table(PREPARED, columns=["triples", "id"])
+    assert found.rows["triples"].to_pylist() == prepared["triples"].to_pylist()
+    assert found.rows["text_id"].to_pylist() == prepared["id"].to_pylist()
+    main = [row["category"] for row in found.spans.to_pylist() if row["annotator"] == 0]
+    counts = {name: main.count(name) for name in ("Incorrect", "Not checkable", "Misleading", "Other", None)}
+    assert counts == {"Incorrect": 1783, "Not checkable": 1148, "Misleading": 337, "Other": 175, None: 268}
+    judged = found.judged["category"].to_pylist()
+    assert (judged.count("Incorrect"), judged.count(None), len(judged)) == (3146, 140, 4302)
+    assert found.rows["gold_rough"].to_pylist().count("not_OK") == 592  # 49.3 % of 1,200

@@ -1,0 +1,116 @@
+"""The challenge set: every change is what its kind says, checked from the texts alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from scorer.evaluation.challenge.build import ABOUT, as_table, build_cases, templates
+from scorer.evaluation.challenge.case import Case
+from scorer.evaluation.challenge.values import MONTHS
+from scorer.metric.templates import Templates
+
+PER_KIND = 40
+CASES = build_cases(PER_KIND)
+ONE_ENTITY = {"omission", "wrong value", "number by one", "unit", "date", "negation", "hypernym", "hyponym"}
+
+
+def of(kind: str) -> list[Case]:
+    return [one for one in CASES if one.kind == kind]
+
+
+def changed_words(one: Case) -> tuple[list[str], list[str]]:
+    """Words that only the base text has, and words that only the edited one has."""
+    base, edited = (Counter(re.findall(r"[\w',.-]*\w", text)) for text in (one.base, one.edited))
+    return list((base - edited).elements()), list((edited - base).elements())
+
+
+def test_every_kind_has_its_cases_and_the_seed_decides_them() -> None:
+    assert Counter(one.kind for one in CASES) == dict.fromkeys(ABOUT, PER_KIND)
+    assert len(ABOUT) == 25
+    assert build_cases(PER_KIND) == CASES
+    assert build_cases(3, seed=2) != build_cases(3)
+    assert build_cases(3) == [one for kind in ABOUT for one in of(kind)[:3]]
+    for kind in ABOUT:
+        texts = [one.edited for one in of(kind)]
+        assert len(set(texts)) == len(texts)
+        assert all(one.base != one.edited for one in of(kind))
+
+
+def test_every_fact_has_a_template_and_its_value_is_in_the_base_text() -> None:
+    found = Templates.from_dict(templates())
+    for one in CASES:
+        for triple in one.triples:
+            fact = found.fill(triple)
+            assert not fact.backoff, triple
+            assert triple.object.split()[0].lower() in fact.text.lower()
+            assert triple.object in one.base, one
+        assert not re.search(r"\ba [aeiou]", one.base + one.edited), one
+        assert one.base[0].isupper() and one.base.endswith(".")
+
+
+@pytest.mark.parametrize("kind", sorted(ONE_ENTITY))
+def test_the_changed_fact_is_named(kind: str) -> None:
+    for one in of(kind):
+        assert one.fact is not None
+        value = one.triples[one.fact].object
+        kept = one.edited.count(value)
+        # A denied fact keeps its value, and a narrower word may hold the wider one; other changes take it away.
+        assert kept == one.base.count(value) if kind in ("negation", "hyponym") else kept < one.base.count(value), one
+
+
+def test_numbers_are_one_off_and_units_and_dates_another() -> None:
+    for one in of("number by one"):
+        (before,), (after,) = changed_words(one)
+        assert abs(int(before.replace(",", "")) - int(after.replace(",", ""))) == 1
+    for one in of("unit"):
+        before, after = changed_words(one)
+        assert not any(word[0].isdigit() for word in before + after)
+    for one in of("date"):
+        (before,), (after,) = changed_words(one)
+        assert (before in MONTHS) == (after in MONTHS)
+        assert before in MONTHS or {abs(int(before) - int(after))} <= {1, 27}
+
+
+def test_names_differ_in_one_letter() -> None:
+    for one in of("name by a letter"):
+        before, after = changed_words(one)
+        assert len(set(before)) == len(set(after)) == 1
+        assert sum(a != b for a, b in zip(before[0], after[0], strict=True)) == 1
+
+
+def test_right_changes_keep_all_that_is_said() -> None:
+    for kind in ("paraphrase", "other order", "pronoun", "formatting", "repetition"):
+        for one in of(kind):
+            assert one.expected == "OK"
+            assert all(triple.object.lower() in one.edited.lower() for triple in one.triples)
+    for one in of("other order"):
+        assert sorted(re.findall(r"\w+", one.base)) != re.findall(r"\w+", one.base)
+        assert set(re.findall(r"\w+", one.base)) == set(re.findall(r"\w+", one.edited))
+    for one in of("pronoun"):
+        assert re.search(r"\. (It|She|He) ", one.edited)
+
+
+def test_sums_are_right_before_and_wrong_after() -> None:
+    for one in of("aggregation"):
+        total = sum(int(triple.object) for triple in one.triples)
+        numbers = [[int(n) for n in re.findall(r"\d+", text)] for text in (one.base, one.edited)]
+        assert numbers[0][2] == total and numbers[1][2] != total
+        assert numbers[0][:2] == numbers[1][:2]
+
+
+def test_exchanges_keep_the_words() -> None:
+    for kind in ("conflation", "reference", "role swap"):
+        for one in of(kind):
+            assert Counter(re.findall(r"[\w,.]*\w", one.base)) == Counter(re.findall(r"[\w,.]*\w", one.edited))
+    assert all(len(one.triples) >= 10 for one in of("long text"))
+
+
+def test_the_table_is_input_of_a_run() -> None:
+    table = as_table(CASES[:5])
+    assert table.num_rows == 10
+    assert table["gold_rough"].to_pylist() == ["OK", "not_OK"] * 5
+    assert table["text"][1].as_py() == CASES[0].edited
+    assert table["triples"][0].as_py()[0]["subject"] == CASES[0].triples[0].subject

@@ -1,0 +1,102 @@
+"""Sensitivity, specificity and the checks, with metrics whose answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from scorer.evaluation.challenge.build import ABOUT, build_cases
+from scorer.evaluation.challenge.case import Case
+from scorer.evaluation.challenge.judging import Answers, Row
+from scorer.evaluation.challenge.picture import picture
+from scorer.evaluation.challenge.result import ChallengeResult, challenge
+
+CASES = build_cases(6)
+SIDES = {"OK": 0, "omission": 1, "hallucination": 2, "not_OK": 3}
+
+
+class Stub:
+    """Gives each row a FINE code and P(entailment) of everything."""
+
+    signature = "stub"
+
+    def __init__(self, name: str, say: Callable[[Row], tuple[int, float]]) -> None:
+        self.name, self._say = name, say
+
+    def fits(self, case: Case) -> bool:
+        return True
+
+    def answer(self, rows: Sequence[Row], progress: Callable[[int], None]) -> Answers:
+        said = [self._say(row) for row in rows]
+        facts: list[list[float | None] | None] = [[p] * len(row[0]) for row, (_, p) in zip(rows, said, strict=True)]
+        progress(len(rows))
+        return Answers(np.array([code for code, _ in said], np.int8), facts, np.array([p for _, p in said]))
+
+
+TRUTH = {one.edited: SIDES[one.expected] for one in CASES} | {one.base: 0 for one in CASES}
+
+
+def test_a_perfect_metric() -> None:
+    seen = []
+    metric = Stub("perfect", lambda row: (TRUTH[row[1]], 0.9 if TRUTH[row[1]] == 0 else 0.1))
+    found = challenge(CASES, metric, progress=lambda done, rows: seen.append((done, rows)))
+    assert found.score == found.sensitivity["value"] == found.specificity["value"] == 1.0
+    assert [kind.kind for kind in found.kinds] == list(ABOUT)
+    assert all(kind.pairs["count"] == kind.pairs["n"] == 6 for kind in found.kinds)
+    assert [check.broken["count"] for check in found.checks] == [0, 0, 0]
+    assert sum(one.specificity["n"] for one in found.domains) == len(CASES)
+    assert all(one.sensitivity["value"] in (1.0, None) for one in found.domains)
+    assert seen == [(found.rows, found.rows)]
+
+
+def test_a_metric_that_passes_everything() -> None:
+    found = challenge(CASES, Stub("OK", lambda row: (0, 0.9)))
+    assert (found.sensitivity["value"], found.specificity["value"]) == (0.0, 1.0)
+    wrong = sum(kind.expected != "OK" for kind in found.kinds)
+    assert wrong == 18
+    assert found.score == pytest.approx((0.5 * wrong + 7) / 25)
+
+
+def test_the_side_counts_where_an_error_has_one() -> None:
+    found = {kind.kind: kind for kind in challenge(CASES, Stub("omission", lambda row: (1, 0.1))).kinds}
+    assert found["omission"].right["value"] == found["wrong value"].right["value"] == 1.0
+    assert found["extra fact"].right["value"] == 0.0
+    assert found["extra fact"].flagged["value"] == 1.0
+
+
+def test_errors_count_as_flagged_but_name_no_side() -> None:
+    found = challenge(CASES, Stub("broken", lambda row: (-1, float("nan"))))
+    assert found.errors == found.rows
+    kinds = {kind.kind: kind for kind in found.kinds}
+    assert kinds["wrong value"].right["value"] == 1.0
+    assert kinds["omission"].right["value"] == kinds["paraphrase"].right["value"] == 0.0
+    assert [check.name for check in found.checks] == ["the order of the facts does not matter"]
+
+
+def test_checks_find_what_must_not_be() -> None:
+    bases = {one.base for one in CASES}
+    rising = challenge(CASES, Stub("rising", lambda row: (0, 0.3 if row[1] in bases else 0.8)))
+    removed, added, order = rising.checks
+    assert (removed.broken["count"], removed.largest) == (6, pytest.approx(0.5))
+    assert (added.broken["count"], added.largest) == (6, pytest.approx(0.5))
+    assert order.broken["count"] == 0
+    orders = {(one.triples, one.base) for one in CASES}
+    moody = challenge(CASES, Stub("moody", lambda row: (0, 0.9) if row in orders else (2, 0.2)))
+    assert moody.checks[2].broken["count"] == moody.checks[2].broken["n"] == 12
+    assert moody.checks[2].largest == pytest.approx(0.7)
+
+
+def result() -> ChallengeResult:
+    return challenge(CASES, Stub("<b>&", lambda row: (TRUTH[row[1]], 0.5)))
+
+
+def test_the_picture_has_a_bar_for_every_kind() -> None:
+    root = ElementTree.fromstring(picture(result()))
+    space = "{http://www.w3.org/2000/svg}"
+    assert len(root.findall(f"{space}rect")) == 1 + len(ABOUT)
+    texts = [text.text for text in root.findall(f"{space}text")]
+    assert "<b>&: 1.000 balanced accuracy" in texts
+    assert set(ABOUT) <= set(texts)

@@ -1,0 +1,89 @@
+"""ONNX Runtime's contrib operators of a packed graph, in numpy, for the ONNX reference evaluator.
+
+PackedAttention and PackedMultiHeadAttention have kernels for CUDA alone. These stand in for them: written from the
+operators' documentation (``docs/ContribOperators.md``), in float64, from ``token_offset`` as it is given, so that an
+offset in the wrong place gives a wrong number. They say nothing about how exact or fast the kernels are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+
+DOMAIN = "com.microsoft"
+
+
+def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, offsets: np.ndarray, ends: np.ndarray, heads: int) -> Any:
+    """Each sequence attends to itself. ``q``, ``k``, ``v``: *Shape:* (tokens, hidden) → (tokens, hidden).
+
+    Tokens are put where ``token_offset`` says in the padded form, *Shape:* (batch, sequence), and attend to the first
+    places of their row, as many as the sequence has tokens; then they are taken from there.
+    """
+    batch, longest = offsets.shape
+    tokens, hidden = q.shape
+    assert ends.shape == (batch + 1,) and ends[0] == 0 and ends[-1] == tokens
+    assert sorted(offsets.ravel().tolist()) == list(range(batch * longest))
+    place = offsets.ravel()[:tokens]
+    size = hidden // heads
+
+    def padded(values: np.ndarray) -> np.ndarray:
+        spread = np.zeros((batch * longest, hidden))
+        spread[place] = values
+        return spread.reshape(batch, longest, heads, size).transpose(0, 2, 1, 3)
+
+    result = np.zeros((batch, longest, hidden))
+    queries, keys, values = padded(q), padded(k), padded(v)
+    for row, n in enumerate(np.diff(ends).tolist()):
+        scores = queries[row, :, :n] @ keys[row, :, :n].transpose(0, 2, 1) / math.sqrt(size)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        result[row, :n] = (weights @ values[row, :, :n]).transpose(1, 0, 2).reshape(n, hidden)
+    return result.reshape(batch * longest, hidden)[place].astype(q.dtype)
+
+
+class PackedAttention(OpRun):
+    op_domain = DOMAIN
+
+    def _run(self, x: Any, weights: Any, bias: Any, offsets: Any, ends: Any, num_heads: int = 0) -> tuple[Any]:
+        q, k, v = np.split(x @ weights + bias, 3, axis=1)
+        return (attend(q, k, v, offsets, ends, num_heads),)
+
+
+class PackedMultiHeadAttention(OpRun):
+    op_domain = DOMAIN
+
+    def _run(self, q: Any, k: Any, v: Any, bias: Any, offsets: Any, ends: Any, num_heads: int = 0) -> tuple[Any]:
+        assert bias is None
+        return (attend(q, k, v, offsets, ends, num_heads),)
+
+
+class SkipLayerNormalization(OpRun):
+    op_domain = DOMAIN
+
+    def _run(self, x: Any, skip: Any, gamma: Any, beta: Any, bias: Any = None, epsilon: float = 0.0) -> tuple[Any]:
+        total = x.astype(np.float64) + skip + (0 if bias is None else bias)
+        centred = total - total.mean(axis=-1, keepdims=True)
+        normal = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + epsilon)
+        return ((normal * gamma + beta).astype(x.dtype),)
+
+
+class BiasGelu(OpRun):
+    op_domain = DOMAIN
+
+    def _run(self, x: Any, bias: Any) -> tuple[Any]:
+        total = x.astype(np.float64) + bias
+        erf = np.vectorize(math.erf, otypes=[float])(total / math.sqrt(2))
+        return ((total * (1 + erf) / 2).astype(x.dtype),)
+
+
+OPERATORS = [PackedAttention, PackedMultiHeadAttention, SkipLayerNormalization, BiasGelu]
+
+
+def evaluator(model: ModelProto) -> ReferenceEvaluator:
+    """Runs a graph that has these operators."""
+    return ReferenceEvaluator(model, new_ops=OPERATORS)

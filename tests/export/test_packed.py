@@ -1,0 +1,144 @@
+"""The packed graph against the padded one: the ONNX reference evaluator against ONNX Runtime on the CPU, in fp32."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from export.checkpoint import open_checkpoint
+from export.graph import export_fused
+from export.labels import NO_ANSWERS
+from export.packed import ATTENTION, MULTI_HEAD, export_packed, packed_counts
+from export.toolchain import quiet
+from export.variants import export_fp32
+from scorer.inference.batches import assemble, distinct_pairs
+from scorer.inference.bundle import Bundle
+from scorer.inference.packed import Packed
+from scorer.inference.shipped import SHIPPED
+from scorer.inference.texts import TextTokenizer
+from scorer.inference.work import Work
+from scorer.status import SCORED
+from tests.export.contrib_operators import evaluator
+
+EMBEDDED_CHECKPOINT = Path(__file__).resolve().parents[2] / "export" / "training" / "e2e" / "checkpoint"
+LAYERS, ROBERTA = 2, 2
+"""Of the tiny checkpoint; the first token of a pair has position 2 in RoBERTa."""
+WORDS = ["The", "Mill", "is", "a", "cheap", "pub", "near", "Crowne", "Plaza", "that", "serves", "French", "food"]
+
+
+def texts_of(kind: str) -> list[tuple[str, str]]:
+    rng = np.random.default_rng(4)
+
+    def text(n: int) -> str:
+        return " ".join(rng.choice(WORDS, n))
+
+    return {
+        "mixed": [(text(a), text(b)) for a, b in rng.integers(1, 14, (24, 2))],
+        "one": [(text(4), text(3))],
+        "short": [(text(1), text(1)) for _ in range(1000)],
+    }[kind]
+
+
+def window(bundle: Bundle, pairs: list[tuple[str, str]]) -> Work:
+    n = len(pairs)
+    tokens = TextTokenizer(bundle).encode([a for a, _ in pairs] + [b for _, b in pairs])
+    found = distinct_pairs(np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32), tokens, tokens)
+    lengths = found.first_length + found.second_length + bundle.layout.overhead
+    return Work(found, tokens, tokens, np.full(n, SCORED, np.int8), np.zeros(n, bool), [], lengths)
+
+
+def longest(bundle: Bundle) -> list[tuple[str, str]]:
+    """A pair of exactly as many tokens as the model takes."""
+    tokenizer, text = TextTokenizer(bundle), ""
+    while len(tokenizer.join(text, "x")) < bundle.max_length:
+        text += "x"
+    assert len(tokenizer.join(text, "x")) == bundle.max_length
+    return [(text, "x")]
+
+
+@pytest.fixture(scope="module", params=[ATTENTION, MULTI_HEAD])
+def packed(request: pytest.FixtureRequest, fused: Path, tmp_path_factory: pytest.TempPathFactory) -> onnx.ModelProto:
+    path = tmp_path_factory.mktemp("packed") / "model.onnx"
+    counts = export_packed(
+        fused, path, LAYERS, attention=request.param, first_position=ROBERTA, segments=False, half=False
+    )
+    assert {operator: counts[operator] for operator in packed_counts(LAYERS, request.param)} == packed_counts(
+        LAYERS, request.param
+    )
+    return onnx.load(str(path))
+
+
+@pytest.fixture(scope="module")
+def padded(fused: Path, tmp_path_factory: pytest.TempPathFactory) -> onnxruntime.InferenceSession:
+    path = tmp_path_factory.mktemp("padded") / "model.onnx"
+    export_fp32(fused, path, LAYERS)
+    return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("kind", ["mixed", "one", "short", "longest"])
+def test_packed_equals_padded(
+    kind: str, packed: onnx.ModelProto, padded: onnxruntime.InferenceSession, bundle: Path
+) -> None:
+    opened = Bundle.load(bundle)
+    work = window(opened, longest(opened) if kind == "longest" else texts_of(kind))
+    layout, run = Packed(4096, opened.max_length, opened.layout), evaluator(packed)
+    seen = 0
+    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
+        (found,) = run.run(["logits"], layout.assemble(batch, work))
+        assert found.shape == (batch.rows, 3) and found.dtype == np.float32
+        ids, mask = assemble(batch, work.pairs, work.first, work.second, opened.layout)
+        (expected,) = padded.run(["logits"], {"input_ids": ids, "attention_mask": mask})
+        np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)
+        seen += len(batch.pairs)
+    assert seen == len(work.pairs)
+
+
+def test_a_call_of_fillers_has_numbers(packed: onnx.ModelProto) -> None:
+    ends = np.arange(0, 65, 8, dtype=np.int32)
+    feed = {
+        "input_ids": np.zeros(64, np.int32), "position_ids": np.tile(np.arange(8, dtype=np.int32), 8),
+        "token_offset": np.arange(64, dtype=np.int32).reshape(8, 8), "cumulative_sequence_length": ends,
+    }  # fmt: skip
+    (found,) = evaluator(packed).run(["logits"], feed)
+    assert np.isfinite(found).all() and np.ptp(found, axis=0).max() < 1e-5
+
+
+def test_the_half_precision_form_computes_in_fp16_and_answers_in_fp32(
+    fused: Path, tmp_path: Path, bundle: Path
+) -> None:
+    path = tmp_path / "half.onnx"
+    export_packed(fused, path, LAYERS, attention=MULTI_HEAD, first_position=ROBERTA, segments=False)
+    model = onnx.load(str(path))
+    weights = [
+        tensor for tensor in model.graph.initializer if len(tensor.dims) == 2 and "classifier" not in tensor.name
+    ]
+    assert {tensor.data_type for tensor in weights} == {onnx.TensorProto.FLOAT16}
+    assert model.graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+    assert {value.name: value.type.tensor_type.elem_type for value in model.graph.input} == dict.fromkeys(
+        ("input_ids", "position_ids", "token_offset", "cumulative_sequence_length"), onnx.TensorProto.INT32
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attention", [ATTENTION, MULTI_HEAD])
+def test_the_embedded_model_packed_equals_its_padded_form(attention: str, tmp_path: Path) -> None:
+    opened = open_checkpoint(str(EMBEDDED_CHECKPOINT), None, NO_ANSWERS, lambda _: None)
+    layers, raw, path, rows = opened.architecture["layers"], tmp_path / "raw", tmp_path / "packed", tmp_path / "rows"
+    with quiet():
+        export_fused(opened.load(), opened.family, opened.architecture, opened.tokenizer.layout.segments, raw)
+    first = opened.family.first_position(opened.known)
+    export_packed(raw, path, layers, attention=attention, first_position=first, segments=False, half=False)
+    export_fp32(raw, rows, layers)
+    bundle = Bundle.load(SHIPPED["embedded-e2e"].folder)
+    work = window(bundle, texts_of("mixed"))
+    layout, run = Packed(2048, bundle.max_length, bundle.layout), evaluator(onnx.load(str(path)))
+    session = onnxruntime.InferenceSession(str(rows), providers=["CPUExecutionProvider"])
+    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
+        (found,) = run.run(["logits"], layout.assemble(batch, work))
+        ids, mask = assemble(batch, work.pairs, work.first, work.second, bundle.layout)
+        (expected,) = session.run(["logits"], {"input_ids": ids, "attention_mask": mask})
+        np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)

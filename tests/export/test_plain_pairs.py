@@ -1,0 +1,87 @@
+"""Plain pairs: a trained checkpoint passes with its own order of labels and with no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from export import Answers, bundle_writer, export_bundle, plain_pairs
+from export.checkpoint import Checkpoint, open_checkpoint
+from export.parity import checkpoint_logits
+from export.plain_pairs import PLAIN_PAIRS, contradicts_labels, mean_probabilities
+from export.sentences import FRAMES, fill_frame
+from export.toolchain import quiet
+from scorer.errors import BundleError
+from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
+
+TRAINED = Path(__file__).parents[2] / "export" / "training" / "e2e" / "checkpoint"
+RESTAURANTS = [
+    pair for frame in FRAMES[:3] for name in frame.names for i in range(3) if i < len(frame.values)
+    for pair in fill_frame(frame, name, i)
+]  # fmt: skip
+"""What the checkpoint that ships its weights with the source was trained for."""
+
+
+@pytest.fixture(scope="module")
+def trained() -> tuple[Checkpoint, Any]:
+    with quiet():
+        opened = open_checkpoint(str(TRAINED), None, Answers(), lambda _: None)
+        return opened, opened.load()
+
+
+@pytest.mark.parametrize("order", list(permutations(LABELS)))
+def test_every_order_of_labels_but_the_right_one_is_refused(
+    trained: tuple[Checkpoint, Any], order: tuple[str, ...]
+) -> None:
+    opened, model = trained
+    scheme = Scheme(NLI, order)
+    refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, scheme, RESTAURANTS), scheme)
+    assert (refusal is None) == (order == opened.labels)
+
+
+def means(entailed: float, neutral: float, contradictory: float) -> np.ndarray:
+    found = np.full((3, 3), np.nan)
+    found[:, 2] = contradictory, neutral, entailed
+    return found
+
+
+@pytest.mark.parametrize("scheme", [Scheme(BINARY, ("a", "b"), "b"), Scheme(SCORE, ("a",))])
+def test_with_one_or_two_logits_entailed_pairs_must_be_above_the_others(scheme: Scheme) -> None:
+    assert contradicts_labels(means(0.4, 0.3, 0.2), scheme) is None
+    for wrong in (means(0.3, 0.4, 0.2), means(0.3, 0.2, 0.4)):
+        assert "mean P(entailment) is highest for the kind" in str(contradicts_labels(wrong, scheme))
+
+
+def test_the_pairs_are_plain() -> None:
+    assert len(PLAIN_PAIRS) == 3 * len(FRAMES) and len(set(PLAIN_PAIRS)) == len(PLAIN_PAIRS)
+    counts = {kind: sum(pair.meant == kind for pair in PLAIN_PAIRS) for kind in plain_pairs.KINDS}
+    assert counts == dict.fromkeys(LABELS, len(FRAMES))
+
+
+def test_means_are_of_the_pairs_of_a_kind(trained: tuple[Checkpoint, Any]) -> None:
+    opened, model = trained
+    found = mean_probabilities(model, opened.tokenizer, opened.scheme, RESTAURANTS[:6])
+    probabilities = []
+    for pair in RESTAURANTS[:6]:
+        probe = plain_pairs.Probe(pair.premise, pair.hypothesis, 0)
+        logits = checkpoint_logits(model, opened.tokenizer, [probe])[0].astype(np.float64)
+        probabilities.append(np.exp(logits) / np.exp(logits).sum())
+    # Each frame gives an entailed, a neutral and a contradictory pair, in this order.
+    expected = [(probabilities[i] + probabilities[i + 3]) / 2 for i in (2, 1, 0)]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_export_refuses_and_force_keeps(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: tuple[list[str], Callable[[str], None]]
+) -> None:
+    monkeypatch.setattr(bundle_writer, "contradicts_labels", lambda means, scheme: "labels cannot be right")
+    with pytest.raises(BundleError, match="labels cannot be right"):
+        export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], log=lines[1])
+    assert not (tmp_path / "out").exists()
+    export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], force=True, log=lines[1])
+    assert "warning: labels cannot be right; kept because of --force" in lines[0]

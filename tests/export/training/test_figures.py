@@ -1,0 +1,53 @@
+"""Figures of the card, against values worked out by hand or by another way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from export.training.general.figures import difference, nli_hits, precision_at, string_match, within_inputs
+from scorer.metric.triples import Triple
+
+
+def test_two_way_sets_ask_for_entailment_alone() -> None:
+    assert nli_hits(["entailment", "not_entailment"], ["neutral", "contradiction"]).tolist() == [False, True]
+    assert nli_hits(["entailment", "contradiction"], ["entailment", "neutral"]).tolist() == [True, True]
+    three = ["entailment", "contradiction", "neutral"]
+    assert nli_hits(three, ["entailment", "neutral", "neutral"]).tolist() == [True, False, True]
+
+
+def test_string_match_counts_distinct_values() -> None:
+    triples = [Triple("Alan_Bean", "birthPlace", '"Wheeler, Texas"'), Triple("Alan_Bean", "age", "91")]
+    assert string_match(triples, "Alan  Béan was born in wheeler ( texas ).") == pytest.approx(2 / 3)
+    assert string_match(triples, "") == 0
+
+
+def pearson(x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def test_the_interval_is_over_inputs() -> None:
+    rng = np.random.default_rng(0)
+    inputs = np.repeat(np.arange(40), 5)
+    human = rng.normal(size=200)
+    good, bad = human + 0.3 * rng.normal(size=200), rng.normal(size=200)
+    more, low, high = difference(good, bad, human, inputs, pearson)
+    assert more == pytest.approx(pearson(good, human) - pearson(bad, human))
+    assert 0 < low < more < high
+    same, low, high = difference(good, good, human, inputs, pearson)
+    assert (same, low, high) == (0, 0, 0)
+    # Copies of a row within its input are no new evidence: the interval stays as wide.
+    one = difference(good[::5], bad[::5], human[::5], inputs[::5], pearson)
+    many = difference(*(np.repeat(x[::5], 5) for x in (good, bad, human)), inputs, pearson)
+    assert many[2] - many[1] == pytest.approx(one[2] - one[1], rel=1e-6)
+
+
+def test_within_inputs_forgets_what_inputs_differ_in() -> None:
+    inputs = np.repeat([0, 1], 3)
+    human = np.array([1.0, 2.0, 3.0, 11.0, 12.0, 13.0])
+    assert within_inputs(human[::-1] * 1.0, human, inputs, pearson) == pytest.approx(-1)
+
+
+def test_precision_of_the_least_supported() -> None:
+    score = np.array([0.9, 0.1, 0.2, 0.8])
+    assert precision_at(score, np.array([False, True, False, True]), 2) == 0.5

@@ -1,0 +1,75 @@
+"""The plain network is transformers' BERT, and the loss is what its docstring says."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from export.training.general import network  # noqa: E402
+from export.training.general.network import (  # noqa: E402
+    Network,
+    Size,
+    from_transformers,
+    load_checkpoint,
+    save_checkpoint,
+    to_transformers,
+)
+from export.training.general.train import SMOOTHING, loss_of, rate_at  # noqa: E402
+
+SIZE = Size(vocabulary=50, hidden=64, layers=2, inner=96, heads=2, positions=40)
+
+
+def test_it_computes_what_transformers_computes(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    made = Network(SIZE)
+    save_checkpoint(dict(made.named_parameters()), SIZE, tmp_path)
+    theirs = transformers.BertForSequenceClassification.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    ids = torch.randint(5, 50, (3, 24))
+    segments = torch.zeros_like(ids)
+    segments[:, 10:] = 1
+    ids[1, 15:] = 0
+    with torch.no_grad():
+        expected = theirs(input_ids=ids, token_type_ids=segments, attention_mask=(ids != 0).long()).logits
+        found = load_checkpoint(tmp_path)(ids, segments)
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_names_go_there_and_back() -> None:
+    state = dict(Network(SIZE).named_parameters())
+    back = from_transformers(to_transformers(state))
+    assert back.keys() == state.keys()
+    assert all(torch.equal(back[name], tensor.half().float()) for name, tensor in state.items())
+
+
+def test_gradients_of_the_fast_linear_are_autograd_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    model, ids, label = Network(SIZE), torch.randint(5, 50, (2, 9)), torch.tensor([2, 3])
+
+    def gradients() -> list[torch.Tensor]:
+        return list(torch.autograd.grad(loss_of(model(ids, torch.zeros_like(ids)), label), list(model.parameters())))
+
+    found = gradients()
+    monkeypatch.setattr(network, "_linear", lambda x, part: part(x))
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, gradients(), strict=True))
+
+
+def test_not_entailment_is_one_minus_entailment() -> None:
+    p = torch.tensor([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    logits = p.log()
+    smooth = [SMOOTHING * sum(math.log(x) for x in row) / 3 for row in p.tolist()]
+    for labels, hits in (((2, 0), (0.5, 0.6)), ((3, 3), (0.5, 0.9))):
+        expected = -sum((1 - SMOOTHING) * math.log(h) + s for h, s in zip(hits, smooth, strict=True)) / 2
+        assert float(loss_of(logits, torch.tensor(labels))) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_rate_rises_and_falls() -> None:
+    rates = [rate_at(step / 1000) for step in range(1001)]
+    assert 0 < rates[0] < 0.1
+    assert max(rates) == pytest.approx(1, abs=0.02)
+    assert rates.index(max(rates)) < 60
+    assert rates[60:] == sorted(rates[60:], reverse=True)
+    assert rates[-1] == 0

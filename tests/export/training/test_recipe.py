@@ -1,0 +1,110 @@
+"""The whole recipe on a small sample, with a small random base: train, stop, continue, calibrate, export, evaluate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+torch = pytest.importorskip("torch")
+from safetensors.torch import save_file  # noqa: E402
+
+from export.training.general import __main__ as recipe  # noqa: E402
+from export.training.general import base, calibrate, evaluate  # noqa: E402
+from export.training.general.network import Network, Size, to_transformers  # noqa: E402
+from export.training.general.rebuild import rebuild  # noqa: E402
+from export.training.general.vocabulary import SPECIAL, make_tokenizer  # noqa: E402
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'-:$%()?!\""
+
+
+@pytest.fixture
+def small_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A random BERT of two layers whose word pieces are characters and a few words."""
+    folder = tmp_path / "base"
+    folder.mkdir()
+    words = ["the", "of", "is", "in", "has", "and", "a", "an", "it", "to", "for", "on", "at", "##s", "##ing", "##ed"]
+    pieces = [*SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS), *words]
+    torch.manual_seed(0)
+    network = Network(Size(len(pieces), hidden=64, layers=2, inner=96, heads=2, positions=512))
+    tensors = {n.removeprefix("bert."): t.float() for n, t in to_transformers(dict(network.named_parameters())).items()}
+    save_file({n: t for n, t in tensors.items() if not n.startswith("classifier")}, folder / "model.safetensors")
+    make_tokenizer({piece: i for i, piece in enumerate(pieces)}).save(str(folder / "tokenizer.json"))
+    hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in base.SHA256}
+    monkeypatch.setattr(base, "SHA256", hashes)
+    return folder
+
+
+@pytest.mark.slow
+def test_from_the_base_to_the_figures(
+    shared_data: Path, small_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out, final = shared_data.parent, tmp_path / "run", tmp_path / "calibrated"
+
+    def call(module: object, *arguments: object) -> None:
+        monkeypatch.setattr(sys, "argv", ["recipe", *map(str, arguments)])
+        module.main()  # type: ignore[attr-defined]
+
+    settings = ["--base", small_base, "--data", data / "nli", "--limit", 2000, "--nli", 120, "--d2t", 80]
+    call(recipe, *settings, "--out", out, "--tokens", 60_000, "--vocabulary", 110)
+    with pytest.raises(SystemExit, match="under other settings"):
+        call(recipe, *settings, "--out", out, "--tokens", 70_000, "--vocabulary", 110)
+    call(calibrate, "--data", data / "nli", "--checkpoint", out / "checkpoint", "--out", final, "--pairs", 200)
+    calibration = json.loads((final / "calibration.json").read_text())
+    assert calibration["after"]["calibration_error"] <= calibration["before"]["calibration_error"] + 0.02
+    bundle = tmp_path / "bundle"
+    command = [sys.executable, "-m", "scorer", "export", str(final), str(bundle), "--precision", "fp32,int8", "--force"]
+    subprocess.run([*command, "--half-weights"], check=True, capture_output=True)
+    assert rebuild(bundle, tmp_path / "rebuilt") < 1e-4
+    files = [(folder / "model.safetensors").read_bytes() for folder in (final, tmp_path / "rebuilt")]
+    assert files[0] == files[1]
+    asked = ["--bundle", bundle, "--data", data, "--out", tmp_path / "figures"]
+    call(evaluate, *asked, "--limit", 40, "--sets", "nli,e2e,webnlg17,webnlg20")
+    call(evaluate, *asked, "--limit", 2, "--sets", "box_scores")
+    figures = json.loads((tmp_path / "figures" / "figures.json").read_text())
+    assert list(figures) == list(evaluate.SETS)
+    assert figures["box_scores"]["sentences"] > 10
+    assert figures["nli"]["snli_test"]["n"] > 5
+    rows = len(pq.read_table(shared_data / "e2e_primary.parquet"))
+    assert figures["e2e"]["backoff"]["rows"] == len(range(0, rows, rows // 40))
+
+
+STOPPED = """
+import sys
+from export.training.general import __main__ as recipe, base
+base.SHA256.update({hashes})
+recipe.main()
+"""
+
+
+@pytest.mark.slow
+def test_sigterm_saves_and_the_same_command_continues(shared_data: Path, small_base: Path, tmp_path: Path) -> None:
+    program = [sys.executable, "-c", STOPPED.format(hashes=base.SHA256)]
+    settings = ["--base", small_base, "--data", shared_data.parent / "nli", "--limit", 500, "--nli", 60, "--d2t", 40]
+    finished = {}
+    for name, interrupt in (("whole", False), ("parts", True)):
+        out = tmp_path / name
+        command = [*program, *map(str, [*settings, "--out", out, "--tokens", 150_000, "--vocabulary", 110])]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        if interrupt:
+            log = out / "training.jsonl"
+            while process.poll() is None and not (log.exists() and log.stat().st_size):
+                time.sleep(0.05)
+            os.kill(process.pid, signal.SIGTERM)
+            _, said = process.communicate()
+            assert process.returncode == 1, said
+            assert "the same command continues" in said
+            subprocess.run(command, check=True)
+        else:
+            _, said = process.communicate()
+            assert process.returncode == 0, said
+        finished[name] = (out / "checkpoint" / "model.safetensors").read_bytes()
+    assert finished["whole"] == finished["parts"]

@@ -1,0 +1,61 @@
+"""The cut vocabulary still writes every word that the whole one could."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+from export.training.general.base import SHA256, BaseError, read_checked
+from export.training.general.vocabulary import SPECIAL, UNK, cut, make_tokenizer, save
+
+LETTERS = "adeilmnorstv"
+BASE = {
+    piece: i
+    for i, piece in enumerate(
+        [
+            "[unused0]",
+            *SPECIAL,
+            *LETTERS,
+            *(f"##{letter}" for letter in LETTERS),
+            "river",
+            "##side",
+            "oslo",
+            "lamp",
+            "rare",
+        ]
+    )
+}
+
+
+def test_frequent_pieces_and_all_characters_are_kept() -> None:
+    pieces = cut(BASE, ["oslo riverside", "oslo", "oslo", "river"], len(SPECIAL) + 2 * len(LETTERS) + 2)
+    assert pieces[: len(SPECIAL)] == list(SPECIAL)
+    assert set(pieces[len(SPECIAL) :]) == {*LETTERS, *(f"##{letter}" for letter in LETTERS), "oslo", "river"}
+
+
+def test_a_cut_word_is_written_with_shorter_pieces() -> None:
+    pieces = cut(BASE, ["oslo"], 31)
+    tokenizer = make_tokenizer({piece: i for i, piece in enumerate(pieces)})
+    encoded = tokenizer.encode("Oslo", "riverside")
+    assert encoded.tokens == ["[CLS]", "oslo", "[SEP]", "r", *(f"##{letter}" for letter in "iverside"), "[SEP]"]
+    assert encoded.type_ids == [0, 0, 0] + [1] * 10
+    assert UNK not in encoded.ids
+    assert UNK in tokenizer.encode("ω").ids
+
+
+def test_a_saved_tokenizer_is_the_same(tmp_path: Path) -> None:
+    tokenizer = make_tokenizer(BASE)
+    save(tokenizer, tmp_path)
+    read = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert read.encode("A riverside lamp").tokens == tokenizer.encode("A riverside lamp").tokens
+
+
+@pytest.mark.parametrize("name", SHA256)
+def test_another_base_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BaseError, match="No such file"):
+        read_checked(tmp_path, name)
+    (tmp_path / name).write_bytes(b"another")
+    with pytest.raises(BaseError, match="sha256 is"):
+        read_checked(tmp_path, name)

@@ -1,0 +1,143 @@
+"""Pairs laid end to end: what is in a call, and where."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scorer.inference.batches import Batch, distinct_pairs
+from scorer.inference.bundle import Bundle, PairLayout
+from scorer.inference.packed import Packed, places
+from scorer.inference.texts import TextTokenizer
+from scorer.inference.work import Work
+from scorer.status import SCORED
+from tests.bundles import tokenizer
+
+BUDGET = 4096
+
+
+def window(bundle: Bundle, texts: list[str], pairs: list[tuple[int, int]]) -> Work:
+    tokens = TextTokenizer(bundle).encode(texts)
+    premise, hypothesis = np.array(pairs, np.int32).T
+    found = distinct_pairs(premise, hypothesis, tokens, tokens)
+    lengths = found.first_length + found.second_length + bundle.layout.overhead
+    n = len(found)
+    return Work(found, tokens, tokens, np.full(n, SCORED, np.int8), np.zeros(n, bool), [], lengths)
+
+
+def random_lengths(kind: str, count: int) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    return {
+        "mixed": rng.integers(5, 129, count),
+        "short": rng.integers(5, 12, count),
+        "longest": np.full(count, 128),
+        "powers": 1 << rng.integers(3, 8, count),
+        "e2e": np.clip(rng.normal(47, 12, count).astype(int), 8, 128),
+    }[kind].astype(np.int64)
+
+
+@pytest.mark.parametrize("kind", ["mixed", "short", "longest", "powers", "e2e"])
+@pytest.mark.parametrize("count", [1, 7, 1000])
+def test_calls_have_a_few_fixed_numbers_of_tokens_and_pairs(tiny: Path, kind: str, count: int) -> None:
+    layout = Packed(BUDGET, 128, Bundle.load(tiny).layout)
+    lengths = random_lengths(kind, count)
+    batches = layout.pack(lengths, np.arange(count))
+    assert sorted(np.concatenate([batch.pairs for batch in batches]).tolist()) == list(range(count))
+    assert {batch.tokens for batch in batches} <= set(layout.sizes) == {4096, 1024}
+    for batch in batches:
+        used, fillers = int(lengths[batch.pairs].sum()), batch.rows - len(batch.pairs)
+        assert batch.sequence_length == lengths[batch.pairs].max()
+        assert fillers <= batch.tokens - used <= fillers * batch.sequence_length
+        assert batch.rows * batch.sequence_length < 2 * batch.tokens
+        (shortest,) = {1 << (int(length).bit_length() - 1) for length in lengths[batch.pairs]}
+        assert batch.rows * shortest == batch.tokens, "the number of pairs is the class's alone"
+    assert sum(batch.tokens for batch in batches) < 1.25 * lengths.sum() + 5 * 1024
+
+
+def test_a_pair_s_call_does_not_depend_on_the_order_in_which_pairs_come(tiny: Path) -> None:
+    layout, lengths = Packed(BUDGET, 128, Bundle.load(tiny).layout), random_lengths("mixed", 200)
+    turned = np.random.default_rng(2).permutation(200)
+    one, other = layout.pack(lengths, np.arange(200)), layout.pack(lengths, turned)
+    assert [batch.pairs.tolist() for batch in one] == [batch.pairs.tolist() for batch in other]
+
+
+def test_a_call_holds_its_pairs_as_the_tokenizer_writes_them(tiny: Path) -> None:
+    bundle = Bundle.load(tiny)
+    texts = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "x"]
+    work = window(bundle, texts, [(a, b) for a in range(4) for b in range(4)])
+    layout, made = Packed(BUDGET, 128, bundle.layout), tokenizer()
+    seen = 0
+    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
+        feed = layout.assemble(batch, work)
+        assert [(name, array.dtype, array.shape) for name, array in feed.items()] == [
+            ("input_ids", np.int32, (batch.tokens,)), ("position_ids", np.int32, (batch.tokens,)),
+            ("token_offset", np.int32, (batch.rows, batch.sequence_length)),
+            ("cumulative_sequence_length", np.int32, (batch.rows + 1,)),
+        ]  # fmt: skip
+        ends = feed["cumulative_sequence_length"]
+        for row, pair in enumerate(batch.pairs):
+            part = slice(ends[row], ends[row + 1])
+            expected = made.encode(texts[work.pairs.first[pair]], texts[work.pairs.second[pair]]).ids
+            assert feed["input_ids"][part].tolist() == expected
+            assert feed["position_ids"][part].tolist() == list(range(len(expected)))
+            seen += 1
+        assert_places(feed, batch)
+    assert seen == 16
+
+
+def assert_places(feed: dict[str, np.ndarray], batch: Batch) -> None:
+    """``token_offset`` as the documentation of PackedAttention has it, written out."""
+    ends, longest = feed["cumulative_sequence_length"].tolist(), batch.sequence_length
+    assert ends[0] == 0 and ends[-1] == batch.tokens
+    real = [row * longest + i for row in range(batch.rows) for i in range(ends[row + 1] - ends[row])]
+    padding = sorted(set(range(batch.rows * longest)) - set(real))
+    assert feed["token_offset"].ravel().tolist() == real + padding
+
+
+def test_the_example_of_the_documentation() -> None:
+    """Three sequences of 1, 2 and 4 tokens: ContribOperators.md, com.microsoft.PackedAttention."""
+    found = places(np.array([1, 2, 4]), np.array([0, 1, 3, 7]), Batch(np.arange(3), 4, 3, 7))
+    assert found["token_offset"].ravel().tolist() == [0, 4, 5, 8, 9, 10, 11, 1, 2, 3, 6, 7]
+    assert found["cumulative_sequence_length"].tolist() == [0, 1, 1 + 2, 1 + 2 + 4]
+    assert found["position_ids"].tolist() == [0, 0, 1, 0, 1, 2, 3]
+
+
+def test_truncated_pairs_keep_their_beginnings(tiny: Path) -> None:
+    bundle = Bundle.load(tiny)
+    work = window(bundle, ["The Mill is a pub.", "cheap French food"], [(0, 1)])
+    first = work.pairs.first_length
+    work.pairs.first_length = first - 2
+    work = replace(work, lengths=work.lengths - 2)
+    layout = Packed(BUDGET, 128, bundle.layout)
+    (batch,) = layout.pack(work.lengths, np.array([0]))
+    ids = layout.assemble(batch, work)["input_ids"][: int(work.lengths[0])].tolist()
+    whole = TextTokenizer(bundle).join("The Mill is a pub.", "cheap French food")
+    at = 1 + int(first[0])
+    assert ids == whole[: at - 2] + whole[at:]
+
+
+def test_a_full_call_begins_with_the_pairs_that_were_asked_for(tiny: Path) -> None:
+    layout, lengths = Packed(BUDGET, 128, Bundle.load(tiny).layout), np.array([60, 64, 70])
+    batch = layout.full(lengths, np.array([2, 0, 1]))
+    assert batch.tokens == BUDGET and batch.pairs[:6].tolist() == [2, 0, 1, 2, 0, 1]
+    used, fillers = int(lengths[batch.pairs].sum()), batch.rows - len(batch.pairs)
+    assert fillers <= BUDGET - used <= fillers * 70 and used > 0.9 * BUDGET
+
+
+def test_smaller_calls_for_the_same_pairs(tiny: Path) -> None:
+    layout, lengths = Packed(BUDGET, 128, Bundle.load(tiny).layout), random_lengths("longest", 32)
+    (batch,) = layout.pack(lengths, np.arange(32))
+    smaller = layout.smaller(batch, lengths)
+    assert [part.tokens for part in smaller] == [1024] * 4
+    assert np.concatenate([part.pairs for part in smaller]).tolist() == batch.pairs.tolist()
+    assert layout.smaller(smaller[0], lengths) == []
+
+
+def test_the_longest_pair_fits_the_smallest_call() -> None:
+    layout = PairLayout((0,), (2, 2), (2,), 1)
+    assert Packed(65536, 512, layout).sizes == (65536, 8192, 1024)
+    assert Packed(100_000, 512, layout).sizes == (65536, 8192, 1024)
+    assert Packed(1024, 8190, layout).sizes == (8192,)
