@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .span_report import AnnotatorAgreement
 
 NO_ERROR, NO_TYPE, NO_MAJORITY = "no_error", "no_type", "no_majority"
 """Label of an annotator who did not mark the span; of one who marked it without a category; category of a marked span
@@ -98,7 +98,7 @@ def fleiss_kappa(counts: npt.NDArray[np.int64]) -> float | None:
     return float((agreement.mean() - chance) / (1 - chance)) if chance < 1 else None
 
 
-def agreement(votes: Votes) -> dict[str, Any]:
+def agreement(votes: Votes) -> AnnotatorAgreement:
     """Fleiss' κ over the items to which every annotator gave a category, and over all items, where "not marked" is a
     label too."""
     typed = (votes.count(NO_ERROR) == 0) & (votes.count(NO_TYPE) == 0)

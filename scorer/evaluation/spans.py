@@ -22,10 +22,23 @@ from .agreement import PUBLISHED_KAPPA, agreement, majority
 from .bootstrap import RESAMPLES, SEED, percentiles
 from .span_files import Flags, Ints, Spans, read_flags
 from .span_gold import Gold, read_annotators, read_votes
+from .span_report import (
+    AgreementBlock,
+    AnnotatorLine,
+    CategoryRecall,
+    Ends,
+    GroupLine,
+    PublishedFigures,
+    SpanBlocks,
+    SpanFigures,
+    SpanReport,
+    SystemLine,
+    UnitFigures,
+)
 
 CATEGORIES = ("incorrect", "misleading", "number", "name", "word", "context", "not_checkable", "other", "no_majority")
 NOT_CHECKABLE = "not_checkable"
-PUBLISHED = {
+PUBLISHED: PublishedFigures = {
     "source": "Thomson & Reiter (INLG 2020)",
     "metric": "RG, on the paper's own 21 basketball texts; the paper counts in two ways, both shown here",
     "recall": [0.343, 0.388],
@@ -84,9 +97,7 @@ def overlaps(spans: Spans, others: Spans) -> Ints:
 
 
 @checked
-def evaluate_spans(
-    path: Path, options: SpanOptions, note: Callable[[str], None] = lambda message: None
-) -> dict[str, Any]:
+def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None] = lambda message: None) -> SpanReport:
     """Evaluate flagged sentences or spans.
 
     Args:
@@ -110,7 +121,7 @@ def evaluate_spans(
     _tell(flags, gold, texts, options, note)
     counted = _Counted(flags, gold, texts, clusters)
     everything = _Counted(_all_flagged(flags), gold, texts, clusters) if flags.complete else None
-    report: dict[str, Any] = {
+    return {
         "schema": SCHEMA,
         "path": str(path),
         "gold": str(options.gold),
@@ -132,9 +143,8 @@ def evaluate_spans(
         ],
         "published": PUBLISHED,
         "about": AGAINST_DATA if DATA_CATEGORY in counted.names else REAL_WORLD,
+        "agreement": _agreement(options.annotations) if options.annotations is not None else None,
     }
-    report["agreement"] = _agreement(options.annotations) if options.annotations is not None else None
-    return report
 
 
 class _Counted:
@@ -182,32 +192,21 @@ class _Counted:
             self.columns[f"errors:{name}"] = by_text(error_owner, category == name)
             self.columns[f"found:{name}"] = by_text(error_owner, found & (category == name))
 
-    def figures(self, resamples: int) -> dict[str, Any]:
+    def figures(self, resamples: int) -> SpanBlocks:
         drawn = self._drawn(resamples)
-        result: dict[str, Any] = {
+        return {
             "all": self._block("", drawn),
             "without_not_checkable": self._block(":checkable", drawn),
-            "categories": {
-                name: self._ratio("recall", f"found:{name}", f"errors:{name}", drawn) for name in self.names
-            },
+            "categories": {name: self._category(name, drawn) for name in self.names},
+            "units": self._units() if self.complete else None,
         }
-        result["units"] = None
-        if self.complete:
-            both = {"units": self._sum("units"), "with_error": self._sum("wrong"), "flagged": self._sum("flags")}
-            shares = {
-                "precision": self._ratio("precision", "right", "flags", drawn),
-                "recall": self._ratio("recall", "right", "wrong", drawn),
-            }
-            result["units"] = both | {name: shares[name][name] for name in shares}
-            result["units"]["f1"] = _f1(*(shares[name][name] for name in ("precision", "recall")))
-        return result
 
-    def by_system(self, systems: dict[str, str]) -> list[dict[str, Any]]:
+    def by_system(self, systems: dict[str, str]) -> list[SystemLine]:
         """Errors and flags per text, by system; texts of unknown systems last."""
         groups: dict[str | None, list[int]] = {}
         for i, text in enumerate(self.texts):
             groups.setdefault(systems.get(text), []).append(i)
-        lines = []
+        lines: list[SystemLine] = []
         for system in sorted(groups, key=lambda name: (name is None, name or "")):
             rows = groups[system]
             mean = {name: float(column[rows].mean()) for name, column in self.columns.items()}
@@ -225,30 +224,54 @@ class _Counted:
             )
         return lines
 
-    def _block(self, which: str, drawn: npt.NDArray[np.int64] | None) -> dict[str, Any]:
-        recall = self._ratio("recall", f"found{which}", f"errors{which}", drawn)
-        precision = self._ratio("precision", f"right{which}", f"flags{which}", drawn)
+    def _block(self, which: str, drawn: npt.NDArray[np.int64] | None) -> SpanFigures:
+        errors, found = f"errors{which}", f"found{which}"
+        flags, right = f"flags{which}", f"right{which}"
+        recall, precision = self._ratio(found, errors), self._ratio(right, flags)
         return {
-            "errors": recall["n"],
-            "found": recall["found"],
-            "recall": recall["recall"],
-            "recall_interval": recall.get("interval"),
-            "flags": precision["n"],
-            "right": precision["found"],
-            "precision": precision["precision"],
-            "precision_interval": precision.get("interval"),
-            "f1": _f1(precision["precision"], recall["recall"]),
+            "errors": self._sum(errors),
+            "found": self._sum(found),
+            "recall": recall,
+            "recall_interval": self._interval(found, errors, drawn),
+            "flags": self._sum(flags),
+            "right": self._sum(right),
+            "precision": precision,
+            "precision_interval": self._interval(right, flags, drawn),
+            "f1": _f1(precision, recall),
         }
 
-    def _ratio(self, what: str, part: str, whole: str, drawn: npt.NDArray[np.int64] | None) -> dict[str, Any]:
-        n, found = self._sum(whole), self._sum(part)
-        result: dict[str, Any] = {"n": n, "found": found, what: _divide(found, n)}
+    def _category(self, name: str, drawn: npt.NDArray[np.int64] | None) -> CategoryRecall:
+        errors, found = f"errors:{name}", f"found:{name}"
+        line: CategoryRecall = {
+            "n": self._sum(errors),
+            "found": self._sum(found),
+            "recall": self._ratio(found, errors),
+        }
         if drawn is not None:
-            parts, wholes = drawn @ self.columns[part], (drawn @ self.columns[whole]).astype(np.float64)
-            shares = np.divide(parts, wholes, out=np.full(len(wholes), np.nan), where=wholes > 0)
-            interval = percentiles(shares)
-            result["interval"] = list(interval) if interval else None
-        return result
+            line["interval"] = self._interval(found, errors, drawn)
+        return line
+
+    def _units(self) -> UnitFigures:
+        precision, recall = self._ratio("right", "flags"), self._ratio("right", "wrong")
+        return {
+            "units": self._sum("units"),
+            "with_error": self._sum("wrong"),
+            "flagged": self._sum("flags"),
+            "precision": precision,
+            "recall": recall,
+            "f1": _f1(precision, recall),
+        }
+
+    def _ratio(self, part: str, whole: str) -> float | None:
+        return _divide(self._sum(part), self._sum(whole))
+
+    def _interval(self, part: str, whole: str, drawn: npt.NDArray[np.int64] | None) -> Ends:
+        if drawn is None:
+            return None
+        parts, wholes = drawn @ self.columns[part], (drawn @ self.columns[whole]).astype(np.float64)
+        shares = np.divide(parts, wholes, out=np.full(len(wholes), np.nan), where=wholes > 0)
+        interval = percentiles(shares)
+        return list(interval) if interval else None
 
     def _sum(self, name: str) -> int:
         return int(self.columns[name].sum())
@@ -274,23 +297,29 @@ def _by(
     values: dict[str, str],
     clusters: dict[str, str] | None,
     options: SpanOptions,
-) -> list[dict[str, Any]]:
+) -> list[GroupLine]:
     """The figures of each group of texts, in the order of its values."""
-    lines = []
+    lines: list[GroupLine] = []
     for value in sorted({values[text] for text in texts}):
         chosen = [text for text in texts if values[text] == value]
         counted = _Counted(flags, gold, chosen, clusters)
-        line = {"value": value, "texts": len(chosen)} | counted.figures(options.resamples)
         everything = _Counted(_all_flagged(flags), gold, chosen, clusters).figures(0) if flags.complete else None
-        lines.append(line | {"flag_everything": everything})
+        lines.append(
+            {
+                "value": value,
+                "texts": len(chosen),
+                **counted.figures(options.resamples),
+                "flag_everything": everything,
+            }
+        )
     return lines
 
 
-def _other(name: str, other: Gold, main: Gold, clusters: dict[str, str] | None, resamples: int) -> dict[str, Any]:
+def _other(name: str, other: Gold, main: Gold, clusters: dict[str, str] | None, resamples: int) -> AnnotatorLine:
     """Another annotator's spans as flags, on the texts that both annotated: a ceiling for any metric."""
     texts = sorted(other.mentioned & main.mentioned)
     flags = Flags(other.errors, np.ones(len(other.errors), bool), False, None)
-    return {"annotator": name, "texts": len(texts)} | _Counted(flags, main, texts, clusters).figures(resamples)
+    return {"annotator": name, "texts": len(texts), **_Counted(flags, main, texts, clusters).figures(resamples)}
 
 
 def _within(spans: Spans, number: dict[str, int]) -> tuple[Spans, Ints, Ints]:
@@ -309,13 +338,14 @@ def _all_flagged(flags: Flags) -> Flags:
     return Flags(flags.units, np.ones(len(flags.units), bool), True, flags.known)
 
 
-def _agreement(annotations: Path) -> dict[str, Any]:
+def _agreement(annotations: Path) -> AgreementBlock:
     votes, _ = read_votes(annotations)
     joined = majority(votes)
     found = agreement(votes)
     categories = {name: joined.count(name) for name in CATEGORIES if name in joined}
-    return found | {
-        "majority": {"items": len(joined), "errors": len(joined) - joined.count(None), "categories": categories}
+    return {
+        **found,
+        "majority": {"items": len(joined), "errors": len(joined) - joined.count(None), "categories": categories},
     }
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 
+from ...evaluation.span_report import AgreementBlock, AnnotatorLine, GroupLine, SpanReport
 from ...system.display import all_visible
 from .evaluation import wide_console
 from .figures import INTERVAL, MISSING, interval, number, table
 
 
-def print_spans(report: dict[str, Any], console: Console | None = None) -> None:
+def print_spans(report: SpanReport, console: Console | None = None) -> None:
     """Print recall by category, precision over flags, and the figures to compare them with.
 
     ``console``: by default a wide one on stdout.
@@ -47,11 +46,11 @@ def print_spans(report: dict[str, Any], console: Console | None = None) -> None:
         _agreement(console, report["agreement"])
 
 
-def _categories(report: dict[str, Any]) -> Table:
+def _categories(report: SpanReport) -> Table:
     made = table("category", "errors", "found", "recall", INTERVAL)
     lines = dict(report["categories"])
-    for name, block in (("all", "all"), ("all but not_checkable", "without_not_checkable")):
-        found = report[block]
+    totals = (("all", report["all"]), ("all but not_checkable", report["without_not_checkable"]))
+    for name, found in totals:
         lines[name] = {
             "n": found["errors"],
             "found": found["found"],
@@ -65,7 +64,7 @@ def _categories(report: dict[str, Any]) -> Table:
     return made
 
 
-def _overview(report: dict[str, Any]) -> Table:
+def _overview(report: SpanReport) -> Table:
     made = table("", "flags", "right", "precision", INTERVAL, "recall", "F1")
     parts = [("ours", report["all"]), ("ours, without not_checkable", report["without_not_checkable"])]
     if report["flag_everything"]:
@@ -80,17 +79,17 @@ def _overview(report: dict[str, Any]) -> Table:
             number(part["recall"]),
             number(part["f1"]),
         )
-    if (
-        "incorrect" in report["categories"]
-    ):  # other texts, marked in another way: the published figures say nothing here
+    if "incorrect" in report["categories"]:  # the published figures are about texts that were marked in another way
         return made
     published = report["published"]
-    precision, recall = (" / ".join(number(value) for value in published[name]) for name in ("precision", "recall"))
+    precision, recall = (
+        " / ".join(number(value) for value in values) for values in (published["precision"], published["recall"])
+    )
     made.add_row(f"RG, {published['source']}, other texts", "", "", precision, MISSING, recall, "")
     return made
 
 
-def _systems(report: dict[str, Any]) -> Table:
+def _systems(report: SpanReport) -> Table:
     names = list(report["categories"])
     made = table("system", "texts", "errors", "checkable", *names, "flags", "recall", "precision")
     for line in report["by_system"]:
@@ -107,7 +106,7 @@ def _systems(report: dict[str, Any]) -> Table:
     return made
 
 
-def _groups(lines: list[dict[str, Any]]) -> Table:
+def _groups(lines: list[GroupLine]) -> Table:
     made = table(
         "", "texts", "errors", "flags", "precision", INTERVAL, "recall", INTERVAL, "F1", "F1 of flag everything"
     )
@@ -120,7 +119,7 @@ def _groups(lines: list[dict[str, Any]]) -> Table:
     return made
 
 
-def _others(lines: list[dict[str, Any]]) -> Table:
+def _others(lines: list[AnnotatorLine]) -> Table:
     made = table("annotator", "texts", "errors", "flags", "precision", INTERVAL, "recall", INTERVAL, "F1")
     for line in lines:
         found = line["all"]
@@ -130,14 +129,14 @@ def _others(lines: list[dict[str, Any]]) -> Table:
     return made
 
 
-def _agreement(console: Console, found: dict[str, Any]) -> None:
+def _agreement(console: Console, found: AgreementBlock) -> None:
     joined, kappa = found["majority"], found["fleiss_kappa"]
     console.print(f"\nAnnotators: {found['annotators']}, joined by majority")
     categories = ", ".join(f"{name} {count:,}" for name, count in joined["categories"].items())
     console.print(f"{joined['items']:,} items marked by anyone, {joined['errors']:,} errors: {categories}")
-    for key, what in (
-        ("typed_by_all", "items to which all gave a category"),
-        ("all_items", "all items, with 'not marked' as a label"),
+    for one, what in (
+        (kappa["typed_by_all"], "items to which all gave a category"),
+        (kappa["all_items"], "all items, with 'not marked' as a label"),
     ):
-        console.print(f"Fleiss' kappa over {what}: {number(kappa[key]['kappa'])} (n {kappa[key]['n']:,})")
+        console.print(f"Fleiss' kappa over {what}: {number(one['kappa'])} (n {one['n']:,})")
     console.print(f"Fleiss' kappa of Thomson & Reiter (INLG 2020): {number(kappa['published'], 2)}")

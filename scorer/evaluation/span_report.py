@@ -1,0 +1,152 @@
+"""The JSON of ``scorer evaluate --spans``, typed. The console shows the same object.
+
+Shares are from 0 to 1, ``None`` without a denominator. Intervals are 95 % over texts, ``None`` where not computed.
+"""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+Ends = list[float] | None
+"""Both ends of an interval."""
+
+
+class CategoryRecall(TypedDict):
+    """Errors of one category (``n``), those of them that are flagged (``found``), and their share."""
+
+    n: int
+    found: int
+    recall: float | None
+    interval: NotRequired[Ends]
+
+
+class SpanFigures(TypedDict):
+    """``errors`` and ``found`` of them; ``flags`` and those that meet an error (``right``); F1 of the two shares."""
+
+    errors: int
+    found: int
+    recall: float | None
+    recall_interval: Ends
+    flags: int
+    right: int
+    precision: float | None
+    precision_interval: Ends
+    f1: float | None
+
+
+class UnitFigures(TypedDict):
+    """All units (sentences), those with an error, those that are flagged, and how far the two agree."""
+
+    units: int
+    with_error: int
+    flagged: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+class SpanBlocks(TypedDict):
+    """The figures of one way of flagging. ``units``: ``None`` where only flagged spans are known."""
+
+    all: SpanFigures
+    without_not_checkable: SpanFigures
+    categories: dict[str, CategoryRecall]
+    units: UnitFigures | None
+
+
+class GroupLine(SpanBlocks):
+    """The figures of the texts with one value of a ``--by`` column."""
+
+    value: str
+    texts: int
+    flag_everything: SpanBlocks | None
+
+
+class AnnotatorLine(SpanBlocks):
+    """Another annotator's spans as flags, on the texts that both annotated."""
+
+    annotator: str
+    texts: int
+
+
+class SystemLine(TypedDict):
+    """Means per text of one system; ``None`` for texts of unknown systems."""
+
+    system: str | None
+    texts: int
+    errors_per_text: float
+    errors_per_text_without_not_checkable: float
+    flags_per_text: float
+    categories_per_text: dict[str, float]
+    recall: float | None
+    precision: float | None
+
+
+class PublishedFigures(TypedDict):
+    """Figures that a paper prints about other texts."""
+
+    source: str
+    metric: str
+    recall: list[float]
+    precision: list[float]
+    fleiss_kappa: float
+
+
+class Kappa(TypedDict):
+    """Fleiss' κ and its number of items; ``None`` with fewer than two annotators or one label."""
+
+    kappa: float | None
+    n: int
+
+
+class Kappas(TypedDict):
+    """κ over the items that all annotators gave a category, over all items, and the published one."""
+
+    typed_by_all: Kappa
+    all_items: Kappa
+    published: float
+
+
+class Majority(TypedDict):
+    """Items that an annotator marked, those that the majority calls errors, and these by category."""
+
+    items: int
+    errors: int
+    categories: dict[str, int]
+
+
+class AnnotatorAgreement(TypedDict):
+    """How far annotators agree."""
+
+    annotators: int
+    fleiss_kappa: Kappas
+
+
+class AgreementBlock(AnnotatorAgreement):
+    """How far annotators agree, and what their majority says."""
+
+    majority: Majority
+
+
+class SpanReport(SpanBlocks):
+    """The whole report. ``about``: what the gold counts and the metric cannot find."""
+
+    schema: int
+    path: str
+    gold: str
+    signature: str | None
+    finished: bool
+    flagged_below: float | None
+    texts: int
+    not_in_gold: int
+    unjudged: int
+    unlocated: int
+    located_by_sentence: int
+    resamples: int
+    flag_everything: SpanBlocks | None
+    by_system: list[SystemLine]
+    by: dict[str, list[GroupLine]]
+    other_annotators: list[AnnotatorLine]
+    published: PublishedFigures
+    about: str
+    agreement: AgreementBlock | None
