@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.warm_readers import WarmReaders, kept_warm
+
 # Tests start hundreds of processes; where this is set, each would compile the program again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -50,8 +52,24 @@ def bad_data() -> Path:
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep what is learned of devices out of the user's own cache, and shared within a test session.
 
-    Of the session, since fixtures of a module start before those of a test.
+    Of the session, since fixtures of a module start before those of a test. The processes of pytest-xdist share it:
+    each has a folder of its own in that of the session.
     """
+    base = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+        patch.setenv("XDG_CACHE_HOME", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_readers() -> Iterator[WarmReaders]:
+    """Let runs in this process share reader processes."""
+    with kept_warm() as readers:
+        yield readers
+
+
+@pytest.fixture
+def fresh_readers(warm_readers: WarmReaders) -> Iterator[None]:
+    """Start a process for each reader, and none besides, as outside of tests; for tests of the processes themselves."""
+    with warm_readers.suspended():
         yield

@@ -40,7 +40,7 @@ from .figures import Context, Policy, group_figures
 from .grouping import DEFAULT, GroupCodes, Grouping
 from .matching import Ints, key_ids, match
 from .rows import flips, group_columns, worst_rows
-from .scan import ScannedRun, fact_column, facts_are_mr, scan_output
+from .scan import ScannedRun, fact_column, fact_form, scan_output
 from .templates import template_figures, templates_of
 
 WORST = 30
@@ -201,8 +201,8 @@ class _Audit:
             return None
         templates = known[0] if known is not None else None
         if templates is None or not templates.by_object:
-            return FactReader(facts_are_mr(output))
-        return FactReader(facts_are_mr(output), templates.depends_on_object)
+            return FactReader(fact_form(output))
+        return FactReader(fact_form(output), templates.depends_on_object)
 
     def _figures(
         self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]
@@ -233,7 +233,8 @@ class _Audit:
         )
 
     def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
-        found = template_figures(run, self.templates[0]) if self.templates is not None else []
+        filled = self.templates is not None and fact_form(self.output) != "facts"
+        found = template_figures(run, self.templates[0]) if filled and self.templates is not None else []
         grouping: Grouping = self.by[0] if self.by else ()
         groups = self.codes[grouping].groups()
         return found, failing_templates.call_out(run, grouping, groups, everything, found)

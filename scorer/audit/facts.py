@@ -14,10 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..metric.inputs import FactForm
 from ..metric.triples import encode, parse_mr, parse_triple
+from ..scoring.counts import OTHER_PREDICATES
 
 _PLAIN = r"^[^|]*\|(?P<predicate>[^|]*)\|(?P<object>[^|]*)$"
 MOST_REMEMBERED = 200_000
+MOST_SENTENCES = 10_000
+"""Of facts that are sentences, the first so many distinct ones are counted apart."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -31,6 +35,9 @@ class Names:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._codes
 
     def code(self, name: str) -> int:
         """The number of a string, a new one for a new string."""
@@ -62,24 +69,28 @@ class Facts:
 class FactReader:
     """Reads the facts of window after window, with numbers that stay the same.
 
+    A fact that is a sentence counts as a predicate; from :data:`MOST_SENTENCES` on, as one of the other predicates.
+
     Args:
-        are_mr: the column holds E2E meaning representations.
+        form: how the column holds the facts.
         by_object: tells of a predicate whether the objects of its facts are wanted too; ``None``: never.
     """
 
-    def __init__(self, are_mr: bool, by_object: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, form: FactForm, by_object: Callable[[str], bool] | None = None) -> None:
         self.predicates, self.objects = Names(), Names()
         self.objects_wanted = by_object is not None
-        self._are_mr, self._by_object = are_mr, by_object or (lambda predicate: False)
+        self._form, self._by_object = form, by_object or (lambda predicate: False)
         self._wanted: list[bool] = []
         self._known: dict[bytes, tuple[Ints, Ints]] = {}
 
     def read(self, column: pa.Array) -> Facts:
-        """The facts of a column of triples or meaning representations."""
-        if self._are_mr:
+        """The facts of a column."""
+        if self._form == "mr":
             return self._from_mr(column)
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         flat = pc.list_flatten(column)
+        if self._form == "facts":
+            return Facts(lengths, *self._from_sentences(flat))
         if not pa.types.is_struct(flat.type):
             return Facts(lengths, *self._from_strings(flat))
         children = dict(
@@ -96,6 +107,16 @@ class FactReader:
         names = self.predicates.names
         self._wanted += [self._by_object(name) for name in names[len(self._wanted) :]]
         return np.array([*self._wanted, False], bool)[predicate]
+
+    def _from_sentences(self, flat: pa.Array) -> tuple[Ints, Ints]:
+        codes, values = encode(flat)
+        names = [value.decode(errors="replace").strip() for value in values]
+        found = np.array([self._sentence(name) if name else -1 for name in names] + [-1], np.int64)
+        return found[codes], np.full(len(codes), -1, np.int64)
+
+    def _sentence(self, name: str) -> int:
+        room = len(self.predicates) < MOST_SENTENCES or name in self.predicates
+        return self.predicates.code(name if room else OTHER_PREDICATES)
 
     def _from_strings(self, flat: pa.Array) -> tuple[Ints, Ints]:
         codes, values = encode(flat)

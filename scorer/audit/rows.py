@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..metric.inputs import one_array
+from ..metric.inputs import one_array, parse_facts
 from ..metric.templates import Templates
-from ..metric.triples import Triple, from_lists, from_mr, iterate
+from ..metric.triples import Triple, iterate
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output, arrow_errors
 from ..scoring.tolerance import allowed_difference, is_within
 from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
 from .matching import Ints, Matched
-from .scan import ScannedRun, fact_column, facts_are_mr
+from .scan import ScannedRun, fact_column, fact_form
 from .values import texts
 
 MOST_CHARACTERS = 4000
@@ -117,7 +117,7 @@ def _facts(
     name = fact_column(output)
     if name is None or name not in table.schema.names:
         return None, True
-    parsed = (from_mr if facts_are_mr(output) else from_lists)(one_array(table, name))
+    parsed = parse_facts(one_array(table, name), fact_form(output))
     if parsed.errors:
         return None, True
     triples = next(iterate(parsed))
@@ -128,12 +128,13 @@ def _facts(
 
 
 def _fact(triple: Triple, omitted: bool, entailment: float | None, templates: Templates | None) -> FactShown:
+    said = templates.fill(triple).text if templates is not None else triple.sentence
     subject, predicate, value = (part[:MOST_CHARACTERS_OF_PART] for part in triple)
     return FactShown(
         subject=subject,
         predicate=predicate,
         object=value,
-        sentence=templates.fill(triple).text[:MOST_CHARACTERS_OF_PART] if templates is not None else None,
+        sentence=said[:MOST_CHARACTERS_OF_PART] if said is not None else None,
         entailment=entailment,
         omitted=omitted,
     )

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import InputError
-from ..metric.inputs import one_array
+from ..errors import ColumnError, InputError
+from ..metric.inputs import FactForm, find_facts, one_array
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
@@ -223,16 +223,21 @@ class _Scan:
 
 def fact_column(output: Output) -> str | None:
     """The column of facts that the run read, if the output kept it."""
-    names = output.columns
-    if names.mr is None and names.triples in output.names:
-        return names.triples
-    mr = names.mr or "mr"
-    return mr if mr in output.names else None
+    found = _facts_of(output)
+    return found[0] if found is not None else None
 
 
-def facts_are_mr(output: Output) -> bool:
-    """Whether :func:`fact_column` holds meaning representations."""
-    return fact_column(output) != output.columns.triples
+def fact_form(output: Output) -> FactForm:
+    """How :func:`fact_column` holds facts."""
+    found = _facts_of(output)
+    return found[1] if found is not None else "triples"
+
+
+def _facts_of(output: Output) -> tuple[str, FactForm] | None:
+    try:
+        return find_facts(output.schema, output.columns)
+    except ColumnError:  # the output of another program: a run refuses such columns
+        return None
 
 
 def _keys(column: pa.Array) -> npt.NDArray[np.uint64]:

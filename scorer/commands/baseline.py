@@ -50,7 +50,7 @@ def baseline_command(
         ),
     ],
     text_column: TextColumnOption = "text",
-    triples_column: TriplesColumnOption = "triples",
+    triples_column: TriplesColumnOption = None,
     mr_column: MrColumnOption = None,
     as_gold: Annotated[
         bool,

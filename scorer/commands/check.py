@@ -31,6 +31,10 @@ def check_command(
             help="Triples of the row, separated by ++; exits 2 if one is malformed.",
         ),
     ] = None,
+    fact: Annotated[
+        list[str] | None,
+        typer.Option("--fact", metavar="F", help="Fact as a sentence, instead of --triples. Repeatable."),
+    ] = None,
     text: Annotated[str | None, typer.Option("--text", metavar="T", help="Text of the row.")] = None,
     *,
     settings: Settings,
@@ -39,20 +43,22 @@ def check_command(
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
-    check. Without --triples and --text, open an interactive console; Ctrl-D ends it.
+    check. Without --triples, --fact and --text, open an interactive console; Ctrl-D ends it.
     """
     from .show.verdict import print_verdict
 
-    if (triples is None) != (text is None):
-        raise UsageError("pass both --triples and --text, or neither to open the console")
+    if triples is not None and fact:
+        raise UsageError("--triples and --fact both give the facts of the row; pass one of them")
+    if (triples is None and not fact) != (text is None):
+        raise UsageError("pass both --triples (or --fact) and --text, or neither to open the console")
     row = _parse(triples) if triples is not None else None
     with open_scorer(settings) as scorer:
         if note := note_of(settings):
             say(f"note: {note}")
-        if row is None:
+        if row is None and not fact:
             _console(scorer)
             return
-        verdict = scorer.score(row, text)
+        verdict = scorer.score_facts(fact, text) if fact else scorer.score(row or [], text)
     if as_json:
         print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
     else:

@@ -35,7 +35,11 @@ TextColumnOption = Annotated[
     str, typer.Option("--text-column", metavar="NAME", help="Column of texts; a file without it fails.")
 ]
 TriplesColumnOption = Annotated[
-    str, typer.Option("--triples-column", metavar="NAME", help="Column of triples; a file without it fails.")
+    str | None, typer.Option("--triples-column", metavar="NAME", help="Column of triples. Default: triples.")
+]
+FactsColumnOption = Annotated[
+    str | None,
+    typer.Option("--facts-column", metavar="NAME", help="Column of facts as sentences, which need no template."),
 ]
 MrColumnOption = Annotated[
     str | None, typer.Option("--mr-column", metavar="NAME", help="Column of E2E slots, used instead of triples.")
@@ -106,6 +110,7 @@ OPTIONS: dict[str, Any] = {
 COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
     "text": ("text_column", TextColumnOption),
     "triples": ("triples_column", TriplesColumnOption),
+    "facts": ("facts_column", FactsColumnOption),
     "mr": ("mr_column", MrColumnOption),
     "keep": (
         "keep",

@@ -77,7 +77,7 @@ def extract_command(
     text_column: Annotated[
         str, typer.Option("--text-column", metavar="NAME", help="Column of references: strings, or lists of strings.")
     ] = "text",
-    triples_column: TriplesColumnOption = "triples",
+    triples_column: TriplesColumnOption = None,
     mr_column: MrColumnOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace F.json and F.candidates.json.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
@@ -184,13 +184,12 @@ def check_command(
         from ..scoring.scorer import Scorer
         from ..storage.local_paths import local_path
 
-        kept = ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=())
         scorer = Scorer(
             str(local_path(bundle, "--bundle")),
             templates=file,
             device=device,
             precision=precision,
-            columns=kept,
+            columns=names.inputs(),
             log=say_once,
         )
     report = review(

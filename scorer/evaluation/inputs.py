@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..metric.inputs import ColumnNames, find_columns
-from ..metric.triples import RowTriples, from_lists, from_mr
+from ..metric.inputs import ColumnNames, find_columns, parse_facts
+from ..metric.triples import RowTriples
 from ..scoring.output_columns import group_codes, numbers
 from .gold import Scored
 
@@ -52,14 +52,14 @@ def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -
 
 def _facts(scored: Scored, names: ColumnNames) -> RowTriples | None:
     """The facts of all rows, read from the column that a run would read; ``None`` without one."""
-    known = [name for name in (names.triples, names.mr or "mr") if scored.has(name)]
+    candidates = (names.triples or "triples", names.facts or "facts", names.mr or "mr")
+    known = [name for name in dict.fromkeys(candidates) if scored.has(name)]
     schema = pa.schema([("", pa.string()), *(scored.table.schema.field(name) for name in known)])
     try:
         found = find_columns(schema, replace(names, text="", keep=()))
     except ColumnError:
         return None
-    array = scored.array(found.facts)
-    return from_mr(array) if found.facts_are_mr else from_lists(array)
+    return parse_facts(scored.array(found.facts), found.form)
 
 
 def _by_facts(parsed: RowTriples) -> npt.NDArray[np.int64]:

@@ -30,7 +30,7 @@ from .truth import find_truth
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
-_INPUT = ("triples", "mr", "n_triples", human.TEXT_ID, SUSPECT)
+_INPUT = ("triples", "facts", "mr", "n_triples", human.TEXT_ID, SUSPECT)
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
 
 
@@ -88,7 +88,8 @@ def evaluate(
             raise ColumnError(f"no column {column!r} in {path}; the columns are {', '.join(names)}")
     metrics = [column for metric in options.metrics for column in (human.base_column(metric), metric)]
     gold_names = [n for n in names if n.startswith("gold_")]
-    given = [options.gold_fine, options.gold_rough, options.system, options.inputs, columns.triples, columns.mr]
+    given = [options.gold_fine, options.gold_rough, options.system, options.inputs]
+    given += [columns.triples, columns.facts, columns.mr]
     output = [columns.prefix + name for name in _OUTPUT]
     score_columns = [n for metric in metrics for n in (metric, columns.prefix + metric)]
     wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]

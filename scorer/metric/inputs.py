@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
@@ -10,18 +12,22 @@ from ..errors import ColumnError
 from .column_names import ColumnNames as ColumnNames
 from .columns import DETAILS, OUTPUT, SENTENCES
 from .rows import Rows, from_arrow
-from .triples import RowTriples, from_lists, from_mr
+from .triples import RowTriples, from_lists, from_mr, from_sentences
+
+FactForm = Literal["triples", "facts", "mr"]
+"""How a column holds facts: triples, sentences that need no template, or E2E meaning representations. Also the name of
+the column that is looked for when none is given."""
 
 
 @dataclass(frozen=True)
 class InputColumns:
-    """The columns of one schema. ``facts``: the column of triples or meaning representations; ``selected``: the
+    """The columns of one schema. ``facts``: the column of facts, ``form``: how it holds them; ``selected``: the
     column of selections, if there is one; ``passed``: the input columns that the output keeps; ``keeps_all``: whether
     these were not chosen by the user; ``prefix``, ``details``: of the output columns, see :class:`.ColumnNames`."""
 
     text: str
     facts: str
-    facts_are_mr: bool
+    form: FactForm
     selected: str | None
     passed: tuple[str, ...]
     keeps_all: bool = True
@@ -39,7 +45,8 @@ class InputColumns:
         return {
             "text": self.text,
             "facts": self.facts,
-            "facts_are_mr": self.facts_are_mr,
+            "facts_are_mr": self.form == "mr",
+            **({"facts_are_sentences": True} if self.form == "facts" else {}),  # absent in receipts of earlier versions
             "selected": self.selected,
             "keep": list(self.passed),
             "prefix": self.prefix,
@@ -48,10 +55,27 @@ class InputColumns:
 
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
-        facts = one_array(table, self.facts)
-        triples: RowTriples = from_mr(facts) if self.facts_are_mr else from_lists(facts)
         selected = one_array(table, self.selected) if self.selected else None
-        return from_arrow(triples, one_array(table, self.text), selected)
+        return from_arrow(parse_facts(one_array(table, self.facts), self.form), one_array(table, self.text), selected)
+
+    def with_triples(self, why: str) -> InputColumns:
+        """These columns, if their facts have a subject, a predicate and an object.
+
+        Raises:
+            ColumnError: they are sentences; ``why`` ends the message.
+        """
+        if self.form == "facts":
+            raise ColumnError(
+                f"column {self.facts!r} has facts as sentences, and {why}; name a column of triples with "
+                "--triples-column or --mr-column"
+            )
+        return self
+
+
+def parse_facts(column: pa.Array, form: FactForm) -> RowTriples:
+    """The facts of a column."""
+    parse = {"triples": from_lists, "facts": from_sentences, "mr": from_mr}[form]
+    return parse(column)
 
 
 def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
@@ -66,22 +90,16 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
         raise ColumnError(
             f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
         )
-    if names.mr is None and names.triples in schema.names:
-        facts, facts_are_mr = names.triples, False
-        _check_triples(schema.field(facts))
-    else:
-        facts, facts_are_mr = names.mr or "mr", True
-        if facts not in schema.names:
-            wanted = f"{facts!r}" if names.mr else f"{names.triples!r} nor a column {facts!r}"
-            raise ColumnError(
-                f"no column {wanted}; the columns are {_listed(schema)}; "
-                "name the column of facts with --triples-column or --mr-column"
-            )
-        if not _is_text(schema.field(facts).type):
-            raise ColumnError(
-                f"column {facts!r} is {schema.field(facts).type}, but meaning representations are strings like "
-                "name[...], food[...]; name another with --mr-column"
-            )
+    found = find_facts(schema, names)
+    if found is None:
+        named = names.mr or names.facts
+        wanted = repr(named) if named else f"{names.triples or 'triples'!r} nor a column 'facts' or 'mr'"
+        raise ColumnError(
+            f"no column {wanted}; the columns are {_listed(schema)}; "
+            "name the column of facts with --triples-column, --facts-column or --mr-column"
+        )
+    facts, form = found
+    _CHECKS[form](schema.field(facts))
     selected = "selected" if "selected" in schema.names and _is_list_of(schema.field("selected").type, "int") else None
     passed = _passed(schema, names)
     added = [names.prefix + field.name for field in output_schema(names)]
@@ -92,7 +110,42 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
             "set a --prefix for the output columns, or leave the column out with --keep"
         )
     keeps_all = names.keep is None
-    return InputColumns(names.text, facts, facts_are_mr, selected, passed, keeps_all, names.prefix, names.details)
+    return InputColumns(names.text, facts, form, selected, passed, keeps_all, names.prefix, names.details)
+
+
+def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | None:
+    """The column of facts and its form: the one that is named, otherwise ``triples``, ``facts`` or ``mr``.
+
+    ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``facts`` of another type than
+    a list of strings is not looked at unless it is named. ``None`` when there is no such column.
+
+    Raises:
+        ColumnError: several columns are named, or there are sentences and other facts, and none is named.
+    """
+    options = {"--facts-column": names.facts, "--mr-column": names.mr}
+    named = [option for option, name in options.items() if name is not None]
+    if len(named) > 1:
+        raise ColumnError(f"{' and '.join(named)} both name a column of facts; give one of them")
+    if names.facts is not None:
+        return (names.facts, "facts") if names.facts in schema.names else None
+    if names.mr is not None:
+        return (names.mr, "mr") if names.mr in schema.names else None
+    if names.triples is not None:
+        if names.triples in schema.names:
+            return names.triples, "triples"
+        return ("mr", "mr") if "mr" in schema.names else None
+    others: list[FactForm] = [form for form in _UNNAMED if form in schema.names]
+    if "facts" in schema.names and _is_list_of(schema.field("facts").type, "text"):
+        if others:
+            raise ColumnError(
+                f"there are facts in the columns 'facts' and {others[0]!r}; name the one to use with --facts-column or "
+                f"--{others[0]}-column"
+            )
+        return "facts", "facts"
+    return (others[0], others[0]) if others else None
+
+
+_UNNAMED: tuple[FactForm, ...] = ("triples", "mr")
 
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
@@ -138,6 +191,29 @@ def _check_triples(field: pa.Field) -> None:
         f"column {field.name!r} is {field.type}, but triples are list<struct<subject, predicate, object>> of strings, "
         "or list<string> like 'subject | predicate | object'; name another with --triples-column"
     )
+
+
+def _check_sentences(field: pa.Field) -> None:
+    if not (pa.types.is_null(field.type) or _is_list_of(field.type, "text")):
+        raise ColumnError(
+            f"column {field.name!r} is {field.type}, but facts are list<string>, a sentence each; name another with "
+            "--facts-column"
+        )
+
+
+def _check_mr(field: pa.Field) -> None:
+    if not _is_text(field.type):
+        raise ColumnError(
+            f"column {field.name!r} is {field.type}, but meaning representations are strings like "
+            "name[...], food[...]; name another with --mr-column"
+        )
+
+
+_CHECKS: dict[FactForm, Callable[[pa.Field], None]] = {
+    "triples": _check_triples,
+    "facts": _check_sentences,
+    "mr": _check_mr,
+}
 
 
 def _is_text(kind: pa.DataType | None) -> bool:

@@ -3,7 +3,8 @@
 BLAKE2b-128 over u32le number of triples, then each triple's subject, predicate and object, then the text, then the
 selection if the row has one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. Keys are computed
 after parsing, so that the same facts in another format have the same key. The key of a row whose triples do not parse
-is the hash of the tag 0xFF and their raw bytes; the number of triples in a window never begins with this byte.
+is the hash of the tag 0xFF and their raw bytes. Where facts were given as sentences, the tag 0xFE comes first, then
+their number, each fact, the text and the selection as above; below 2**24 facts no row of triples has the same bytes.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ from .triples import NULL_LENGTH
 
 SIZE = 16
 _TAG = b"\xff"
+_SENTENCES = b"\xfe"
 _NULL = struct.pack("<I", NULL_LENGTH)
 
 
 def row_keys(rows: Rows) -> pa.Array:
     """Keys of all rows: fixed_size_binary(16), *Shape:* (rows,), never null."""
     triples = rows.triples
-    blobs = [b"".join(_part(part.encode()) for part in triple) for triple in triples.distinct]
+    tag = _SENTENCES if triples.sentences else b""
+    blobs = [
+        b"".join(_part(part.encode()) for part in (triple[1:2] if triples.sentences else triple))
+        for triple in triples.distinct
+    ]
     texts = [_part(value) for value in rows.text_values]
     offsets, ids, codes = triples.offsets.tolist(), triples.ids.tolist(), rows.text_codes.tolist()
     keys = bytearray()
@@ -32,7 +38,7 @@ def row_keys(rows: Rows) -> pa.Array:
         raw = triples.raw.get(r)
         if raw is None:
             start, end = offsets[r], offsets[r + 1]
-            message = struct.pack("<I", end - start) + b"".join([blobs[i] for i in ids[start:end]])
+            message = tag + struct.pack("<I", end - start) + b"".join([blobs[i] for i in ids[start:end]])
         else:
             message = _TAG + raw
         message += texts[code] if code >= 0 else _NULL

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ..system.arguments import described
 from .python_rows import TripleLike
-from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, decode, encode, from_python, to_bytes
+from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, decode, encode, from_python, from_python_sentences, to_bytes
 
 NULL_TEXT = "null_text"
 INVALID_SELECTION = "invalid_selection"
@@ -80,11 +80,25 @@ def from_pairs(pairs: Sequence[tuple[Iterable[TripleLike], str | None]]) -> Rows
     Raises:
         TypeError: a text or a triple of another type.
     """
-    for _, given in pairs:
-        if not (given is None or isinstance(given, str)):
-            raise TypeError(f"text is {described(given)}; give a string, or None for a text that is missing")
-    text = pa.array([None if text is None else to_bytes(text) for _, text in pairs], pa.binary())
+    text = _texts([text for _, text in pairs])
     return from_arrow(from_python([triples for triples, _ in pairs]), text)
+
+
+def from_fact_pairs(pairs: Sequence[tuple[Iterable[str], str | None]]) -> Rows:
+    """Put (facts, text) pairs of Python objects together; each fact is a sentence.
+
+    Raises:
+        TypeError: a text or a fact of another type.
+    """
+    text = _texts([text for _, text in pairs])
+    return from_arrow(from_python_sentences([facts for facts, _ in pairs]), text)
+
+
+def _texts(given: Sequence[str | None]) -> pa.Array:
+    for text in given:
+        if not (text is None or isinstance(text, str)):
+            raise TypeError(f"text is {described(text)}; give a string, or None for a text that is missing")
+    return pa.array([None if text is None else to_bytes(text) for text in given], pa.binary())
 
 
 def _selection(

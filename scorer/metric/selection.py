@@ -11,7 +11,8 @@ A subject occurs if the sentence has a word of it, unless the sentence has the s
 ("LeBron James" is not James Jones). Words of an object that are part of its own subject's name ("Boston Celtics", city
 "Boston") do not count. Within 1 and 2, subjects with a larger part of their name in the sentence come first (a word
 that few names have counts more), then facts whose other words occur in the sentence ("scored", "points"), then the
-order of the row. A sentence without a subject ("He added six assists.") is assumed to be about the subjects of the
+order of the row. Facts that are given as sentences have no subject: those that share more words with the sentence come
+first. A sentence without a subject ("He added six assists.") is assumed to be about the subjects of the
 nearest sentence before it. If a sentence shares nothing with any fact, the first facts of the row are taken.
 
 A row may have ten thousand facts and a text a hundred sentences, so a sentence is not compared with every fact: an
@@ -84,7 +85,8 @@ class FactIndex:
         Args:
             subjects: its subjects, as :meth:`subjects` gives them for it or for a sentence before it.
         """
-        said = sorted(term for term in sentence.all if term in self._saying)
+        every = sentence.all
+        said = sorted(term for term in every if term in self._saying)
         tiers: tuple[Iterable[Sequence[int]], ...] = (
             (self._both.get((subject, term), ()) for subject in subjects for term in said),
             (self._about[subject] for subject in subjects),
@@ -98,8 +100,9 @@ class FactIndex:
                 for position in self._read(positions):
                     if position not in chosen:
                         share = subjects.get(self._subject_of[position], 0.0)
-                        own_words = len(self._facts[position].said & sentence.words)
-                        chosen[position] = (tier, -share if tier < 2 else 0.0, -own_words if tier < 2 else 0, position)
+                        fact = self._facts[position]
+                        own_words = len(fact.said & every) if tier < 2 or not fact.subject else 0
+                        chosen[position] = (tier, -share if tier < 2 else 0.0, -own_words, position)
                         found += 1
                 if found >= self._most:
                     break

@@ -28,6 +28,7 @@ def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
         ids.astype(np.int32).reshape(-1),
         {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
         {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
+        triples.sentences,
     )
     return Rows(
         parsed,

@@ -167,11 +167,13 @@ class Templates:
         return Lookup(pattern or _backoff(triple.predicate), pattern is None, key, value)
 
     def fill(self, triple: Triple) -> Fact:
-        """Verbalise a triple (the paper, section 3).
+        """Verbalise a triple (the paper, section 3); a fact that was given as a sentence is used as it is.
 
         Quotes around the object are dropped, ``_`` becomes a space, slots are filled in one pass so that an object
         that reads ``<subject>`` stays as it is.
         """
+        if triple.sentence is not None:
+            return Fact(triple.sentence, backoff=False)
         found = self.lookup(triple)
         value = _unquote(triple.object)
         filled = list(found.pattern)

@@ -82,8 +82,12 @@ def terms_of(text: str) -> Terms:
 def terms_of_fact(triple: Triple, sentence: str) -> FactTerms:
     """The terms of a triple and of the sentence that a template made of it.
 
-    A name that has only function words (``The Who``) keeps them, otherwise it could never be found.
+    A name that has only function words (``The Who``) keeps them, otherwise it could never be found. A fact that was
+    given as a sentence has no subject; all its terms are those of its object.
     """
+    if triple.sentence is not None:
+        terms = terms_of(triple.sentence).all
+        return FactTerms(frozenset(), terms, terms)
     subject, value = (_name(part) for part in (triple.subject, triple.object))
     return FactTerms(subject, value, terms_of(sentence).words - subject - value)
 

@@ -6,14 +6,17 @@ distinct one is a Python object once, and a row is a slice of an integer array. 
 - ``list<struct<subject, predicate, object>>``,
 - ``list<string>`` with ``subject | predicate | object`` in each string (WebNLG),
 - a string of E2E slots, ``name[...], food[...]``, where the name is the subject of the other slots.
+
+Facts may also be given as sentences, ``list<string>``, which need no template. Such a fact is the predicate of a triple
+without subject and object, so that counts by predicate are counts by fact.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..system.arguments import strings
 from .python_rows import TripleLike, parts_of_row, split_bars
 
 NO_TRIPLES = "no_triples"
@@ -34,11 +38,17 @@ NULL_LENGTH = 0xFFFFFFFF
 
 
 class Triple(NamedTuple):
-    """One fact of the input. Each part is without outer blanks and never empty."""
+    """One fact of the input. Each part is without outer blanks and never empty; a fact that was given as a sentence
+    has a predicate alone."""
 
     subject: str
     predicate: str
     object: str
+
+    @property
+    def sentence(self) -> str | None:
+        """The fact as it was given, if it was a sentence."""
+        return None if self.subject else self.predicate
 
 
 @dataclass
@@ -47,7 +57,8 @@ class RowTriples:
 
     ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
-    own nothing; ``errors`` has the reason by row, and ``raw`` the bytes that identify them.
+    own nothing; ``errors`` has the reason by row, and ``raw`` the bytes that identify them. ``sentences``: whether the
+    facts were given as sentences.
     """
 
     distinct: list[Triple]
@@ -55,6 +66,7 @@ class RowTriples:
     ids: npt.NDArray[np.int32]
     errors: dict[int, str] = field(default_factory=dict)
     raw: dict[int, bytes] = field(default_factory=dict)
+    sentences: bool = False
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -131,19 +143,38 @@ def from_lists(column: pa.Array) -> RowTriples:
 
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
     """
+    return _from_elements(column, lambda flat: _intern_strings(flat, parse_triple))
+
+
+def _from_elements(column: pa.Array, intern: Callable[[pa.Array], _Interned]) -> RowTriples:
     if pa.types.is_null(column.type):  # the type that writers give a column of nothing but nulls
         column = column.cast(pa.list_(pa.string()))
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     flat = pc.list_flatten(column)
-    if pa.types.is_struct(flat.type):
-        distinct, ids, raws = _intern_structs(flat)
-    else:
-        distinct, ids, raws = _intern_strings(flat)
+    distinct, ids, raws = _intern_structs(flat) if pa.types.is_struct(flat.type) else intern(flat)
     result = _drop_bad_rows(distinct, offsets, ids, raws)
     if column.null_count:
         _mark_null(result, pc.is_null(column).to_numpy(zero_copy_only=False))
     return result
+
+
+def from_sentences(column: pa.Array) -> RowTriples:
+    """Parse a column of lists of strings, a fact in each.
+
+    Works on slices and on any list layout; a null list is ``no_triples``, a null or blank fact ``malformed_triples``.
+    """
+    return replace(_from_elements(column, _intern_sentences), sentences=True)
+
+
+def from_python_sentences(rows: Iterable[Iterable[str]]) -> RowTriples:
+    """Intern facts given as Python strings; see :func:`from_sentences`.
+
+    Raises:
+        TypeError: facts that are no list of strings; names the position.
+    """
+    given = [[to_bytes(fact) for fact in strings("facts", row)] for row in rows]
+    return from_sentences(pa.array(given, pa.list_(pa.binary())))
 
 
 def encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[bytes]]:
@@ -177,7 +208,11 @@ def decode(value: bytes) -> str | None:
 _BAD, _BAD_UTF8 = -1, -2
 
 
-def _intern_structs(flat: pa.Array) -> tuple[list[Triple], npt.NDArray[np.int64], list[bytes] | None]:
+# Distinct triples, int64 ids of the elements in order, and where one is bad the bytes of every element.
+_Interned = tuple[list[Triple], npt.NDArray[np.int64], list[bytes] | None]
+
+
+def _intern_structs(flat: pa.Array) -> _Interned:
     names = [flat.type.field(i).name for i in range(flat.type.num_fields)]
     children = flat.flatten()  # unlike field(), it hands a null struct's nulls down
     codes, values = zip(
@@ -208,14 +243,21 @@ def _intern_structs(flat: pa.Array) -> tuple[list[Triple], npt.NDArray[np.int64]
     return list(interner), ids, raws
 
 
-def _intern_strings(flat: pa.Array) -> tuple[list[Triple], npt.NDArray[np.int64], list[bytes] | None]:
+def _intern_sentences(flat: pa.Array) -> _Interned:
+    def as_triple(text: str) -> Triple | None:
+        return Triple("", text.strip(), "") if text.strip() else None
+
+    return _intern_strings(flat, as_triple)
+
+
+def _intern_strings(flat: pa.Array, parse: Callable[[str], Triple | None]) -> _Interned:
     codes, values = encode(flat)
     interner: dict[Triple, int] = {}
     ids_of_value = np.empty(len(values) + 1, np.int64)
     ids_of_value[-1] = _BAD  # where code -1, null, points
     for v, value in enumerate(values):
         text = decode(value)
-        triple = parse_triple(text) if text is not None else None
+        triple = parse(text) if text is not None else None
         bad = _BAD_UTF8 if text is None else _BAD
         ids_of_value[v] = bad if triple is None else interner.setdefault(triple, len(interner))
     ids = ids_of_value[codes]

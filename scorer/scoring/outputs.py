@@ -44,7 +44,7 @@ class Window:
 @dataclass(frozen=True)
 class Output:
     """A finished output. ``files``: relative paths. ``starts``: int64, *Shape:* (files + 1,), number of each file's
-    first row in the whole, and the number of all rows. ``names``: columns that any of the files has.
+    first row in the whole, and the number of all rows. ``schema``: the columns that any of the files has.
     ``full_signature``: of all files; ``signature`` is its line. ``summary``: its ``_run.json``;
     ``settings``: how the run was set up. ``columns``: what the run was told to read.
     ``extent``: how much of the inputs it holds. ``snapshot``: the folder as it was before anything of it was read."""
@@ -52,7 +52,7 @@ class Output:
     path: Path
     files: list[str]
     starts: np.ndarray[Any, np.dtype[np.int64]]
-    names: list[str]
+    schema: pa.Schema
     full_signature: Signature
     summary: RunSummary
     settings: Mapping[str, object]
@@ -62,6 +62,11 @@ class Output:
 
     def __len__(self) -> int:
         return int(self.starts[-1])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns."""
+        return list(self.schema.names)
 
     @property
     def signature(self) -> str:
@@ -198,7 +203,7 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
     signatures = OneSignature("run `scorer run` again", OutputError)
     signatures.add(str(path / RUN), signature)
     receipts = Receipts(path)
-    files, rows, names = [], [], dict[str, None]()
+    files, rows, columns_found = [], [], dict[str, pa.Field]()
     for relative in receipts.all():
         receipt = receipts.read(relative)
         if receipt is None:
@@ -208,7 +213,7 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
         _check_labels(path / relative, found, columns.prefix)
         files.append(relative)
         rows.append(receipt.output.rows)
-        names.update(dict.fromkeys(found.names))
+        columns_found = {field.name: field for field in found} | columns_found
     starts = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]).astype(np.int64)
     count = int(starts[-1])
     if count != summary.counts.rows.all:
@@ -216,7 +221,8 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
             f"{path}: its files have {count:,} rows, its {RUN} says {summary.counts.rows.all:,}; run `scorer run` again"
         )
     holds = extent(plan, count, set(files), finished)
-    return Output(path, files, starts, list(names), signature, summary, plan.settings, columns, holds, snapshot)
+    schema = pa.schema(list(columns_found.values()))
+    return Output(path, files, starts, schema, signature, summary, plan.settings, columns, holds, snapshot)
 
 
 def _check_labels(path: Path, schema: pa.Schema, prefix: str) -> None:

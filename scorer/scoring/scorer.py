@@ -25,7 +25,7 @@ from ..metric.checks import KIND_NAMES, Options
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.inputs import ColumnNames, InputColumns, find_columns, output_schema
 from ..metric.python_rows import TripleLike
-from ..metric.rows import Rows, from_pairs
+from ..metric.rows import Rows, from_fact_pairs, from_pairs
 from ..metric.sentences import Room, SentenceSide
 from ..metric.slots import load_templates, slot_warning
 from ..metric.templates import Templates, parse_optional
@@ -245,6 +245,18 @@ class Scorer(Closing):
             TypeError: a triple of another form, named with its position, or a text that is no string.
         """
         return self.score_row(from_pairs([(triples, text)]))
+
+    def score_facts(self, facts: Iterable[str], text: str | None) -> Verdict:
+        """Score one row whose facts are sentences, which need no template.
+
+        Args:
+            facts: a sentence each; a blank one gives the error ``malformed_triples``, none ``no_triples``.
+            text: ``None`` gives the error ``null_text``, as in a table.
+
+        Raises:
+            TypeError: facts that are no list of strings, or a text that is no string.
+        """
+        return self.score_row(from_fact_pairs([(facts, text)]))
 
     @checked
     def score_row(self, rows: Rows) -> Verdict:

@@ -60,7 +60,8 @@ class Settings:
 
     def to_plan(self) -> dict[str, Any]:
         """The settings as a plan records them, in the types of JSON."""
-        found = self.arguments() | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
+        columns = {name: value for name, value in asdict(self.columns).items() if value or name != "facts"}
+        found = self.arguments() | {"optional": sorted(self.optional), "columns": columns}
         for name in ("bundle", "templates"):
             if isinstance(found[name], Path):
                 found[name] = str(found[name])

@@ -96,12 +96,12 @@ def read_rows(inputs: Sequence[str], names: ColumnNames) -> Iterator[tuple[str, 
     Raises:
         InputError, ShardError, ColumnError: as a run would.
     """
-    plain = ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=())
+    plain = names.inputs()
     evidence = {names.prefix + "omitted", names.prefix + "fact_entailment"}
     with ShardReader() as reader:
         for file in resolve_inputs(list(inputs)):
             schema = reader.probe(file.uri).schema
-            columns = find_columns(schema, plain)
+            columns = find_columns(schema, plain).with_triples("templates are for triples")
             wanted = [name for name in schema.names if name in {*columns.needed, *evidence}]
             for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
                 yield file.uri, columns.rows(table), table.replace_schema_metadata(schema.metadata)

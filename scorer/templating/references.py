@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError
-from ..metric.inputs import ColumnNames, find_columns, one_array
+from ..metric.inputs import ColumnNames, find_columns, find_facts, one_array
 from ..metric.rows import Rows
 from ..metric.triples import Triple
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
@@ -88,8 +88,8 @@ def _needed(schema: pa.Schema, names: ColumnNames, where: dict[str, list[str]]) 
     absent = [name for name in where if name not in schema.names]
     if absent:
         raise ColumnError(f"--where: no column {absent[0]!r}; the columns are {', '.join(schema.names)}")
-    facts = names.triples if names.mr is None and names.triples in schema.names else names.mr or "mr"
-    return [name for name in schema.names if name in {names.text, facts, *where}]
+    facts = find_facts(schema, names)
+    return [name for name in schema.names if name in {names.text, *(facts[:1] if facts else ()), *where}]
 
 
 def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
@@ -105,7 +105,7 @@ def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
 
 
 def _add(result: References, table: pa.Table, names: ColumnNames) -> None:
-    columns = find_columns(table.schema, ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=()))
+    columns = find_columns(table.schema, names.inputs()).with_triples("templates are for triples")
     rows = columns.rows(table)
     result.rows += len(rows)
     result.rejected.update(rows.errors.values())

@@ -67,8 +67,8 @@ def review(
         if refused is None:
             evidence.add(rows, table, names.prefix)
     if scorer is not None and drawn.table is not None:
-        bare = ColumnNames(text=names.text, triples=names.triples, mr=names.mr, keep=())
-        evidence.add(find_columns(drawn.table.schema, bare).rows(drawn.table), scorer.score_table(drawn.table))
+        columns = find_columns(drawn.table.schema, names.inputs())
+        evidence.add(columns.rows(drawn.table), scorer.score_table(drawn.table))
     elif refused is not None:
         note(refused)
     shown: EvidenceBlock | None = None
@@ -132,7 +132,8 @@ def names_of(
     return replace(
         plan,
         text=text or plan.text,
-        triples=triples or plan.triples,
-        mr=mr or plan.mr,
+        triples=triples or (plan.triples if mr is None else None),
+        facts=None if triples or mr else plan.facts,
+        mr=mr or (plan.mr if triples is None else None),
         prefix=plan.prefix if prefix is None else prefix,
     )

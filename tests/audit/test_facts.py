@@ -10,6 +10,7 @@ import pytest
 
 from scorer.audit.facts import FactReader, Facts
 from scorer.metric.triples import from_lists, from_mr, iterate
+from scorer.scoring.counts import OTHER_PREDICATES
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 STRINGS = [
@@ -51,10 +52,10 @@ def test_every_spelling(wanted: set[str]) -> None:
     for column in columns.values():
         parsed = from_lists(column)
         good = [row for row in range(len(column)) if row not in parsed.errors or column[row].as_py() is None]
-        reader = FactReader(False, wanted.__contains__)
+        reader = FactReader("triples", wanted.__contains__)
         found, right = shown(reader, reader.read(column)), expected(parsed, wanted)
         assert [found[row] for row in good] == [right[row] for row in good]
-    reader = FactReader(True, wanted.__contains__)
+    reader = FactReader("mr", wanted.__contains__)
     column = pa.array(MRS, pa.string())
     assert shown(reader, reader.read(column)) == expected(from_mr(column), wanted)
     again = shown(reader, reader.read(column.slice(3)))
@@ -62,8 +63,18 @@ def test_every_spelling(wanted: set[str]) -> None:
 
 
 def test_what_does_not_parse_has_no_predicate() -> None:
-    reader = FactReader(False, lambda predicate: True)
+    reader = FactReader("triples", lambda predicate: True)
     column = pa.array([["a | b", None, "a | p | x"]], pa.list_(pa.string()))
     assert shown(reader, reader.read(column)) == [[(None, None), (None, None), ("p", "x")]]
     null = pa.array([[{"subject": "s", "predicate": None, "object": "x"}]], pa.list_(STRUCT))
     assert shown(reader, reader.read(null)) == [[(None, None)]]
+
+
+def test_sentences_are_predicates_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scorer.audit.facts.MOST_SENTENCES", 2)
+    reader = FactReader("facts")
+    first = reader.read(pa.array([["a", " b "], None, ["", None]], pa.list_(pa.string())))
+    assert first.lengths.tolist() == [2, 0, 2]
+    assert first.predicate.tolist() == [0, 1, -1, -1]
+    second = reader.read(pa.array([["c", "a", "d"]]))
+    assert [reader.predicates.names[i] for i in second.predicate.tolist()] == [OTHER_PREDICATES, "a", OTHER_PREDICATES]

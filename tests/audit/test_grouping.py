@@ -35,7 +35,7 @@ def grouped(tables: list[pa.Table], columns: tuple[str, ...]) -> list[tuple[Any,
     return [tuple(groups[code][c] for c in columns) for code in found]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_windows_of_any_columns(data: st.DataObject) -> None:
     columns = tuple(f"c{i}" for i in range(data.draw(st.integers(0, 40))))

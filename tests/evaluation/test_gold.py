@@ -25,6 +25,8 @@ def test_inputs_are_sets_of_facts() -> None:
     assert len({*found.codes.tolist()}) == 4, "rows without facts are inputs of their own"
     assert found.lengths is not None and found.lengths.tolist() == [2, 2, 1, 0, 0]
     assert find_inputs(_scored(mr=["name[X], food[Y]", "name[X], food[Z]"]), ColumnNames()).codes.tolist() == [0, 1]
+    sentences = pa.array([["A is x.", "A is y."], ["A is y.", "A is x."], ["A is x."], None])
+    assert find_inputs(_scored(facts=sentences), ColumnNames()).codes.tolist() == [0, 0, 1, 2]
     other = find_inputs(_scored(facts=[["a | p | b"]]), ColumnNames(triples="facts"))
     assert other.known and other.codes.tolist() == [0]
 

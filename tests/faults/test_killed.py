@@ -23,6 +23,8 @@ FRESH = [
     for moment in ("synced", "renamed", "published")
 ]
 FRESH.insert(3, "output.written")
+EACH_STEP = ["plan.renamed", "output.written", "output.renamed", "receipt.published", "run.synced", "success.renamed"]
+"""Each step at one moment, and each moment in some step; the slow suite takes all combinations."""
 CHANGED = ["stale.receipt_removed", "plan.success_removed", "failed.synced", "failed.renamed", "failed.published"]
 CRASHED = 97
 
@@ -33,10 +35,13 @@ def crash(data: Path, out: Path, bundle: Path, point: str, *more: str) -> None:
     assert_nothing_half(out)
 
 
-def test_a_crash_at_each_step_of_a_first_run(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+@pytest.mark.parametrize("points", [EACH_STEP, pytest.param(FRESH, marks=pytest.mark.slow)], ids=["steps", "all"])
+def test_a_crash_at_each_step_of_a_first_run(
+    reference: Reference, tmp_path: Path, bundle: Path, points: list[str]
+) -> None:
     data, whole = reference
     out = tmp_path / "out"
-    for point in FRESH:
+    for point in points:
         if point.startswith("plan."):  # which is written once
             (out / "_plan.json").unlink(missing_ok=True)
         crash(data, out, bundle, point)

@@ -26,12 +26,12 @@ TEXT = ("text", pa.string())
 )
 def test_triples_may_come_in_any_list(kind: pa.DataType) -> None:
     found = find_columns(pa.schema([TEXT, ("triples", kind), ("mr", pa.string())]), ColumnNames())
-    assert (found.facts, found.facts_are_mr) == ("triples", False)
+    assert (found.facts, found.form) == ("triples", "triples")
 
 
 def test_meaning_representations_stand_in_for_triples() -> None:
     schema = pa.schema([TEXT, ("mr", pa.large_string()), ("triples", pa.list_(STRUCT))])
-    assert find_columns(schema.remove(2), ColumnNames()).facts_are_mr
+    assert find_columns(schema.remove(2), ColumnNames()).form == "mr"
     assert find_columns(schema, ColumnNames(mr="mr")).facts == "mr"
 
 
@@ -52,7 +52,7 @@ def test_kept_columns_and_what_is_read_for_scoring() -> None:
     ("fields", "names", "message"),
     [
         ([("mr", pa.string())], ColumnNames(), "--text-column"),
-        ([TEXT, ("x", pa.string())], ColumnNames(), "--triples-column or --mr-column"),
+        ([TEXT, ("x", pa.string())], ColumnNames(), "--facts-column or --mr-column"),
         ([("text", pa.int64()), ("mr", pa.string())], ColumnNames(), "int64"),
         ([("text", pa.binary()), ("mr", pa.string())], ColumnNames(), "binary"),
         ([TEXT, ("triples", pa.string())], ColumnNames(), "subject, predicate, object"),
@@ -69,3 +69,45 @@ def test_kept_columns_and_what_is_read_for_scoring() -> None:
 def test_what_is_wrong_with_the_columns_is_said(fields: list, names: ColumnNames, message: str) -> None:
     with pytest.raises(ColumnError, match=message):
         find_columns(pa.schema(fields), names)
+
+
+SENTENCES = ("facts", pa.list_(pa.string()))
+
+
+@pytest.mark.parametrize(
+    ("fields", "names", "expected"),
+    [
+        ([SENTENCES], ColumnNames(), ("facts", "facts")),
+        ([SENTENCES, ("mr", pa.string())], ColumnNames(mr="mr"), ("mr", "mr")),
+        ([SENTENCES, ("triples", pa.list_(STRUCT))], ColumnNames(triples="triples"), ("triples", "triples")),
+        ([SENTENCES, ("triples", pa.list_(STRUCT))], ColumnNames(facts="facts"), ("facts", "facts")),
+        ([("x", pa.list_(pa.string())), ("mr", pa.string())], ColumnNames(facts="x"), ("x", "facts")),
+        ([("facts", pa.int64()), ("mr", pa.string())], ColumnNames(), ("mr", "mr")),
+        ([("mr", pa.string())], ColumnNames(triples="triples"), ("mr", "mr")),  # as plans of earlier versions say
+    ],
+)
+def test_one_column_of_facts_is_found(fields: list, names: ColumnNames, expected: tuple[str, str]) -> None:
+    found = find_columns(pa.schema([TEXT, *fields]), names)
+    assert (found.facts, found.form) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "names", "message"),
+    [
+        ([SENTENCES, ("mr", pa.string())], ColumnNames(), "--facts-column or --mr-column"),
+        ([SENTENCES, ("triples", pa.list_(STRUCT))], ColumnNames(), "--facts-column or --triples-column"),
+        ([SENTENCES, ("mr", pa.string())], ColumnNames(facts="facts", mr="mr"), "give one of them"),
+        ([("facts", pa.string())], ColumnNames(facts="facts"), "a sentence each"),
+        ([("facts", pa.int64())], ColumnNames(), "no column 'triples'"),
+        ([("mr", pa.string())], ColumnNames(facts="facts"), "no column 'facts'"),
+    ],
+)
+def test_ambiguous_or_missing_facts_are_refused(fields: list, names: ColumnNames, message: str) -> None:
+    with pytest.raises(ColumnError, match=message):
+        find_columns(pa.schema([TEXT, *fields]), names)
+
+
+def test_receipts_of_triples_are_those_of_earlier_versions() -> None:
+    shape = find_columns(pa.schema([TEXT, ("mr", pa.string())]), ColumnNames()).shape
+    assert list(shape) == ["text", "facts", "facts_are_mr", "selected", "keep", "prefix", "details"]
+    assert find_columns(pa.schema([TEXT, SENTENCES]), ColumnNames()).shape["facts_are_sentences"] is True

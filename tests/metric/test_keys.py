@@ -6,8 +6,8 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from scorer.metric.keys import row_keys
-from scorer.metric.rows import from_arrow, from_pairs
-from scorer.metric.triples import from_lists, from_mr, from_python
+from scorer.metric.rows import from_arrow, from_fact_pairs, from_pairs
+from scorer.metric.triples import from_lists, from_mr, from_python, from_sentences
 
 TRIPLE = ("Blue Spice", "near", "Café Sicilia")
 
@@ -55,3 +55,12 @@ def test_rows_that_do_not_parse_are_told_apart() -> None:
     assert len({keys[i] for i in (0, 1, 2, 3, 4, 6)}) == 6
     raw = struct.pack("<I", 1) + part("x | y")
     assert keys[0] == blake2b(b"\xff" + raw + part("t"), digest_size=16).digest()
+
+
+def test_sentences_have_a_tag_of_their_own() -> None:
+    facts = pa.array([["A is a pub.", "Café"], []], pa.list_(pa.string()))
+    rows = from_arrow(from_sentences(facts), pa.array(["t", None]), pa.array([[1], None], pa.list_(pa.int8())))
+    message = b"\xfe" + struct.pack("<I", 2) + part("A is a pub.") + part("Café") + part("t") + part("1")
+    empty = b"\xfe" + struct.pack("<I", 0) + part(None)
+    assert row_keys(rows).to_pylist() == [blake2b(one, digest_size=16).digest() for one in (message, empty)]
+    assert row_keys(from_fact_pairs([(["A is a pub.", "Café"], "t")])) != row_keys(rows).slice(0, 1)

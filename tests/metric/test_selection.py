@@ -150,3 +150,11 @@ def test_one_subject_among_thousands_is_found() -> None:
     index = FactIndex(facts(row), 100)
     terms = terms_of(f"{row[7_777].subject} scored {row[7_777].object} points.")
     assert index.choose(terms, index.subjects(terms))[0] == 7_777
+
+
+def test_facts_that_are_sentences_are_ranked_by_shared_words() -> None:
+    said = ["The Mill serves food.", "Blue Spice is near the river.", "The Mill is near the river.", "It has 5 stars."]
+    index = FactIndex([terms_of_fact(Triple("", one, ""), one) for one in said], 512)
+    sentence = terms_of("The Mill, near the river, has five stars.")
+    assert index.subjects(sentence) == {}
+    assert index.choose(sentence, {}) == [2, 1, 3, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.inference import exact
-from scorer.inference.shipped import SAMPLE
+from scorer.inference.shipped import SAMPLE, folder_of
+from tests.bundles import digest, edit_manifest
+
+ROWS = 6
 
 
 def scorer(*arguments: Any) -> Any:
@@ -22,30 +26,41 @@ def scorer(*arguments: Any) -> Any:
     return result
 
 
-def run(data: Path, out: Path, *more: Any) -> tuple[pa.Table, dict[str, Any]]:
-    scorer("run", data, "--out", out, "--bundle", "embedded-e2e", "--device", "cpu", *more)
+def run(data: Path, out: Path, bundle: Path | str, *more: Any) -> tuple[pa.Table, dict[str, Any]]:
+    scorer("run", data, "--out", out, "--bundle", bundle, "--device", "cpu", *more)
     return pa.concat_tables(map(pq.read_table, sorted(out.glob("*.parquet")))), json.loads(
         (out / "_run.json").read_text()
     )
 
 
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded bundle with a tenth of its probes, since all of them are tried on each first use of a variant."""
+    made = Path(shutil.copytree(folder_of("embedded-e2e"), tmp_path_factory.mktemp("exact") / "bundle"))
+    probes = pq.read_table(made / "probes.parquet")
+    pq.write_table(probes.take(list(range(0, len(probes), 10))), made / "probes.parquet")
+    files = json.loads((made / "bundle.json").read_text())["files"]
+    edit_manifest(made, files={**files, "probes.parquet": digest(made / "probes.parquet")})
+    return made
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """The sample in two shards."""
+    """Some rows of the sample in two shards."""
     folder = tmp_path / "in"
     folder.mkdir()
     whole = pq.read_table(SAMPLE)
     for i in range(2):
-        pq.write_table(whole.slice(15 * i, 15), folder / f"{i}.parquet")
+        pq.write_table(whole.slice(15 * i, ROWS), folder / f"{i}.parquet")
     return folder
 
 
 def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exact, "FACTOR", 6)  # the sample has nothing that is too close to call
     out = tmp_path / "out"
-    table, summary = run(data, out, "--exact")
+    table, summary = run(data, out, bundle, "--exact")
     assert "exact:yes" in summary["signature"]
     plan = json.loads((out / "_plan.json").read_text())
     bound = plan["budgets"]["exact"]
@@ -53,36 +68,36 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     assert 0 < summary["checks"]["recomputed"] < summary["checks"]["unique"]
     # A shard that comes later is scored under the same bound, though its pairs were not among the measured ones.
     pq.write_table(pq.read_table(SAMPLE).slice(0, 5), data / "2.parquet")
-    _, again = run(data, out, "--exact")
+    _, again = run(data, out, bundle, "--exact")
     assert again["shards"] == {"done": 3, "skipped": 2, "failed": 0} and again["exact"] == bound
-    expected, plain = run(data, tmp_path / "fp32", "--precision", "fp32")
+    expected, plain = run(data, tmp_path / "fp32", bundle, "--precision", "fp32")
     assert plain["exact"] is None and plain["checks"]["recomputed"] == 0 and "exact:no" in plain["signature"]
     assert table["fine"].to_pylist() == expected["fine"].to_pylist()[: len(table)]
     found = json.loads(scorer("explain", out, "--row", "0.parquet:3", "--json").stdout)
     assert found["same_labels"] and found["within_bound"] and found["stored_signature"] == found["signature"]
 
 
-def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path) -> None:
-    _, both = run(data, tmp_path / "out", "--exact")
-    _, one = run(data, tmp_path / "out", "--exact", "--checks", "hallucination")
+def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path, bundle: Path) -> None:
+    _, both = run(data, tmp_path / "out", bundle, "--exact")
+    _, one = run(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination")
     assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
 
 
-def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path) -> None:
+def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
-    run(data, out, "--exact")
+    run(data, out, bundle, "--exact")
     for option, skipped in ((("--exact",), 2), ((), 0)):
-        plan = scorer("plan", data, "--bundle", "embedded-e2e", "--device", "cpu", "--out", out, "--json", *option)
+        plan = scorer("plan", data, "--bundle", bundle, "--device", "cpu", "--out", out, "--json", *option)
         assert json.loads(plan.stdout)["shards"]["skipped"] == skipped
 
 
-def test_an_exact_night_takes_over_from_an_exact_one_alone(data: Path, tmp_path: Path) -> None:
-    table, _ = run(data, tmp_path / "yesterday", "--exact")
-    run(data, tmp_path / "plain")
-    again, summary = run(data, tmp_path / "tonight", "--exact", "--reuse", tmp_path / "yesterday")
+def test_an_exact_night_takes_over_from_an_exact_one_alone(data: Path, tmp_path: Path, bundle: Path) -> None:
+    table, _ = run(data, tmp_path / "yesterday", bundle, "--exact")
+    run(data, tmp_path / "plain", bundle)
+    again, summary = run(data, tmp_path / "tonight", bundle, "--exact", "--reuse", tmp_path / "yesterday")
     assert summary["rows"]["reused"] == len(table) and summary["recheck"]["disagreed"] == 0
     assert again.drop_columns(["reused"]).equals(table.drop_columns(["reused"]))
-    _, refused = run(data, tmp_path / "refused", "--exact", "--reuse", tmp_path / "plain")
+    _, refused = run(data, tmp_path / "refused", bundle, "--exact", "--reuse", tmp_path / "plain")
     assert refused["rows"]["reused"] == 0 and refused["reuse"][0]["differs"] == ["exact: no → yes"]
 
 
@@ -90,8 +105,8 @@ def test_an_exact_night_takes_over_from_an_exact_one_alone(data: Path, tmp_path:
 def test_labels_equal_those_of_fp32_on_all_of_e2e(shared_data: Path, tmp_path: Path) -> None:
     """20,776 rows: no label differs. (A statement about these rows, not about all.)"""
     source = shared_data / "e2e_all.parquet"
-    table, summary = run(source, tmp_path / "exact", "--precision", "int8", "--exact")
-    expected, _ = run(source, tmp_path / "fp32", "--precision", "fp32")
+    table, summary = run(source, tmp_path / "exact", "embedded-e2e", "--precision", "int8", "--exact")
+    expected, _ = run(source, tmp_path / "fp32", "embedded-e2e", "--precision", "fp32")
     assert summary["exact"]["pairs"] >= 4096
     for column in ("fine", "rough", "omitted"):
         assert table[column].to_pylist() == expected[column].to_pylist()

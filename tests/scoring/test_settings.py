@@ -37,6 +37,7 @@ OTHER: dict[str, Any] = {
 OTHER_COLUMNS: dict[str, Any] = {
     "text": "other_text",
     "triples": "other_triples",
+    "facts": "other_triples",
     "mr": "mr",
     "keep": ("text",),
     "prefix": "m_",
@@ -92,7 +93,7 @@ def test_plans_of_earlier_versions_are_read_and_written_as_they_were() -> None:
         "columns": columns,
     }
     settings = Settings.from_plan(earlier, "_plan.json")
-    assert settings.columns == ColumnNames(keep=("text",))
+    assert settings.columns == ColumnNames(triples="triples", keep=("text",))
     written = json.loads(json.dumps(settings.to_plan()))
     assert written == {**earlier, "columns": {**columns, "sentences": False}}
 

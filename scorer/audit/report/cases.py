@@ -152,12 +152,18 @@ def _facts(facts: Sequence[FactShown], limits: Limits) -> tuple[tuple[Fact, ...]
     return tuple(_fact(facts[i], limits) for i in sorted(kept)), numbers.plural(rest, "more fact") if rest else ""
 
 
+def _triple(fact: FactShown) -> str:
+    """A fact in the notation of a triple; one that was given as a sentence as it is."""
+    return f"{fact['subject']} | {fact['predicate']} | {fact['object']}" if fact["subject"] else fact["predicate"]
+
+
 def _fact(fact: FactShown, limits: Limits) -> Fact:
     omitted, probability, sentence = fact["omitted"], fact["entailment"], fact["sentence"]
     return Fact(
         "omitted" if omitted else "said" if probability is not None else "not checked",
         omitted,
-        clip(f"{fact['subject']} | {fact['predicate']} | {fact['object']}", limits.name),
-        None if sentence is None else clip(sentence, limits.name),
+        clip(_triple(fact), limits.name),
+        # A fact that was given as a sentence is shown once.
+        None if sentence is None or not fact["subject"] else clip(sentence, limits.name),
         numbers.probability(probability) if probability is not None else "",
     )

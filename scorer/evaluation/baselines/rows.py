@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...errors import ColumnError
 from ...metric.columns import OUTPUT
-from ...metric.inputs import ColumnNames, InputColumns, find_columns
+from ...metric.inputs import ColumnNames, InputColumns
 from ...metric.verdict import FINE
 from ...scoring.plain_rows import PlainRows
 from ...scoring.plan import Budgets
@@ -19,7 +19,7 @@ from ...scoring.signature import Signature
 from ...scoring.windows import ScoredWindow, Tag, Window
 from ...storage import Counts
 from ...storage.counts import RowCounts
-from .writing import REVISION, Judge, add_columns
+from .writing import REVISION, Judge, add_columns, inputs_of
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class BaselineScoring:
         """
         if set(OUTPUT.names) <= set(schema.names):
             raise ColumnError("it has the output columns of a run; give --out F.parquet to compare both in one file")
-        return BaselineColumns(find_columns(schema, self.names), tuple(schema.names))
+        return BaselineColumns(inputs_of(self.judge, schema, self.names), tuple(schema.names))
 
     @contextmanager
     def open(self, budgets: Budgets) -> Iterator[BaselineRows]:

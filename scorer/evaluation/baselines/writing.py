@@ -207,7 +207,17 @@ def add_columns(table: pa.Table, added: list[tuple[str, pa.Array]]) -> pa.Table:
 def _input_columns(schema: pa.Schema, names: ColumnNames, judge: Judge) -> InputColumns:
     if isinstance(judge, OverlapJudge) and _is_scored(schema):
         names = replace(names, keep=tuple(name for name in schema.names if name not in OUTPUT.names))
-    return find_columns(schema, names)
+    return inputs_of(judge, schema, names)
+
+
+def inputs_of(judge: Judge, schema: pa.Schema, names: ColumnNames) -> InputColumns:
+    """The columns that a baseline reads.
+
+    Raises:
+        ColumnError: as a run; the facts are sentences, and the baseline looks into triples.
+    """
+    found = find_columns(schema, names)
+    return found if isinstance(judge, OverlapJudge) else found.with_triples(f"the baseline {judge.name} needs triples")
 
 
 def _is_scored(schema: pa.Schema) -> bool:

@@ -7,7 +7,7 @@ import pty
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +80,19 @@ WAYS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("data", "code"), [("good", 0), ("broken", 3)])
-def test_a_run_goes_on_and_ends_with_its_own_code(way: str, data: str, code: int, folder: Path, tmp_path: Path) -> None:
+def in_turn(first: Iterable[str], second: Sequence[str]) -> list[Any]:
+    """All combinations, each a process: those that take the second in turn, and the others in the slow suite."""
+    return [
+        pytest.param(one, other, marks=[] if i % len(second) == k else [pytest.mark.slow])
+        for i, one in enumerate(first)
+        for k, other in enumerate(second)
+    ]
+
+
+@pytest.mark.parametrize(("way", "data"), in_turn(WAYS, ["broken", "good"]))
+def test_a_run_goes_on_and_ends_with_its_own_code(way: str, data: str, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    code = 0 if data == "good" else 3
     assert ended(folder, "run", data, "--out", out, "--bundle", "tiny", **WAYS[way]()) == code
     written = {path.name: pq.read_table(path).num_rows for path in out.glob("*.parquet")}
     assert written == {f"{k}.parquet": 20 for k in range(SHARDS) if code == 0 or k != 1}
@@ -107,11 +116,15 @@ RESULTS = {
 }
 
 
-@pytest.mark.parametrize("which", RESULTS)
-def test_the_code_of_a_command_does_not_depend_on_who_reads_its_result(which: str, folder: Path) -> None:
+WAYS_OF_RESULTS = {**WAYS, "stdout's reader has left": lambda: {"out": gone()}}
+
+
+@pytest.mark.parametrize(
+    ("which", "way"), in_turn(RESULTS, ["stdout's reader has left", "both are full", "all are closed"])
+)
+def test_the_code_of_a_command_does_not_depend_on_who_reads_its_result(which: str, way: str, folder: Path) -> None:
     command, code = RESULTS[which]
-    for way in ({"out": gone()}, {"out": full(), "err": full()}, {"without": (0, 1, 2)}):
-        assert ended(folder, *command.split(), **way) == code, way
+    assert ended(folder, *command.split(), **WAYS_OF_RESULTS[way]()) == code
 
 
 def test_a_reader_that_takes_one_line(folder: Path, tmp_path: Path) -> None:
