@@ -14,7 +14,16 @@ import pytest
 from scorer import ColumnNames, Scorer, Triple
 from scorer.audit import AuditOptions, audit
 from scorer.audit.report import Audit, render
-from scorer.convert import Problems, Rows, check_output, convert_e2e, convert_webnlg, write_rows
+from scorer.convert import (
+    Problems,
+    Rows,
+    check_output,
+    convert_e2e,
+    convert_quintd,
+    convert_webnlg,
+    write_rows,
+    write_table,
+)
 from scorer.errors import ScorerError
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.evaluation.spans import SpanOptions, evaluate_spans
@@ -23,7 +32,7 @@ from scorer.metric.templates import Templates, parse_optional
 
 PUBLIC = ("scorer", "scorer.audit", "scorer.audit.report", "scorer.convert")
 """Packages for Python programs; what the others export is for this program alone."""
-RESULTS = {"CheckResult", "Verdict", "ScorerError", "Triple", "Document", "MAX_BYTES", "__version__", "Rows"}
+RESULTS = {"CheckResult", "Verdict", "ScorerError", "Triple", "Document", "MAX_BYTES", "__version__", "Rows", "Quintd"}
 """Public names that take nothing from the user: results, errors, types, and a tuple of three."""
 WRONG: tuple[Any, ...] = (None, 5, 2.5, True, "text", b"bytes", [3], ["a", None], {"a": 1}, {3}, object(), ("a", "b"))
 
@@ -86,6 +95,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "lang": None,
         },
     ),
+    "convert_quintd": (convert_quintd, {"source": "nowhere", "problems": good_problems(), "split": "test"}),
+    "write_table": (write_table, {"table": pa.table({}), "out": Path(), "what": "--out"}),
     "write_rows": (write_rows, {"rows": Rows(), "out": Path("nowhere.parquet")}),
     "evaluate": (evaluate, {"path": Path("nowhere"), "options": EvaluateOptions(), "note": print}),
     "EvaluateOptions": (

@@ -57,6 +57,7 @@ def write_rows(rows: Rows, out: Path) -> None:
     write_table(rows.table(), out)
 
 
+@checked
 def write_table(table: pa.Table, out: Path, what: str = "--out") -> None:
     """Write a table; ``what``: the option that named the file.
 

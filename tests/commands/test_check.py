@@ -67,8 +67,7 @@ def test_version_and_doctor(bundle: str) -> None:
 
 
 def test_doctor_says_so_when_both_wheels_are_installed(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wheels = {"onnxruntime": "1", "onnxruntime-gpu": "1"}
-    monkeypatch.setattr("scorer.inference.sessions.installed_wheels", lambda: wheels)
+    monkeypatch.setattr("scorer.inference.sessions.conflicting_wheels", lambda: ["onnxruntime", "onnxruntime-gpu"])
     result = CliRunner().invoke(app, ["doctor", "--bundle", bundle])
     assert result.exit_code == 2
     assert "shadow each other" in result.stderr
