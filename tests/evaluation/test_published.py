@@ -65,7 +65,7 @@ def test_table_2_with_difference_and_n(tmp_path: Path) -> None:
 
 def test_a_run_by_backoff_stands_beside_backoff(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "x.parquet")
-    (tmp_path / "_run.json").write_text('{"facts": {"template": 0, "backoff": 5}}')
+    (tmp_path / "_run.json").write_text('{"rows": {"in": 1}, "facts": {"template": 0, "backoff": 5}}')
     rows = {line["row"] for line in evaluate(tmp_path, AGAINST)["against"]["lines"]}
     assert rows == {"E2E Backoff"}
 

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from scorer.errors import UsageError
 from scorer.scoring.extent import Extent, extent, refuse_unequal
+from scorer.scoring.plan import Plan
+from scorer.scoring.signature import Signature
+from scorer.storage.records import InputRecord
 
-PLANNED = {f"{name}.parquet": {} for name in "abcde"}
+PLANNED = [f"{name}.parquet" for name in "abcde"]
+INPUTS = {name: InputRecord(f"/in/{name}", None) for name in PLANNED}
+SIGNATURE = Signature("model:m@0|prec:fp32")
 WHOLE = Extent(None, (), 5, True)
 
 
 @pytest.mark.parametrize(
-    ("plan", "rows", "done", "finished", "reason"),
+    ("limit", "rows", "done", "finished", "reason"),
     [
-        ({"inputs": PLANNED}, 10, PLANNED, True, None),
-        ({"inputs": PLANNED, "limit": None}, 10, PLANNED, True, None),
-        ({"inputs": PLANNED, "limit": 10}, 10, PLANNED, True, "only the first 10 rows were scored (--limit)"),
-        ({"inputs": PLANNED, "limit": 11}, 10, PLANNED, True, None),  # there are no more than ten
-        ({"inputs": PLANNED, "limit": True}, 10, PLANNED, True, None),
-        ({"inputs": PLANNED}, 10, PLANNED, False, "the run did not finish"),
-        ({"inputs": None}, 10, PLANNED, True, None),
+        (None, 10, PLANNED, True, None),
+        (10, 10, PLANNED, True, "only the first 10 rows were scored (--limit)"),
+        (11, 10, PLANNED, True, None),  # there are no more than ten
+        (None, 10, PLANNED, False, "the run did not finish"),
         (
-            {"inputs": PLANNED},
+            None,
             10,
             ["a.parquet", "d.parquet"],
             False,
             "3 of 5 shards were not scored: b.parquet, c.parquet, e.parquet",
         ),
         (
-            {"inputs": PLANNED, "limit": 4},
+            4,
             4,
             ["a.parquet"],
             True,
@@ -40,7 +40,8 @@ WHOLE = Extent(None, (), 5, True)
         ),
     ],
 )
-def test_what_is_missing(plan: dict[str, Any], rows: int, done: Any, finished: bool, reason: str | None) -> None:
+def test_what_is_missing(limit: int | None, rows: int, done: list[str], finished: bool, reason: str | None) -> None:
+    plan = Plan(SIGNATURE, INPUTS, limit=limit)
     assert extent(plan, rows, done, finished).reason == reason
 
 
