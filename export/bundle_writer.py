@@ -192,7 +192,7 @@ def _fill(
 def _refuse(reason: str | None, force: bool, log: Callable[[str], None]) -> None:
     """End the export for a reason, or with ``force`` only say it."""
     if reason is not None and not force:
-        raise BundleError(reason)
+        raise BundleError(f"{reason}; to keep it nevertheless, export with --force")
     if reason is not None:
         log(f"warning: {reason}; kept because of --force")
 

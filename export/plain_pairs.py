@@ -62,6 +62,6 @@ def contradicts_labels(means: npt.NDArray[np.float64], scheme: Scheme) -> str | 
             return (
                 f"on plain pairs the mean P({LABELS[column]}) is highest for the kind {KINDS[highest]} ({found}): the "
                 f"labels {', '.join(scheme.labels)} are in the wrong order, or the model was not trained for such "
-                "pairs; look the order up and give it with --labels or --supported, or keep it with --force"
+                "pairs; look the order up and give it with --labels or --supported"
             )
     return None

@@ -124,7 +124,7 @@ def _inner(kind: Any) -> set[Any]:
 
 # What the other required parameters are while one path leads nowhere.
 GIVEN = {"out": "new.parquet", "bundle": "tiny", "data": "in", "file": "t.json", "inputs": "in", "rival": "keywords",
-         "checkpoint": "tiny"}  # fmt: skip
+         "checkpoint": "tiny", "source": "in"}  # fmt: skip
 PATHS_AS_TEXT = {"inputs", "bundle", "templates", "data", "texts", "checkpoint"}
 """Those that may also be a URI, a glob, a word or NAME=FILE."""
 SWEEP = [(command, one.name) for command, found in _commands().items() for one in found if one.is_path]

@@ -54,7 +54,7 @@ def test_the_three_spellings_are_one_input(page: Path) -> None:
 
 def test_everything_on_the_page_can_be_read_by_a_run(page: Path) -> None:
     files = sorted(page.glob("*.parquet"))
-    assert len(files) == 12
+    assert len(files) == 13
     for path in files:
         table = pq.read_table(path)
         rows = find_columns(table.schema, ColumnNames()).rows(table)

@@ -140,6 +140,7 @@ STARTS = (
     "tiny-nli:",
     "running ",
     "exporting ",
+    "asking ",
     "making ",
     "verifying ",
     "fp32:",

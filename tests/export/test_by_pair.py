@@ -13,6 +13,7 @@ import pytest
 from export import by_pair as module
 from export.by_pair import by_pair
 from export.graph import operator_counts
+from export.rewrite import head_of
 from export.variants import export_int8, quantise
 from scorer.errors import CheckpointError
 from scorer.inference.devices import CPU
@@ -30,7 +31,7 @@ def fp32(bundle: Path) -> Path:
 def flat(fp32: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The quantised graph before the rewrite."""
     path = tmp_path_factory.mktemp("quantised") / "flat.onnx"
-    quantise(fp32, path)
+    quantise(fp32, path, [f"{node.name}_MatMul" for node in head_of(onnx.load(str(fp32)).graph)])
     return path
 
 

@@ -182,9 +182,9 @@ def test_what_is_no_regular_file_is_not_waited_for(
         (lambda table: table.set_column(0, "premise", pa.array(range(len(table)))), "must hold 1 to"),
         (lambda table: table.drop_columns(["logits"]), "cannot be read"),
         (lambda table: pa.concat_tables([table] * 4096), "must hold 1 to 65,536 pairs"),
-        (lambda table: logits(table, [[1.0, 2.0]] * len(table)), "three finite logits"),
-        (lambda table: logits(table, [[float("nan")] * 3] * len(table)), "three finite logits"),
-        (lambda table: logits(table, [None] * len(table)), "cannot be read|three finite logits"),
+        (lambda table: logits(table, [[1.0, 2.0]] * len(table)), "3 finite logits"),
+        (lambda table: logits(table, [[float("nan")] * 3] * len(table)), "3 finite logits"),
+        (lambda table: logits(table, [None] * len(table)), "cannot be read|3 finite logits"),
     ],
 )
 def test_probes_that_prove_nothing(copy: Path, change: Callable[[pa.Table], pa.Table], message: str) -> None:
