@@ -74,6 +74,7 @@ def test_a_slow_setting_has_the_rate_of_its_part(spec: dict[str, Any]) -> None:
     assert group.ratio(whole, one) == 5.0
 
 
+@pytest.mark.slow
 def test_exact_answers_are_those_of_fp32(spec: dict[str, Any]) -> None:
     settings = gpu_settings.labels("int8")
     real = {**spec, "bundle": str(SHIPPED["embedded-e2e"].folder)}

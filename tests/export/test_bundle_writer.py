@@ -119,6 +119,7 @@ def test_the_scorer_opens_the_bundle_and_agrees_on_every_pair(bundle: Path) -> N
     assert all(opened.variant(precision).is_file() for precision in ("fp32", "fp16", "int8"))
 
 
+@pytest.mark.slow  # exports once more, in a process of its own
 def test_two_exports_give_the_same_bytes(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
     """The second in a process of its own, with other hash seeds and another folder; and nothing of it on stdout."""
     code = (

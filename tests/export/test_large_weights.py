@@ -14,6 +14,7 @@ from scorer.inference.engine import Engine
 from tests.export.architectures.tiny import PAIRS, expected_logits, make_checkpoint
 
 
+@pytest.mark.slow
 def test_every_variant_of_a_large_model_reads_its_own_data_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

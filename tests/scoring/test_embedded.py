@@ -28,7 +28,7 @@ def pairs(n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
     return joined, premise.astype(np.int32), hypothesis.astype(np.int32)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("precision", [pytest.param("fp32", marks=pytest.mark.slow), "int8"])
 def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
     """Isolation: the same bits alone, in another order, in other company, at another token budget."""
     texts, premise, hypothesis = pairs(200)
@@ -70,7 +70,7 @@ def test_long_pairs_share_a_call_with_fewer() -> None:
     engine.close()
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("precision", [pytest.param("fp32", marks=pytest.mark.slow), "int8"])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
     engine = Engine(Bundle.load("embedded-e2e"), device="cpu", precision=precision)
     facts = measure(engine)
