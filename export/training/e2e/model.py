@@ -17,6 +17,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
+from export.training.layer_names import layer_to_transformers, layers_from_transformers
+
 LABELS = ("contradiction", "neutral", "entailment")
 MAX_POSITIONS = 514
 PAD = 1
@@ -113,10 +115,7 @@ class Network(nn.Module):
         return self.out(torch.tanh(self.dense(x[:, 0]))), x
 
 
-_HF_LAYER = {
-    "o": "attention.output.dense", "norm1": "attention.output.LayerNorm",
-    "up": "intermediate.dense", "down": "output.dense", "norm2": "output.LayerNorm",
-}  # fmt: skip
+_LAYERS = "roberta.encoder.layer."
 _HF_REST = {
     "words.weight": "roberta.embeddings.word_embeddings.weight",
     "positions.weight": "roberta.embeddings.position_embeddings.weight",
@@ -137,12 +136,7 @@ def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
         if name.startswith("layers."):
-            _, number, part, kind = name.split(".")
-            if part == "qkv":
-                for piece, chunk in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
-                    found[f"roberta.encoder.layer.{number}.attention.self.{piece}.{kind}"] = chunk
-                continue
-            found[f"roberta.encoder.layer.{number}.{_HF_LAYER[part]}.{kind}"] = tensor
+            found |= layer_to_transformers(name, tensor, _LAYERS)
         elif name in _HF_REST:
             found[_HF_REST[name]] = tensor
     hidden = state["words.weight"].shape[1]
@@ -157,22 +151,8 @@ def from_transformers(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         KeyError: a layer lacks one of its three attention matrices.
     """
     back = {hf: name for name, hf in _HF_REST.items()}
-    parts = {hf: part for part, hf in _HF_LAYER.items()}
-    found: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        if name in back:
-            found[back[name]] = tensor.float()
-        elif name.startswith("roberta.encoder.layer."):
-            number, _, rest = name.removeprefix("roberta.encoder.layer.").partition(".")
-            part, _, kind = rest.rpartition(".")
-            if part in parts:
-                found[f"layers.{number}.{parts[part]}.{kind}"] = tensor.float()
-    for number in {name.split(".")[3] for name in tensors if name.startswith("roberta.encoder.layer.")}:
-        stem = f"roberta.encoder.layer.{number}.attention.self"
-        for kind in ("weight", "bias"):
-            pieces = [tensors[f"{stem}.{piece}.{kind}"].float() for piece in ("query", "key", "value")]
-            found[f"layers.{number}.qkv.{kind}"] = torch.cat(pieces)
-    return found
+    rest = {back[name]: tensor.float() for name, tensor in tensors.items() if name in back}
+    return rest | layers_from_transformers(tensors, _LAYERS)
 
 
 def save_checkpoint(state: dict[str, Tensor], size: Size, folder: Path) -> None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
 from export.training.general.vocabulary import CLS, LONGEST, PAD, SEP
+from export.training.layer_names import layer_to_transformers, layers_from_transformers
 
 HEAD_WIDTH = 32
 LABELS = ("contradiction", "neutral", "entailment")
@@ -113,10 +114,7 @@ class Network(nn.Module):
         )
 
 
-_LAYER = {
-    "o": "attention.output.dense", "norm1": "attention.output.LayerNorm",
-    "up": "intermediate.dense", "down": "output.dense", "norm2": "output.LayerNorm",
-}  # fmt: skip
+_LAYERS = "bert.encoder.layer."
 _REST = {
     "words.weight": "bert.embeddings.word_embeddings.weight",
     "positions.weight": "bert.embeddings.position_embeddings.weight",
@@ -135,12 +133,7 @@ def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
         if name.startswith("layers."):
-            _, number, part, kind = name.split(".")
-            if part == "qkv":
-                for piece, chunk in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
-                    found[f"bert.encoder.layer.{number}.attention.self.{piece}.{kind}"] = chunk
-                continue
-            found[f"bert.encoder.layer.{number}.{_LAYER[part]}.{kind}"] = tensor
+            found |= layer_to_transformers(name, tensor, _LAYERS)
         else:
             found[_REST[name]] = tensor
     return {name: tensor.detach().to(torch.float16).contiguous().clone() for name, tensor in found.items()}
@@ -148,23 +141,10 @@ def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def from_transformers(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The reverse of :func:`to_transformers`, float32; names may lack the ``bert.`` in front, as the base's do."""
-    back = {theirs.removeprefix("bert."): ours for ours, theirs in _REST.items()}
-    parts = {theirs: ours for ours, theirs in _LAYER.items()}
-    found: dict[str, Tensor] = {}
     plain = {name.removeprefix("bert."): tensor for name, tensor in tensors.items()}
-    for name, tensor in plain.items():
-        if name in back:
-            found[back[name]] = tensor.float()
-        elif name.startswith("encoder.layer."):
-            number, _, rest = name.removeprefix("encoder.layer.").partition(".")
-            part, _, kind = rest.rpartition(".")
-            if part in parts:
-                found[f"layers.{number}.{parts[part]}.{kind}"] = tensor.float()
-            elif part == "attention.self.query":
-                stem = f"encoder.layer.{number}.attention.self"
-                pieces = [plain[f"{stem}.{piece}.{kind}"].float() for piece in ("query", "key", "value")]
-                found[f"layers.{number}.qkv.{kind}"] = torch.cat(pieces)
-    return found
+    back = {theirs.removeprefix("bert."): ours for ours, theirs in _REST.items()}
+    rest = {back[name]: tensor.float() for name, tensor in plain.items() if name in back}
+    return rest | layers_from_transformers(plain, _LAYERS.removeprefix("bert."))
 
 
 def from_base(base: dict[str, Tensor], kept: list[int], seed: int) -> Network:
