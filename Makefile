@@ -34,13 +34,14 @@ help:
 
 demo: .venv/installed
 	@rm -rf demo-out
-	$(RUN)/scorer run scorer/embedded/sample.parquet --bundle embedded --out demo-out
+	$(RUN)/scorer run scorer/embedded/domains.parquet --bundle embedded --out demo-out
 	@echo
-	@echo "Three of the rows, explained:"
-	@for row in 0 1 2; do echo; $(RUN)/scorer explain demo-out --row sample.parquet:$$row || exit $$?; done
+	@echo "A restaurant, a person and a basketball game, each with one wrong text, explained:"
+	@for row in 3 7 11; do echo; $(RUN)/scorer explain demo-out --row domains.parquet:$$row || exit $$?; done
 	@echo
-	@echo "The scored Parquet is demo-out/sample.parquet: the columns of the input, followed by the labels."
-	@echo "This model is small and knows restaurants only. For other data export a real one: see README.md."
+	@echo "The scored Parquet is demo-out/domains.parquet: the columns of the input, followed by the labels."
+	@echo "This model is small: export/training/general/MODEL_CARD.md says how often it is right. A large model is"
+	@echo "better. README.md shows how to export one."
 
 lint: .venv-dev/installed
 	$(DEV)/ruff check .

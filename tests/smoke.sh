@@ -43,14 +43,14 @@ PY
 "$bin/scorer" --help >/dev/null
 "$bin/scorer" --version
 "$bin/scorer" check --triples 'Blue Spice | eatType | pub' --text 'Blue Spice is a pub.'
-"$bin/scorer" run scorer/embedded/sample.parquet --bundle embedded --out "$out/scored" --json >"$out/run.json" 2>/dev/null
+"$bin/scorer" run scorer/embedded/domains.parquet --bundle embedded --out "$out/scored" --json >"$out/run.json" 2>/dev/null
 "$bin/python" - "$out" <<'PY'
 import json, pathlib, sys
 import pyarrow.parquet as pq
 
 out = pathlib.Path(sys.argv[1])
 summary = json.loads((out / "run.json").read_text())
-table = pq.read_table(out / "scored" / "sample.parquet")
+table = pq.read_table(out / "scored" / "domains.parquet")
 assert len(table) == summary["rows"]["in"] == summary["rows"]["scored"] > 0, summary["rows"]
 assert table["fine"].null_count == 0
 PY

@@ -41,7 +41,7 @@ def reproduce_command(
     from scorer.commands.show.evaluation import wide_console
     from scorer.errors import ScorerError
     from scorer.evaluation.correlation import available
-    from scorer.evaluation.published import EMBEDDED_NOTE, STRANGER_NOTE
+    from scorer.evaluation.published import notes_of
     from scorer.inference.shipped import SHIPPED
     from scorer.storage.user_files import write_user_file
 
@@ -64,9 +64,10 @@ def reproduce_command(
         print_json(lines)
     else:
         print_lines(lines, wide_console())
-    if bundle in SHIPPED and SHIPPED[bundle].model == SHIPPED["embedded-e2e"].model:
-        say(f"note: E2E: {EMBEDDED_NOTE}")
-        say(f"note: WebNLG: {STRANGER_NOTE}")
+    if bundle in SHIPPED:
+        for data_set, e2e in (("E2E", True), ("WebNLG", False)):
+            for note in notes_of(SHIPPED[bundle].model, e2e=e2e):
+                say(f"note: {data_set}: {note}")
 
 
 if __name__ == "__main__":

@@ -92,6 +92,7 @@ def _judge(
 ) -> ChallengeResult:
     from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
     from ..evaluation.challenge.result import challenge
+    from ..inference.shipped import SHIPPED
     from ..scoring.scorer import Scorer
     from ..storage.local_paths import local_path
 
@@ -99,7 +100,7 @@ def _judge(
         if device != "auto" or precision != "auto":
             raise UsageError(f"--device and --precision apply to bundles, and {name} is a baseline; remove them")
         return challenge(cases, BaselineMetric(name), seed=seed, per_kind=per_kind)
-    bundle: str | Path = name if name.startswith("embedded") and not Path(name).exists() else local_path(name, "BUNDLE")
+    bundle: str | Path = name if name in SHIPPED else local_path(name, "BUNDLE")
     shown = 0
 
     def progress(done: int, rows: int) -> None:

@@ -21,14 +21,23 @@ class Shipped:
     note: str
 
 
-_RESTAURANTS = Shipped(
-    "embedded-e2e",
-    _FOLDER / "bundle",
-    "the embedded model knows restaurants (E2E) and nothing else; for other data pass a real bundle with --bundle",
-)
-SHIPPED = {"embedded": _RESTAURANTS, "embedded-e2e": _RESTAURANTS}
+SHIPPED = {
+    "embedded": Shipped(
+        "embedded-general",
+        _FOLDER / "general",
+        "the embedded model is small and often wrong; for labels that count pass a bundle of a large checkpoint with "
+        "--bundle",
+    ),
+    "embedded-e2e": Shipped(
+        "embedded-e2e",
+        _FOLDER / "e2e",
+        "embedded-e2e knows restaurants (E2E) and nothing else; for other data pass a real bundle with --bundle",
+    ),
+}
 SAMPLE = _FOLDER / "sample.parquet"
-"""Rows written for this project; what ``make demo`` scores."""
+"""Rows about restaurants, written for this project."""
+DOMAINS = _FOLDER / "domains.parquet"
+"""Rows of three domains with gold labels, written for this project; what ``make demo`` scores."""
 
 
 def folder_of(bundle: Path | str) -> Path:

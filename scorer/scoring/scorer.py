@@ -230,7 +230,7 @@ class Scorer(Closing):
 
     @classmethod
     def embedded(cls, **options: Any) -> Scorer:
-        """A scorer with the model that ships. It knows restaurants and nothing else."""
+        """A scorer with the general model that ships: small, for a first look at data of any domain."""
         return cls("embedded", **options)
 
     def score(self, triples: Iterable[TripleLike], text: str | None) -> Verdict:
