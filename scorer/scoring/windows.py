@@ -35,6 +35,10 @@ class ShardColumns(Protocol):
         """What the output's columns depend on besides the signature, in the types of JSON; part of the fingerprint."""
         ...
 
+    def refusal(self, table: pa.Table) -> str | None:
+        """Why not one row of a table can be scored, in words; ``None`` if one can, or if there is none."""
+        ...
+
 
 Tag = TypeVar("Tag")
 Columns = TypeVar("Columns", bound=ShardColumns)
