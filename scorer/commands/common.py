@@ -16,6 +16,7 @@ from .show.output import say_once as say_once
 from .show.output import tell as tell
 
 if TYPE_CHECKING:
+    from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
     from ..scoring.settings import Settings
 
@@ -59,16 +60,13 @@ def note_of(settings: Settings) -> str | None:
     return shipped.note if shipped else None
 
 
-def open_scorer(
-    settings: Settings,
-    *,
-    threads: int | None = None,
-    token_budget: int | None = None,
-    layout: str | None = None,
-    attention: str | None = None,
-) -> Scorer:
+def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:
     """A scorer as the settings say; budgets, layout and attention are those of an earlier run, if there was one."""
+    from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
 
-    given = settings.arguments() | ({"layout": layout} if layout is not None else {})
-    return Scorer(**given, attention=attention, threads=threads, token_budget=token_budget, log=say_once)
+    found = budgets or Budgets()
+    given = settings.arguments() | ({"layout": found.layout} if found.layout is not None else {})
+    return Scorer(
+        **given, attention=found.attention, threads=found.threads, token_budget=found.batch_tokens, log=say_once
+    )

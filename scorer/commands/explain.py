@@ -37,10 +37,11 @@ def explain_command(
 ) -> None:
     """Recompute a scored row and compare it with the output.
 
-    Print the facts, the contradiction (C), neutral (N) and entailment (E) probabilities of every check, and the stored
-    label alongside the recomputed one.
+    With the run's bundle and precision on the same kind of device, text pairs are computed in the calls that the run
+    recorded: their size, layout and attention. Print the facts, the contradiction (C), neutral (N) and entailment (E)
+    probabilities of every check, and the stored label alongside the recomputed one.
     """
-    from ..run.explain import explain, find_row, with_bound_of_run
+    from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
     from ..scoring.output_files import settings_of
     from .show.verdict import print_explanation
 
@@ -48,7 +49,7 @@ def explain_command(
     file, number = find_row(out, row, key)
     if precision is not None:
         settings = dataclasses.replace(settings, precision=precision)
-    with open_scorer(settings) as scorer:
+    with open_scorer(settings, budgets_of_run(out, settings)) as scorer:
         found = explain(out, with_bound_of_run(scorer, out), file, number)
     if as_json:
         print_json(dataclasses.asdict(found))

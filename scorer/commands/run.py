@@ -59,13 +59,7 @@ def run_command(
         say(f"note: {note}")
 
     def opener(budgets: Budgets) -> Scorer:
-        return open_scorer(
-            settings,
-            threads=budgets.threads,
-            token_budget=budgets.batch_tokens,
-            layout=budgets.layout,
-            attention=budgets.attention,
-        )
+        return open_scorer(settings, budgets)
 
     options = RunOptions(
         inputs=tuple(inputs),

@@ -10,15 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError, UsageError
+from ..inference.bundle import Bundle
 from ..inference.exact_engine import ExactEngine
+from ..inference.sessions import resolve_device
 from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..metric.keys import SIZE
 from ..scoring.output_files import data_files, guarded, open_parquet, read_row, run_columns
+from ..scoring.plan import Budgets
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
+from ..scoring.settings import Settings
 from ..scoring.summary import RunSummary
 from ..scoring.tolerance import allowed_difference, is_within
-from .plan_file import earlier_budgets
+from .plan_file import earlier_budgets, earlier_plan
 
 
 class StoredRow(TypedDict, total=False):
@@ -57,6 +61,24 @@ class Explanation:
     same_labels: bool
     stored_signature: str
     signature: str
+
+
+def budgets_of_run(out: Path, settings: Settings) -> Budgets:
+    """Size, layout and attention of the calls of the run that wrote ``out``: a row is then computed as it was scored.
+
+    Nothing is set where ``settings`` mean another bundle or precision, or another kind of device.
+
+    Raises:
+        BundleError, DeviceError: the bundle or the device of ``settings`` cannot be opened.
+    """
+    plan = earlier_plan(out)
+    if plan is None:
+        return Budgets()
+    bundle, parts = Bundle.load(settings.bundle), plan.signature.parts
+    same = parts.get("model") == [bundle.name, bundle.sha256]
+    same = same and settings.precision in (plan.settings.get("precision"), parts.get("prec"))
+    same = same and parts.get("ep") == resolve_device(settings.device).kind
+    return plan.budgets if same else Budgets()
 
 
 def with_bound_of_run(scorer: Scorer, out: Path) -> Scorer:

@@ -334,14 +334,14 @@ class _Run:
             reuse=reuse.summary() if reuse is not None else (),
             recheck=self.recheck_log.figures(counts),
             versions=versions(scorer.versions),
-            # To the microsecond, because a history tells nights apart by it, and small runs follow each other fast.
+            # To the microsecond, because a history tells runs apart by it, and small runs follow each other fast.
             finished=datetime.now(UTC).isoformat(timespec="microseconds"),
         )
         missing = [name for name in totals.missing if self._mine(name)]
         if others := len(totals.missing) - len(missing):
             self.reporter.say(f"{others} shards are left to other parts; _SUCCESS comes with the last")
         if totals.failed or totals.missing:
-            self.folder.reopen()  # a marker from before this run says what is no longer so
+            self.folder.reopen()  # a marker of an earlier run no longer holds
         self.folder.write_run(summary.to_json())
         if not totals.failed and not totals.missing:
             self.folder.write_success()

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from scorer.commands.common import open_scorer
 from scorer.errors import BundleError, CallError, DeviceError
 from scorer.inference import settle as module
 from scorer.inference.batches import Grid
@@ -24,6 +25,8 @@ from scorer.inference.execution import Execution, recorded, ways
 from scorer.inference.first_use import admit
 from scorer.inference.settle import choose
 from scorer.inference.verify import measure
+from scorer.run.explain import budgets_of_run, explain
+from scorer.scoring.output_files import settings_of
 from tests.inference.fake_cuda import install
 from tests.inference.packed_graph import make_packed_bundle
 from tests.inference.rows import with_row
@@ -184,7 +187,9 @@ def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(forms: Path)
     assert admit(use, opened.variant("fp16.packed"), Grid(max_length=128, token_budget=1024), 1024, said.append) == 0
 
 
-def test_a_run_records_the_layout_and_a_resume_takes_it(forms: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_run_records_the_layout_and_a_resume_and_explain_take_it(
+    forms: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
     with_row(monkeypatch, "cpu", layouts=(PACKED, PADDED), precisions=("fp16",))
     table = pa.table({"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3})
     (tmp_path / "in").mkdir()
@@ -203,3 +208,8 @@ def test_a_run_records_the_layout_and_a_resume_takes_it(forms: Path, tmp_path: P
     assert again.exit_code == 0, again.output
     assert json.loads(plan.read_text())["budgets"]["attention"] == other
     assert pq.read_table(out / "a.parquet").equals(pq.read_table(out / "b.parquet"))
+    settings = settings_of(out)
+    with open_scorer(settings, budgets_of_run(out, settings)) as scorer:
+        assert (scorer.engine.use.layout, scorer.engine.use.attention) == (PACKED, other)
+        found = explain(out, scorer, "b.parquet", 1)
+    assert (found.signature, found.difference, found.same_labels) == (found.stored_signature, 0.0, True)

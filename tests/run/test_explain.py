@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,10 +11,11 @@ import pytest
 
 from scorer import Scorer
 from scorer.errors import InputError, OutputError, UsageError
-from scorer.run.explain import explain, find_row
+from scorer.run.explain import budgets_of_run, explain, find_row
 from scorer.scoring.output_files import settings_of
+from scorer.scoring.plan import Budgets
 from tests.bundles import make_bundle
-from tests.run.test_runner import run
+from tests.run.test_runner import run, scorer
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,29 @@ def test_a_changed_number_is_beyond_the_bound(out: Path, bundle: Path, tmp_path:
     )
     found = explain(forged, Scorer(bundle), "b.parquet", 0)
     assert found.within_bound is False
+
+
+def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, bundle: Path, tmp_path: Path) -> None:
+    settings = settings_of(out)
+    recorded = json.loads((out / "_plan.json").read_text())["budgets"]
+    found = budgets_of_run(out, settings)
+    assert (found.batch_tokens, found.threads) == (recorded["batch_tokens"], recorded["threads"])
+    assert budgets_of_run(out, replace(settings, precision="int8")) == found
+    assert budgets_of_run(out, replace(settings, precision="fp32")) == Budgets()
+    other = make_bundle(tmp_path / "other", precisions=("fp32",))
+    assert budgets_of_run(out, replace(settings, bundle=other)) == Budgets()
+
+
+def test_what_the_plan_records_of_the_layout_reaches_the_command(out: Path, tmp_path: Path) -> None:
+    forged = tmp_path / "forged"
+    shutil.copytree(out, forged)
+    plan = json.loads((forged / "_plan.json").read_text())
+    plan["budgets"] |= {"layout": "padded", "attention": "PackedAttention"}
+    (forged / "_plan.json").write_text(json.dumps(plan))
+    asked = ("explain", forged, "--row", "b.parquet:0")
+    refused = scorer(*asked, code=2)
+    assert "the plan records the layout padded with the attention 'PackedAttention'" in refused.output
+    scorer(*asked, "--precision", "fp32")
 
 
 @pytest.mark.parametrize(("row", "note", "error"), [(1, "empty_text", None), (2, None, "null_text")])

@@ -1,7 +1,8 @@
 """Rows of believed shards by number: all keys once, and then a few columns of the rows that are asked for.
 
-A window of tonight mostly wants the rows of one row group of yesterday, so whole row groups are decoded and kept, the
-least recently used given up beyond a byte budget. Rows in another order are served as well, at a row group a miss.
+A window mostly needs the rows of one row group of the earlier output, so whole row groups are decoded and kept, the
+least recently used given up beyond a byte budget. Rows in another order are served as well, with one row group decoded
+for each miss.
 """
 
 from __future__ import annotations
