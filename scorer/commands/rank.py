@@ -69,13 +69,7 @@ def rank_command(
         say(f"note: {note}")
 
     def opener(budgets: Budgets) -> Scorer:
-        return open_scorer(
-            settings,
-            threads=budgets.threads,
-            token_budget=budgets.batch_tokens,
-            layout=budgets.layout,
-            attention=budgets.attention,
-        )
+        return open_scorer(settings, budgets)
 
     options = RunOptions(
         inputs=tuple(inputs),
