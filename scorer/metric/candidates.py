@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from .column_names import ColumnNames
-from .inputs import FactForm, check_unique, find_passed, find_source, is_list_of, listed, one_array, parse_facts
+from .inputs import FactForm, check_unique, find_passed, find_source, is_list_of, one_array, parse_facts, required_field
+from .nested import holder_of
 from .ranking import NO_CANDIDATES
-from .rows import Rows, from_arrow
+from .refusals import first_reason, kinds_of
+from .rows import NULL_TEXT, Rows, from_arrow
 from .subset import take_triples
 from .triples import NO_TRIPLES, RowTriples
 
@@ -35,12 +37,12 @@ class CandidateColumns:
     keeps_all: bool = True
     prefix: str = ""
     details: bool = False
+    holders: tuple[str, ...] = ()
 
     @property
     def needed(self) -> list[str]:
         """All columns to read, each once."""
-        read = (*self.passed, self.candidates, self.facts, *([self.selected] if self.selected else []))
-        return list(dict.fromkeys(read))
+        return list(dict.fromkeys([*self.passed, *self.holders, *([self.selected] if self.selected else [])]))
 
     @property
     def shape(self) -> dict[str, object]:
@@ -54,6 +56,18 @@ class CandidateColumns:
             "prefix": self.prefix,
             "details": self.details,
         }
+
+    def refusal(self, table: pa.Table) -> str | None:
+        """Why not one row of a table can be scored; ``None`` if one can, or if there is none."""
+        errors = self.parse(table).all_errors()
+        if not len(table) or len(errors) < len(table):
+            return None
+        if errors[0] in (NO_CANDIDATES, NULL_TEXT):
+            what = "no candidates" if errors[0] == NO_CANDIDATES else "null candidates alone"
+            first = f"row 0 has {what} in column {self.candidates!r}; name another column with --candidates-column"
+        else:
+            first = first_reason(errors[0], table, self.candidates, self.facts, self.form)
+        return f"{kinds_of(errors)}: {first}"
 
     def parse(self, table: pa.Table) -> Candidates:
         """The facts and candidates of a window."""
@@ -98,6 +112,15 @@ class Candidates:
         found.update(self.triples.errors)
         return found
 
+    def all_errors(self) -> dict[int, str]:
+        """By row, why none of its candidates can be scored: as :meth:`errors`, or the error of its first candidate."""
+        found = self.errors()
+        errors = self.piece(0, len(self.texts)).rows(pa.table({TEXT: self.texts})).errors
+        failed = np.bincount(self.owner[list(errors)], minlength=len(self.triples))
+        for row in np.flatnonzero((failed == np.diff(self.offsets)) & (failed > 0)).tolist():
+            found.setdefault(row, errors[int(self.offsets[row])])
+        return found
+
 
 @dataclass(frozen=True)
 class CandidatePiece:
@@ -116,6 +139,9 @@ class CandidatePiece:
     def shape(self) -> dict[str, object]:
         """Of no use to a receipt: a run writes the rows of ``source``."""
         return {}
+
+    def refusal(self, table: pa.Table) -> None:
+        """A run asks the columns of the shard."""
 
     def rows(self, table: pa.Table) -> Rows:
         """The candidates of the table, each with the facts of its row."""
@@ -136,12 +162,7 @@ def find_candidates(
         ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
     """
     check_unique(schema)
-    if candidates not in schema.names:
-        raise ColumnError(
-            f"no column {candidates!r} of candidates; the columns are {listed(schema)}; name it with "
-            "--candidates-column"
-        )
-    kind = schema.field(candidates).type
+    kind = required_field(schema, candidates, "candidates", "--candidates-column").type
     if not (pa.types.is_null(kind) or is_list_of(kind, "text")):
         raise ColumnError(
             f"column {candidates!r} is {kind}, but candidates are list<string>, the texts to choose from; name another "
@@ -149,4 +170,7 @@ def find_candidates(
         )
     facts, form, selected = find_source(schema, names)
     passed = find_passed(schema, names, added)
-    return CandidateColumns(candidates, facts, form, selected, passed, names.keep is None, names.prefix, names.details)
+    holders = tuple(holder_of(schema, name) or name for name in (candidates, facts))
+    return CandidateColumns(
+        candidates, facts, form, selected, passed, names.keep is None, names.prefix, names.details, holders
+    )

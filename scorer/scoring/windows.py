@@ -36,6 +36,10 @@ class ShardColumns(Protocol):
         """What the output's columns depend on besides the signature, in the types of JSON; part of the fingerprint."""
         ...
 
+    def refusal(self, table: pa.Table) -> str | None:
+        """Why not one row of a table can be scored, in words; ``None`` if one can, or if there is none."""
+        ...
+
 
 class RowColumns(ShardColumns, Protocol):
     """Columns that give the facts and a text of each row, which is what the metric scores."""

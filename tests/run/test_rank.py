@@ -176,8 +176,12 @@ def test_columns_that_cannot_be_ranked(data: Path, bundle: Path, tmp_path: Path)
     said = scorer(
         "rank", data, "--out", tmp_path / "o", "--bundle", bundle, "--candidates-column", "texts", code=2
     ).stderr
-    assert "no column 'texts' of candidates" in said and "--candidates-column" in said
+    assert "no candidates column 'texts'" in said and "--candidates-column" in said
     assert not (tmp_path / "o").exists()
+    lists = pa.array([[None], None, []], pa.list_(pa.string()))
+    pq.write_table(pa.table({"mr": MRS[:3], "candidates": lists}), tmp_path / "null.parquet")
+    said = scorer("rank", tmp_path / "null.parquet", "--out", tmp_path / "o", "--bundle", bundle, code=2).stderr
+    assert "no_candidates 2, null_text 1: row 0 has null candidates alone" in said
     taken = pa.table({"mr": MRS[:1], "candidates": [["A."]], "best": [0]})
     pq.write_table(taken, tmp_path / "taken.parquet")
     assert (

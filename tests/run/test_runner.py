@@ -268,12 +268,27 @@ def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_
 def test_a_run_whose_first_rows_nearly_all_fail_stops(tmp_path: Path, bundle: Path) -> None:
     data, out = tmp_path / "in.parquet", tmp_path / "out"
     pq.write_table(
-        pa.table({"text": ["t"] * 20_000, "mr": ["not an MR"] * 19_500 + ["name[A], eatType[pub]"] * 500}), data
+        pa.table({"text": ["t"] * 20_000, "mr": ["name[A], eatType[pub]"] * 500 + ["not an MR"] * 19_500}), data
     )
     result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
     assert "malformed_triples" in result.stderr
     assert not (out / "_SUCCESS").exists()
     assert run(data, out, bundle)["rows"]["errors"] == {"malformed_triples": 19_500}
+
+
+def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path, bundle: Path) -> None:
+    data, out = tmp_path / "in", tmp_path / "out"
+    data.mkdir()
+    bad = pa.table({"text": ["t"] * 70, "triples": ["The Lamb, eatType, pub"] * 70})
+    pq.write_table(bad, data / "a.parquet")
+    result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
+    assert "a.parquet: not one row of the first window" in result.stderr
+    assert "malformed_triples 70" in result.stderr and "'The Lamb, eatType, pub'" in result.stderr
+    assert not out.exists()
+    good = pa.table({"text": ["t"], "triples": ["The Lamb | eatType | pub"]})
+    pq.write_table(good, data / "b.parquet")  # then only one shard is bad, which the run counts
+    scorer("run", data, "--out", out, "--bundle", bundle, code=3)
+    assert pq.read_table(out / "a.parquet")["error"].to_pylist() == ["malformed_triples"] * 70
 
 
 def test_backoff_is_warned_about_at_the_start(data: Path, tmp_path: Path, bundle: Path) -> None:
