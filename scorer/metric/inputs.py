@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
@@ -92,12 +93,25 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     Raises:
         ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
     """
-    _check_unique(schema)
-    text = _field(schema, names.text, "text", "--text-column")
+    check_unique(schema)
+    text = required_field(schema, names.text, "text", "--text-column")
     if not is_text(text.type):
         raise ColumnError(
             f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
         )
+    facts, form, selected = find_source(schema, names)
+    passed = find_passed(schema, names, output_schema(names))
+    keeps_all = names.keep is None
+    holders = tuple(holder_of(schema, name) or name for name in (names.text, facts))
+    return InputColumns(names.text, facts, form, selected, passed, keeps_all, names.prefix, names.details, holders)
+
+
+def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, str | None]:
+    """The column of facts and its form, as :func:`find_facts`, and the column of selections, if there is one.
+
+    Raises:
+        ColumnError: there are no facts, they have a type that cannot be read, or several columns have them.
+    """
     found = find_facts(schema, names)
     if found is None:
         named = names.mr or names.facts
@@ -107,19 +121,28 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
             "name the column of facts with --triples-column, --facts-column or --mr-column"
         )
     facts, form = found
-    _CHECKS[form](_field(schema, facts, "facts", "--triples-column"))
-    selected = "selected" if "selected" in schema.names and _is_list_of(schema.field("selected").type, "int") else None
+    _CHECKS[form](required_field(schema, facts, "facts", "--triples-column"))
+    selected = "selected" if "selected" in schema.names and is_list_of(schema.field("selected").type, "int") else None
+    return facts, form, selected
+
+
+def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]) -> tuple[str, ...]:
+    """The input columns that the output keeps.
+
+    Args:
+        added: the output columns, without the prefix.
+
+    Raises:
+        ColumnError: one to keep is missing, or has the name of an output column.
+    """
     passed = _passed(schema, names)
-    added = [names.prefix + field.name for field in output_schema(names)]
-    clashing = [name for name in added if name in passed]
+    clashing = [names.prefix + field.name for field in added if names.prefix + field.name in passed]
     if clashing:
         raise ColumnError(
             f"the input has a column {clashing[0]!r}, which is the name of an output column; "
             "set a --prefix for the output columns, or leave the column out with --keep"
         )
-    keeps_all = names.keep is None
-    holders = tuple(holder_of(schema, name) or name for name in (names.text, facts))
-    return InputColumns(names.text, facts, form, selected, passed, keeps_all, names.prefix, names.details, holders)
+    return passed
 
 
 def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | None:
@@ -144,7 +167,7 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
             return names.triples, "triples"
         return ("mr", "mr") if "mr" in schema.names else None
     others: list[FactForm] = [form for form in _UNNAMED if form in schema.names]
-    if "facts" in schema.names and _is_list_of(schema.field("facts").type, "text"):
+    if "facts" in schema.names and is_list_of(schema.field("facts").type, "text"):
         if others:
             raise ColumnError(
                 f"there are facts in the columns 'facts' and {others[0]!r}; name the one to use with --facts-column or "
@@ -171,7 +194,12 @@ def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
     return tuple(name for name in schema.names if name in names.keep)
 
 
-def _field(schema: pa.Schema, name: str, what: str, option: str) -> pa.Field:
+def required_field(schema: pa.Schema, name: str, what: str, option: str) -> pa.Field:
+    """The column of a name, or the field of a struct that dots lead to.
+
+    Raises:
+        ColumnError: there is neither; ``option`` names another.
+    """
     field = find_field(schema, name)
     if field is None:
         raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it with {option}")
@@ -183,7 +211,12 @@ def _listed(schema: pa.Schema) -> str:
     return shown + (f" and {len(schema.names) - 20} more" if len(schema.names) > 20 else "")
 
 
-def _check_unique(schema: pa.Schema) -> None:
+def check_unique(schema: pa.Schema) -> None:
+    """Refuse a schema in which two columns have one name.
+
+    Raises:
+        ColumnError: names it.
+    """
     twice = [name for name in schema.names if schema.names.count(name) > 1]
     if twice:
         raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
@@ -199,7 +232,7 @@ def _check_triples(field: pa.Field) -> None:
 
 
 def _check_sentences(field: pa.Field) -> None:
-    if not (pa.types.is_null(field.type) or _is_list_of(field.type, "text")):
+    if not (pa.types.is_null(field.type) or is_list_of(field.type, "text")):
         raise ColumnError(
             f"column {field.name!r} is {field.type}, but facts are list<string>, a sentence each; name another with "
             "--facts-column"
@@ -221,7 +254,8 @@ _CHECKS: dict[FactForm, Callable[[pa.Field], None]] = {
 }
 
 
-def _is_list_of(kind: pa.DataType, what: str) -> bool:
+def is_list_of(kind: pa.DataType, what: Literal["text", "int"]) -> bool:
+    """Whether a type is a list of strings or of integers, in any layout."""
     tests = {"text": is_text, "int": pa.types.is_integer}
     return is_list(kind) and bool(tests[what](kind.value_type))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -28,15 +29,16 @@ def refusal(rows: Rows, table: pa.Table, text: str, facts: str, form: FactForm) 
     """
     if not len(rows) or len(rows.errors) < len(rows):
         return None
-    return f"{_kinds(rows)}: {_first(rows.errors[0], table, text, facts, form)}"
+    return f"{kinds_of(rows.errors)}: {first_reason(rows.errors[0], table, text, facts, form)}"
 
 
-def _kinds(rows: Rows) -> str:
-    return ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(rows.errors.values()).items()))
+def kinds_of(errors: Mapping[int, str]) -> str:
+    """How often each kind of error occurs, for messages."""
+    return ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(errors.values()).items()))
 
 
-def _first(error: str, table: pa.Table, text: str, facts: str, form: FactForm) -> str:
-    """Why the first row cannot be scored."""
+def first_reason(error: str, table: pa.Table, text: str, facts: str, form: FactForm) -> str:
+    """Why the first row of a table, which has the error, cannot be scored."""
     if error == NULL_TEXT:
         return f"row 0 has no text: column {text!r} is null; name another column with --text-column"
     if error == INVALID_SELECTION:
