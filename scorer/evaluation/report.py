@@ -24,6 +24,16 @@ from .bootstrap import RESAMPLES
 from .gold import Scored, load, schema_names
 from .human import Ratings
 from .inputs import find_inputs
+from .label_report import (
+    Correlation,
+    EmptyOutputs,
+    GoldColumns,
+    GroupLine,
+    LabelExtras,
+    LabelReport,
+    RowErrors,
+    Rows,
+)
 from .labels import Labels, Mask, farthest, no_figures
 from .truth import find_truth
 
@@ -66,9 +76,7 @@ class EvaluateOptions:
 
 
 @checked
-def evaluate(
-    path: Path, options: EvaluateOptions, note: Callable[[str], None] = lambda message: None
-) -> dict[str, Any]:
+def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] = lambda message: None) -> LabelReport:
     """Evaluate a scored folder or file.
 
     Args:
@@ -125,42 +133,40 @@ class _Evaluation:
             note("no intervals: no column identifies the inputs; keep the facts, or name a column with --input-column")
         self.errors = self._text("error")
         self.failed = self.errors.is_valid().to_numpy(zero_copy_only=False)
-        self.gold: dict[str, str | None] = {"fine": None, "rough": None}
+        self.gold = GoldColumns(fine=None, rough=None)
         self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes)
         self.labels, self.unlabelled = self._labels()
 
-    def report(self, path: Path) -> dict[str, Any]:
+    def report(self, path: Path) -> LabelReport:
         options, resamples = self.options, self.resamples
         counted = pc.value_counts(self.errors.drop_null()).to_pylist()
         kinds = {kind["values"]: kind["counts"] for kind in sorted(counted, key=lambda kind: str(kind["values"]))}
-        result: dict[str, Any] = {
-            "schema": SCHEMA,
-            "path": str(path),
-            "signature": self.scored.signature,
-            "finished": self.scored.finished,
-            "rows": self.rows,
-            "errors": {"n": int(self.failed.sum()), "kinds": kinds},
-            "unlabelled": int(self.unlabelled.sum()),
-            "excluded_systems": list(options.exclude_systems),
-            "gold": self.gold,
-            "resamples": resamples,
-        }
+        rows = Rows(
+            schema=SCHEMA,
+            path=str(path),
+            signature=self.scored.signature,
+            finished=self.scored.finished,
+            rows=self.rows,
+            errors=RowErrors(n=int(self.failed.sum()), kinds=kinds),
+            unlabelled=int(self.unlabelled.sum()),
+            excluded_systems=list(options.exclude_systems),
+            gold=self.gold,
+            resamples=resamples,
+        )
         if self.failed.any():
             self.note(f"{int(self.failed.sum()):,} of {self.rows:,} rows have errors; they count as not_OK")
+        blocks, extras = no_figures(), LabelExtras()
         if self.labels is not None:
-            result |= self.labels.figures(resamples=resamples) | self._label_extras(self.labels)
-        else:
-            result |= no_figures()
-        metrics = list(options.metrics)
-        result |= self.ratings.blocks(metrics, resamples)
-        result["ceiling"] = self._ceiling()
+            blocks, extras = self.labels.figures(resamples=resamples), self._label_extras(self.labels)
+        ratings = self.ratings.blocks(list(options.metrics), resamples)
+        result: LabelReport = {**rows, **blocks, **extras, **ratings, "ceiling": self._ceiling()}
         if options.against:
             result["against"] = published.against(self.labels, self.ratings, self.scored)
         return result
 
-    def _label_extras(self, labels: Labels) -> dict[str, Any]:
+    def _label_extras(self, labels: Labels) -> LabelExtras:
         judged = labels.gold_rough >= 0
-        extras: dict[str, Any] = {"strawmen": labels.strawmen(), "by": {}}
+        extras = LabelExtras(strawmen=labels.strawmen(), by={})
         suspect = np.zeros(self.rows, bool)
         if self.scored.has(SUSPECT):
             suspect = (numbers(self.scored.array(SUSPECT), SUSPECT) > 0) & judged
@@ -169,7 +175,7 @@ class _Evaluation:
             extras["without_suspect"] = labels.figures(~suspect, resamples=self.resamples)
         for name, (codes, values) in self._groups().items():
             samples = self.resamples if len(values) <= MAX_INTERVALS else 0
-            lines = [{"value": v, **labels.figures(codes == i, resamples=samples)} for i, v in enumerate(values)]
+            lines = [GroupLine(value=v, **labels.figures(codes == i, resamples=samples)) for i, v in enumerate(values)]
             extras["by"][name] = [line for line in lines if line["rough"]["n"]]
             if name == self.options.system:
                 extras["shares"] = labels.shares(codes, values)
@@ -180,7 +186,7 @@ class _Evaluation:
         empty = pc.fill_null(pc.equal(self._text("note"), EMPTY_TEXT), False).to_numpy(zero_copy_only=False) & judged
         if empty.any():
             as_read = labels.replaced(empty, "omission+hallucination")
-            extras["empty"] = {"n": int(empty.sum()), "as_nan": as_read.figures(), "without": labels.figures(~empty)}
+            extras["empty"] = EmptyOutputs(n=int(empty.sum()), as_nan=as_read.figures(), without=labels.figures(~empty))
         confidence = self.ratings.metric("confidence", required=False)
         if confidence is not None:
             shown = np.where(judged, confidence, np.nan)
@@ -210,7 +216,7 @@ class _Evaluation:
             )
         unlabelled = (rough < 0) & ~self.failed
         truth = find_truth(self.scored, self.ratings, options.gold_fine, options.gold_rough, options.threshold)
-        self.gold = {"fine": truth.fine_name, "rough": truth.rough_name}
+        self.gold = GoldColumns(fine=truth.fine_name, rough=truth.rough_name)
         gold_fine, gold_rough = truth.fine, truth.rough
         if gold_rough is None or unlabelled.all():
             return None, unlabelled if gold_rough is not None else none
@@ -235,7 +241,7 @@ class _Evaluation:
             groups[name] = found
         return groups
 
-    def _ceiling(self) -> dict[str, Any] | None:
+    def _ceiling(self) -> dict[str, Correlation] | None:
         if self.options.annotations is None:
             return None
         raw = load(self.options.annotations)

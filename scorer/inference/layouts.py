@@ -83,7 +83,7 @@ class ByItself:
         if not len(chosen):
             return []
         order = chosen[np.argsort(-lengths[chosen], kind="stable")]
-        # As many calls for each thread, so that at the end none is long without work.
+        # As many calls for each thread, so that none is idle for long at the end.
         calls = self.threads * -(-len(order) // (self.threads * self.pairs_a_call))
         batches = []
         for together in np.array_split(order, min(calls, len(order))):

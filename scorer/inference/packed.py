@@ -1,6 +1,6 @@
 """The packed layout: pairs laid end to end, a fixed number of tokens and of pairs a call.
 
-Padding is work that counts for nothing, and a kernel that is planned for each shape costs time for each shape. So the
+Padding is wasted work, and a kernel that is planned for each shape costs time for each shape. So the
 pairs of a call follow each other without padding, and every call of a size has the same number of tokens and of pairs.
 What the pairs leave over is filled with filler pairs whose answers are dropped. With the same number of rows in every
 matrix product, the device takes the same kernel in every call; whether a pair's numbers then do not depend on its

@@ -37,6 +37,10 @@ class BaselineColumns:
     def shape(self) -> Mapping[str, object]:
         return self.inputs.shape
 
+    def refusal(self, table: pa.Table) -> str | None:
+        """See :meth:`.InputColumns.refusal`."""
+        return self.inputs.refusal(table)
+
 
 class BaselineRows(PlainRows[BaselineColumns]):
     """Adds the columns of a baseline; counts rows, errors, notes and labels, and no facts or checks."""
