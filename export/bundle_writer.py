@@ -157,14 +157,14 @@ def _fill(
     variants: dict[str, Any] = {}
     for key, path in paths.items():
         log(f"verifying {key} against PyTorch")
-        precision, attention = ("fp16" if key in forms else key), forms.get(key)
+        precision, operator = ("fp16" if key in forms else key), forms.get(key)
         alone = precision == "int8" and "Scan" not in counts[key]
         parity = measure_variant(
-            path, precision, opened.tokenizer, probes, expected, opened.scheme, alone, packed=attention is not None
+            path, precision, opened.tokenizer, probes, expected, opened.scheme, alone, packed=operator is not None
         )
         log(_say(key, parity))
         _refuse(accept(key, parity), force, log)
-        variants[key] = _variant(path, precision, counts[key], parity, opened, attention)
+        variants[key] = _variant(path, precision, counts[key], parity, opened, operator)
     _write_small_files(folder, opened, probes, expected, templates)
     small = ["tokenizer.json", "probes.parquet", *(["templates.json"] if templates is not None else [])]
     scheme = opened.scheme
