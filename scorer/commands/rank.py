@@ -9,7 +9,7 @@ import typer
 
 from ..metric.choices import Worse
 from ..scoring.settings import Settings
-from .common import InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
+from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
@@ -49,6 +49,7 @@ def rank_command(
         typer.Option("--worse", help="Error that counts as worse; a text with both errors is ranked last."),
     ] = "hallucination",
     limit: LimitOption = None,
+    form: FormatOption = "auto",
     reuse: ReuseOption = None,
     prune: PruneOption = False,
     part: PartOption = None,
@@ -79,5 +80,6 @@ def rank_command(
         max_error_rate=max_error_rate,
         reuse=tuple(reuse or ()),
         prune=prune,
+        form=form,
     )
     run_shards(options, RankScoring(settings, opener, worse, candidates), as_json=as_json)

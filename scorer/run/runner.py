@@ -65,13 +65,13 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
         raise UsageError(
             f"--prune with {other} would remove or shorten what this run does not look at; give one of the two"
         )
-    files = resolve_inputs(list(options.inputs))
-    check_output_apart(list(options.inputs), options.out)
+    files = resolve_inputs(list(options.inputs), options.form)
+    check_output_apart(list(options.inputs), options.out, options.form)
     inspect_output(options.out)
     earlier_outputs = check_earlier(options.reuse, options.out)
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
-        reader = stack.enter_context(ShardReader())
+        reader = stack.enter_context(ShardReader(form=options.form))
         found = survey(files, reader, scoring.find_columns, options.limit)
         refuse_unscorable(found, reader, options.max_error_rate)
         earlier = earlier_budgets(options.out)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import signal
@@ -255,6 +256,31 @@ def test_a_finished_run_asked_for_again_leaves_its_plan(data: Path, tmp_path: Pa
     again = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", *more)
     assert "0 rows to score" in again.stderr
     assert (out / "_plan.json").stat().st_mtime_ns == before
+
+
+def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: Path) -> None:
+    found = rows(12)
+    rendered = [" ++ ".join(" | ".join(triple.values()) for triple in row) for row in found["triples"].to_pylist()]
+    (tmp_path / "in").mkdir()
+    lines = [json.dumps(row | {"text": row["text"] or ""}) for row in found.to_pylist()]
+    (tmp_path / "in" / "lines.jsonl").write_text("\n".join(lines))
+    with (tmp_path / "in" / "table.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "weight", "triples"])
+        writer.writerows(zip(found["text"].to_pylist(), found["weight"].to_pylist(), rendered, strict=True))
+    plain = found.set_column(0, "text", pa.array([text or "" for text in found["text"].to_pylist()]))
+    pq.write_table(plain, tmp_path / "plain.parquet")
+    summary = run(tmp_path / "in", tmp_path / "out", bundle)
+    assert summary["rows"]["in"] == 24
+    run(tmp_path / "plain.parquet", tmp_path / "expected", bundle)
+    expected = pq.read_table(tmp_path / "expected" / "plain.parquet").drop_columns(["triples"])
+    for name in ("lines", "table"):
+        made = pq.read_table(tmp_path / "out" / f"{name}.parquet").drop_columns(["triples"])
+        assert made.replace_schema_metadata(None).equals(expected.replace_schema_metadata(None))
+    again = scorer("run", tmp_path / "in", "--out", tmp_path / "out", "--bundle", bundle, "--format", "auto")
+    assert "0 rows to score" in again.stderr
+    refused = scorer("run", tmp_path / "in", "--out", tmp_path / "no", "--bundle", bundle, "--format", "tsv", code=2)
+    assert "no file to read (*.tsv)" in refused.stderr
 
 
 def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_path: Path, bundle: Path) -> None:
