@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..scoring.settings import Settings
-from .common import InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
+from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
@@ -40,17 +40,18 @@ def run_command(
     ],
     settings: Settings,
     limit: LimitOption = None,
+    form: FormatOption = "auto",
     reuse: ReuseOption = None,
     prune: PruneOption = False,
     part: PartOption = None,
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
     as_json: RunJsonOption = False,
 ) -> None:
-    """Score Parquet shards and write them to a folder.
+    """Score files of rows and write them to a folder.
 
-    OUT mirrors the relative paths of the inputs. The same command resumes a run that was killed or failed. Exit codes:
-    0 done, 2 usage, configuration or environment, 3 finished with failed shards or too many rows with errors, 130/143
-    interrupted.
+    IN is Parquet, CSV, TSV or JSON Lines. OUT is Parquet and mirrors the relative paths of the inputs. The same command
+    resumes a run that was killed or failed. Exit codes: 0 done, 2 usage, configuration or environment, 3 finished with
+    failed shards or too many rows with errors, 130/143 interrupted.
     """
     from ..run.options import RunOptions
     from ..scoring.metric_rows import MetricScoring
@@ -69,5 +70,6 @@ def run_command(
         max_error_rate=max_error_rate,
         reuse=tuple(reuse or ()),
         prune=prune,
+        form=form,
     )
     run_shards(options, MetricScoring(settings, opener), as_json=as_json)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ..scoring.summary import RunSummary
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
+from ..system.input_formats import Format
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class RunOptions:
     while other processes score the other parts; a limit is that of all parts together. ``max_error_rate``: share of
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``reuse``:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
-    input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused.
+    input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``form``: the
+    format of the inputs.
     """
 
     inputs: tuple[str, ...]
@@ -30,6 +32,7 @@ class RunOptions:
     window_bytes: int = WINDOW_BYTES
     reuse: tuple[Path, ...] = ()
     prune: bool = False
+    form: Format = "auto"
 
 
 class Reporter(Protocol):

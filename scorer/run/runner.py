@@ -41,7 +41,7 @@ from ..storage import (
 from ..storage.believed import Believed
 from ..system.signals import sigterm_raises
 from .completion import add_up
-from .early_check import EarlyCheck
+from .early_check import EarlyCheck, refuse_unscorable
 from .options import Outcome, Reporter, RunOptions
 from .plan_file import OtherBudgetsError, earlier_budgets, earlier_plan, plan_of, refuse_another_plan
 from .preview import find_losses, named, scored_again, told
@@ -65,14 +65,15 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
         raise UsageError(
             f"--prune with {other} would remove or shorten what this run does not look at; give one of the two"
         )
-    files = resolve_inputs(list(options.inputs))
-    check_output_apart(list(options.inputs), options.out)
+    files = resolve_inputs(list(options.inputs), options.form)
+    check_output_apart(list(options.inputs), options.out, options.form)
     inspect_output(options.out)
     earlier_outputs = check_earlier(options.reuse, options.out)
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
-        reader = stack.enter_context(ShardReader())
+        reader = stack.enter_context(ShardReader(form=options.form))
         found = survey(files, reader, scoring.find_columns, options.limit)
+        refuse_unscorable(found, reader, options.max_error_rate)
         earlier = earlier_budgets(options.out)
         while True:
             with ExitStack() as inner:
