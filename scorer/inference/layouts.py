@@ -37,7 +37,8 @@ class Layout(Protocol):
         """Batches that cover the chosen pairs, longest first."""
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        """A batch as full as they get, of the chosen pairs over and over, or of the first where a call takes fewer."""
+        """A batch as full as they get, of the chosen pairs over and over: of the first where a call takes fewer, and of
+        those alone that share calls with the first."""
 
     def assemble(self, batch: Batch, work: Work) -> Feed:
         """The inputs of a batch's call."""
