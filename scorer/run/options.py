@@ -11,6 +11,15 @@ from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 
 
 @dataclass(frozen=True)
+class JoinOptions:
+    """How a worker joins. ``lease_s``: seconds after which a claim without a finished batch expires.
+    ``mixed_devices``: join a run whose plan was made on other hardware or with other versions."""
+
+    lease_s: float = 300.0
+    mixed_devices: bool = False
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """What a run is asked to do, whatever scores the rows.
 
@@ -18,7 +27,8 @@ class RunOptions:
     while other processes score the other parts; a limit is that of all parts together. ``max_error_rate``: share of
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``reuse``:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
-    input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused.
+    input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``join``:
+    take shards that no other worker of the run holds, until all are done.
     """
 
     inputs: tuple[str, ...]
@@ -30,6 +40,7 @@ class RunOptions:
     window_bytes: int = WINDOW_BYTES
     reuse: tuple[Path, ...] = ()
     prune: bool = False
+    join: JoinOptions | None = None
 
 
 class Reporter(Protocol):
