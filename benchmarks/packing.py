@@ -1,10 +1,10 @@
 """What the host does for a call of the packed layout: put it together, against how long a GPU would compute it.
 
-    python -m benchmarks.packing [--tokens 65536] [--rows 20000]
+    python -m benchmarks.packing [--tokens 65536] [--rows 16384]
 
 Rows as ``benchmarks.make_rows`` makes them, with the embedded bundle's tokenizer. Reported are the milliseconds of the
-best of several assemblies of each full call, and, counted, the calls, their sizes, and the share of tokens that are
-fillers, next to the share of padding of the padded layout on the same pairs.
+best of several assemblies of each full call, and, counted, the calls, their sizes and shapes, and the share of tokens
+that are fillers, next to the share of padding of the padded layout on the same pairs.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def main() -> None:
     print(f"{len(work.pairs):,} pairs, {real:,} tokens ({real / len(work.pairs):.1f} a pair)")
     sizes = Counter(batch.tokens for batch in batches)
     print(f"packed: {len(batches)} calls ({', '.join(f'{n} of {size:,}' for size, n in sizes.most_common())}), "
+          f"{len({(b.tokens, b.rows, b.sequence_length) for b in batches})} shapes, "
           f"fillers {1 - real / computed:.2%} of the tokens")  # fmt: skip
     print(f"padded: {len(padded)} calls, {len({(b.rows, b.sequence_length) for b in padded})} shapes, "
           f"padding {1 - real / sum(b.tokens for b in padded):.2%} of the tokens")  # fmt: skip

@@ -155,18 +155,16 @@ def _fill(
     elif forms:
         share_weights((paths[key] for key in ("fp16", *forms)), folder / FP16_SHARED)
     variants: dict[str, Any] = {}
-    for precision in precisions:
-        path = paths[precision]
-        log(f"verifying {precision} against PyTorch")
-        alone = precision == "int8" and "Scan" not in counts[precision]
-        parity = measure_variant(path, precision, opened.tokenizer, probes, expected, opened.scheme, alone)
-        log(_say(precision, parity))
-        _refuse(accept(precision, parity), force, log)
-        variants[precision] = _variant(path, precision, counts[precision], parity, opened)
-    for key, attention in forms.items():
-        # Only a GPU has the kernels of a packed graph: the scorer verifies it there at first use.
-        packed = {"layout": "packed", "attention": attention, "inputs": packed_inputs(opened.tokenizer.layout.segments)}
-        variants[key] = _variant(paths[key], "fp16", counts[key], None, opened) | packed
+    for key, path in paths.items():
+        log(f"verifying {key} against PyTorch")
+        precision, operator = ("fp16" if key in forms else key), forms.get(key)
+        alone = precision == "int8" and "Scan" not in counts[key]
+        parity = measure_variant(
+            path, precision, opened.tokenizer, probes, expected, opened.scheme, alone, packed=operator is not None
+        )
+        log(_say(key, parity))
+        _refuse(accept(key, parity), force, log)
+        variants[key] = _variant(path, precision, counts[key], parity, opened, operator)
     _write_small_files(folder, opened, probes, expected, templates)
     small = ["tokenizer.json", "probes.parquet", *(["templates.json"] if templates is not None else [])]
     scheme = opened.scheme
@@ -198,18 +196,25 @@ def _refuse(reason: str | None, force: bool, log: Callable[[str], None]) -> None
 
 
 def _variant(
-    path: Path, precision: str, counts: dict[str, int], parity: dict[str, Any] | None, opened: Checkpoint
+    path: Path,
+    precision: str,
+    counts: dict[str, int],
+    parity: dict[str, Any] | None,
+    opened: Checkpoint,
+    attention: str | None,
 ) -> dict[str, Any]:
-    external = external_files(path)
+    """A variant as ``bundle.json`` has it. ``attention``: the operator of a packed form; ``None`` of a padded one."""
+    external, segments = external_files(path), opened.tokenizer.layout.segments
+    form = {"layout": "packed", "attention": attention} if attention is not None else {"layout": "padded"}
     return {
         "file": path.name,
         "precision": precision,
-        "layout": "padded",
+        **form,
         "sha256": sha256(path),
         "bytes": path.stat().st_size,
         "external": {name: sha256(path.parent / name) for name in external},
         "opset": OPSET,
-        "inputs": inputs_of(opened.tokenizer.layout.segments),
+        "inputs": packed_inputs(segments) if attention is not None else inputs_of(segments),
         "fused": {operator: counts[operator] for operator in _FUSED if operator in counts},
         "parity": parity,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError
+from scorer.inference.batches import Batch
 from scorer.inference.devices import unwanted_fusions
+from scorer.inference.packed import places
 from scorer.inference.schemes import NLI, Scheme
 
 from .probes import Probe
@@ -26,6 +28,8 @@ _INFINITY = 1e30
 """Stands for a difference that is not a number; JSON knows no infinity."""
 
 Logits = npt.NDArray[np.float32]
+Call = tuple[slice, dict[str, npt.NDArray[Any]]]
+"""Which probes a call computes, and the inputs of the model by name."""
 
 
 def checkpoint_logits(model: Any, tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Logits:
@@ -56,16 +60,18 @@ def measure_variant(
     expected: Logits,
     scheme: Scheme,
     alone: bool = False,
+    packed: bool = False,
 ) -> dict[str, Any] | None:
     """The ``parity`` of a variant for bundle.json, or ``None`` where it cannot be measured on this machine.
 
-    Measured in batches, with padding; int8 of a graph without Scan in calls of one pair, as it is run. fp16 is
-    measured on CUDA where that really starts: a CPU has other half-precision kernels, or none and computes in fp32, so
-    its figures would say nothing.
+    Measured in batches, with padding, or packed end to end; int8 of a graph without Scan in calls of one pair, as it is
+    run. fp16 is measured on CUDA where that really starts: a CPU has other half-precision kernels, or none and computes
+    in fp32, so its figures would say nothing. A CPU has no kernels of packed attention at all.
 
     Args:
         expected: the checkpoint's logits, float32, *Shape:* (probes, classes).
         alone: one pair per call.
+        packed: the graph takes the inputs of :mod:`export.packed`.
 
     Raises:
         BundleError: the variant does not load or run.
@@ -73,7 +79,8 @@ def measure_variant(
     session = _session(path, CUDA if precision == "fp16" else CPU)
     if session is None:
         return None
-    found = _run(session, path, tokenizer, probes, expected.shape[1], alone)
+    calls = batches(tokenizer, probes, 1 if alone else _TOKENS)
+    found = _run(session, path, end_to_end(calls) if packed else calls, expected.shape)
     return {"provider": CUDA if precision == "fp16" else CPU} | compare(expected, found, scheme)
 
 
@@ -113,9 +120,7 @@ def accept(precision: str, parity: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def batches(
-    tokenizer: PairTokenizer, probes: Sequence[Probe], tokens: int = _TOKENS
-) -> Iterator[tuple[slice, dict[str, npt.NDArray[np.int64]]]]:
+def batches(tokenizer: PairTokenizer, probes: Sequence[Probe], tokens: int = _TOKENS) -> Iterator[Call]:
     """Rows of ``probes`` (sorted by length) with what the model is fed, int64, *Shape:* (batch, sequence), right
     padded.
 
@@ -141,11 +146,20 @@ def batches(
         start = end
 
 
-def _run(
-    session: Any, path: Path, tokenizer: PairTokenizer, probes: Sequence[Probe], labels: int, alone: bool
-) -> Logits:
-    logits = np.zeros((len(probes), labels), np.float32)
-    for rows, feed in batches(tokenizer, probes, 1 if alone else _TOKENS):
+def end_to_end(calls: Iterable[Call]) -> Iterator[Call]:
+    """The same calls for a packed graph: their tokens without padding, int32; see :mod:`scorer.inference.packed`."""
+    for rows, feed in calls:
+        real = feed["attention_mask"].astype(bool)
+        lengths = real.sum(axis=1)
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        batch = Batch(np.arange(len(lengths)), int(lengths.max()), tokens=int(starts[-1]))
+        tokens = {name: feed[name][real].astype(np.int32) for name in ("input_ids", "token_type_ids") if name in feed}
+        yield rows, tokens | places(lengths, starts, batch)
+
+
+def _run(session: Any, path: Path, calls: Iterable[Call], shape: tuple[int, ...]) -> Logits:
+    logits = np.zeros(shape, np.float32)
+    for rows, feed in calls:
         try:
             (out,) = session.run(["logits"], feed)
         except Exception as e:  # the runtime's exceptions share no base class but Exception

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from .errors import ScorerError as ScorerError
     from .metric.column_names import ColumnNames as ColumnNames
     from .metric.triples import Triple as Triple
-    from .scoring.scorer import CheckResult as CheckResult
+    from .scoring.ranking import Ranking as Ranking
+    from .scoring.results import CheckResult as CheckResult
+    from .scoring.results import Verdict as Verdict
     from .scoring.scorer import Scorer as Scorer
-    from .scoring.scorer import Verdict as Verdict
 
 # ONNX Runtime's wheels from 1.31 on can report usage to their vendor: with a thread, a session file in the folder for
 # temporary files, and the address of a collector. The variable is read when the library is loaded. Here it is switched
@@ -28,14 +29,15 @@ if TYPE_CHECKING:
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _HOME = {
-    "CheckResult": ".scoring.scorer",
+    "CheckResult": ".scoring.results",
     "ColumnNames": ".metric.column_names",
+    "Ranking": ".scoring.ranking",
     "Scorer": ".scoring.scorer",
     "ScorerError": ".errors",
     "Triple": ".metric.triples",
-    "Verdict": ".scoring.scorer",
+    "Verdict": ".scoring.results",
 }
-__all__ = ["CheckResult", "ColumnNames", "Scorer", "ScorerError", "Triple", "Verdict", "__version__"]
+__all__ = ["CheckResult", "ColumnNames", "Ranking", "Scorer", "ScorerError", "Triple", "Verdict", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

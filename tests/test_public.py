@@ -32,7 +32,10 @@ from scorer.metric.templates import Templates, parse_optional
 
 PUBLIC = ("scorer", "scorer.audit", "scorer.audit.report", "scorer.convert")
 """Packages for Python programs; what the others export is for this program alone."""
-RESULTS = {"CheckResult", "Verdict", "ScorerError", "Triple", "Document", "MAX_BYTES", "__version__", "Rows", "Quintd"}
+RESULTS = {
+    *("CheckResult", "Ranking", "Verdict", "ScorerError", "Triple", "Document", "MAX_BYTES", "__version__"),
+    *("Rows", "Quintd"),
+}
 """Public names that take nothing from the user: results, errors, types, and a tuple of three."""
 WRONG: tuple[Any, ...] = (None, 5, 2.5, True, "text", b"bytes", [3], ["a", None], {"a": 1}, {3}, object(), ("a", "b"))
 

@@ -20,6 +20,8 @@ from rich.console import Console
 
 from scorer.commands.show.figures import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
+from scorer.evaluation import label_report
+from scorer.evaluation.label_report import LabelReport
 from scorer.evaluation.published import TABLE_1, TABLE_2, Row
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.scoring.signature import Signature, differences
@@ -136,19 +138,19 @@ def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
     console.print(made)
 
 
-def _line(condition: Condition, report: dict[str, Any]) -> dict[str, Any]:
+def _line(condition: Condition, report: LabelReport) -> dict[str, Any]:
     row = _ROWS[condition.data, condition.templates]
     ours: dict[str, float | None] = {}
     intervals: dict[str, Any] = {}
     for figure in FIGURES:
         if figure == "rho":
-            found = report["correlation"]
-            ours[figure] = found["spearman"] if condition.data == "webnlg" else None
-            intervals[figure] = found.get("interval", {}).get("spearman") if condition.data == "webnlg" else None
+            found = report["correlation"] if condition.data == "webnlg" else None
+            ours[figure] = found["spearman"] if found else None
+            intervals[figure] = found["interval"]["spearman"] if found and "interval" in found else None
         else:
             block, name = figure.split(".")
-            ours[figure] = report[block][name]
-            intervals[figure] = report[block].get("interval", {}).get(name)
+            ours[figure] = label_report.figure(report, block, name)
+            intervals[figure] = label_report.ends(report, block, name)
     published = {figure: row.figures.get(figure) for figure in FIGURES}
     return {
         "data": condition.data,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .document import Baseline, BaselineChanges, Callout, Gate, GroupFigures, RateChange, Test
+from .document import Baseline, BaselineChanges, Callout, Gate, Group, GroupFigures, RateChange, Severity, Test
 from .gates import describe, shown
 
 LEAST_DIFFERENCE = 0.01
@@ -43,15 +43,10 @@ def call_out(
     return sorted(found, key=lambda c: (_GRAVITY[c["severity"]], _ORDER.index(c["kind"])))
 
 
-def _callout(kind: str, severity: str, message: str, evidence: Sequence[str] = (), group: object = None) -> Callout:
-    made: Callout = {
-        "kind": kind,
-        "severity": severity,  # type: ignore[typeddict-item]  # a str, not its literals
-        "group": group or {},  # type: ignore[typeddict-item]  # passed on as the document has it
-        "message": message,
-        "evidence": list(evidence),
-    }
-    return made
+def _callout(
+    kind: str, severity: Severity, message: str, evidence: Sequence[str] = (), group: Group | None = None
+) -> Callout:
+    return {"kind": kind, "severity": severity, "group": group or {}, "message": message, "evidence": list(evidence)}
 
 
 def _signature(baseline: Baseline) -> list[Callout]:
@@ -110,10 +105,11 @@ def _rates(group: GroupFigures) -> list[Callout]:
         if moved["significant"] and difference is not None and abs(difference) >= LEAST_DIFFERENCE:
             (worse if difference > 0 else better).append((name, moved))
     found = []
-    for kind, severity, verb, moves in (
+    directions: tuple[tuple[str, Severity, str, list[tuple[str, RateChange]]], ...] = (
         ("regression", "warn", "rose", worse),
         ("improvement", "info", "fell", better),
-    ):
+    )
+    for kind, severity, verb, moves in directions:
         if moves:
             name, moved = moves[0]
             ends = [shown(name, moved["before"]["value"]), shown(name, moved["after"]["value"])]

@@ -13,6 +13,7 @@ from ..stats.intervals import Rate as Rate
 
 Status = Literal["pass", "warn", "fail"]
 Group = dict[str, str | None]
+Severity = Literal["fail", "warn", "info"]
 """Columns and their values as text, ``None`` for null; ``{}`` is all rows."""
 
 RATES = ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate")
@@ -232,7 +233,7 @@ class Callout(TypedDict):
     ``evidence``: the figures behind it, as short lines."""
 
     kind: str
-    severity: Literal["fail", "warn", "info"]
+    severity: Severity
     group: Group
     message: str
     evidence: list[str]

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..metric.inputs import FactForm
-from ..metric.triples import encode, parse_mr, parse_triple
+from ..metric.triple_forms import as_elements, is_text, part_columns
+from ..metric.triples import Triple, encode, parse_mr, parse_triple, parse_triples
 from ..scoring.counts import OTHER_PREDICATES
 
 _PLAIN = r"^[^|]*\|(?P<predicate>[^|]*)\|(?P<object>[^|]*)$"
@@ -85,17 +86,15 @@ class FactReader:
 
     def read(self, column: pa.Array) -> Facts:
         """The facts of a column."""
-        if self._form == "mr":
-            return self._from_mr(column)
+        if self._form == "mr" or (is_text(column.type) and not pa.types.is_null(column.type)):
+            return self._from_texts(column)
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        flat = pc.list_flatten(column)
+        flat = as_elements(pc.list_flatten(column))
         if self._form == "facts":
             return Facts(lengths, *self._from_sentences(flat))
         if not pa.types.is_struct(flat.type):
             return Facts(lengths, *self._from_strings(flat))
-        children = dict(
-            zip([flat.type.field(i).name for i in range(flat.type.num_fields)], flat.flatten(), strict=True)
-        )
+        children = part_columns(flat)
         predicate = _numbers(self.predicates, children["predicate"])
         objects = np.full(len(predicate), -1, np.int64)
         wanted = self._wants(predicate)
@@ -135,7 +134,7 @@ class FactReader:
                 objects[i] = self.objects.code(triple.object)
         return np.append(predicate, -1)[codes], np.append(objects, -1)[codes]
 
-    def _from_mr(self, column: pa.Array) -> Facts:
+    def _from_texts(self, column: pa.Array) -> Facts:
         codes, values = encode(column)
         if len(self._known) > MOST_REMEMBERED:
             self._known.clear()
@@ -147,7 +146,8 @@ class FactReader:
         return Facts(lengths, predicate, value)
 
     def _parse(self, value: bytes) -> tuple[Ints, Ints]:
-        triples = parse_mr(value.decode(errors="replace")) or []
+        parse: Callable[[str], list[Triple] | None] = parse_mr if self._form == "mr" else parse_triples
+        triples = parse(value.decode(errors="replace")) or []
         predicate = np.array([self.predicates.code(t.predicate) for t in triples], np.int64)
         wanted = self._wants(predicate).tolist()
         objects = [self.objects.code(t.object) if w else -1 for t, w in zip(triples, wanted, strict=True)]

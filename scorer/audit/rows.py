@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..metric.inputs import one_array, parse_facts
+from ..metric.nested import holder_of
 from ..metric.templates import Templates
 from ..metric.triples import Triple, iterate
 from ..metric.verdict import FINE
@@ -67,8 +68,8 @@ def _kinds(run: ScannedRun) -> dict[str, Ints]:
 
 def _shown_columns(output: Output, columns: Sequence[str]) -> list[str]:
     own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note")
-    facts = fact_column(output)
-    return [*(output.columns.prefix + name for name in own), output.columns.text, *([facts] if facts else []), *columns]
+    inputs = (holder_of(output.schema, name) for name in (output.columns.text, fact_column(output) or ""))
+    return [*(output.columns.prefix + name for name in own), *(name for name in inputs if name), *columns]
 
 
 def _worst(
@@ -102,7 +103,7 @@ def _worst(
 
 def _text(table: pa.Table, name: str) -> str | None:
     """A string, which may not be valid UTF-8."""
-    if name not in table.schema.names:
+    if holder_of(table.schema, name) is None:
         return None
     column = one_array(table, name)
     if pa.types.is_dictionary(column.type):
@@ -115,7 +116,7 @@ def _facts(
     output: Output, table: pa.Table, omitted: Any, entailment: Any, templates: Templates | None
 ) -> tuple[list[FactShown] | None, bool]:
     name = fact_column(output)
-    if name is None or name not in table.schema.names:
+    if name is None or holder_of(table.schema, name) is None:
         return None, True
     parsed = parse_facts(one_array(table, name), fact_form(output))
     if parsed.errors:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError
 from ..metric.inputs import FactForm, find_facts, one_array
+from ..metric.nested import holder_of
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
@@ -125,7 +126,7 @@ class _Scan:
         self.output, self.groupings, self.reader = output, groupings, reader
         self.prefix = output.columns.prefix
         self.fact_column = fact_column(output)
-        self.text_column = output.columns.text if output.columns.text in output.names else None
+        self.text_column = output.columns.text if holder_of(output.schema, output.columns.text) else None
         self.run = ScannedRun(
             output,
             keys=np.empty((n, 2), np.uint64),
@@ -161,10 +162,11 @@ class _Scan:
         names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused", "row_key")
         leaves = [self.prefix + name for name in names]
         if self.text_column:
-            leaves.append(self.text_column)
+            leaves.append(holder_of(self.output.schema, self.text_column) or self.text_column)
         if self.reader is not None and self.fact_column:
             last = ("predicate", "object") if self.reader.objects_wanted else ("predicate",)
-            leaves += self.output.leaves(self.fact_column, *last) or [self.fact_column]
+            paths = self.output.leaves(self.fact_column, *last)
+            leaves += paths if len(paths) == len(last) else [holder_of(self.output.schema, self.fact_column) or ""]
         leaves += [column for grouping in self.groupings for column in grouping]
         return list(dict.fromkeys(leaves))
 
@@ -176,7 +178,7 @@ class _Scan:
         run.note[rows] = _kinds(one_array(table, prefix + "note"), run.notes)
         run.reused[rows] = one_array(table, prefix + "reused").fill_null(False).to_numpy(zero_copy_only=False)
         run.keys[rows] = _keys(one_array(table, prefix + "row_key"))
-        if self.text_column and self.text_column in table.schema.names:
+        if self.text_column and holder_of(table.schema, self.text_column):
             run.length[rows] = _text_lengths(one_array(table, self.text_column))
         for grouping, codes in self.groupings.items():
             run.groups[grouping][rows] = codes.codes(table)
@@ -185,7 +187,7 @@ class _Scan:
         run, reader = self.run, self.reader
         entailment = one_array(table, self.prefix + "fact_entailment")
         stored = pc.list_value_length(entailment).fill_null(UNKNOWN_FACTS).to_numpy(zero_copy_only=False)
-        if reader is None or not self.fact_column or self.fact_column not in table.schema.names:
+        if reader is None or not self.fact_column or not holder_of(table.schema, self.fact_column):
             run.facts[rows] = stored
             return
         facts = reader.read(one_array(table, self.fact_column))

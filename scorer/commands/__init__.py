@@ -18,6 +18,7 @@ from . import (
     explain,
     export,
     plan,
+    rank,
     rate,
     run,
     sample,
@@ -82,6 +83,7 @@ app.command("explain")(explain.explain_command)
 app.command("export")(export.export_command)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("baseline")(baseline.baseline_command)
+app.command("rank")(rank.rank_command)
 app.command("sample")(sample.sample_command)
 app.command("rate")(rate.rate_command)
 app.command("challenge")(challenge.challenge_command)

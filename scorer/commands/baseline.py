@@ -29,13 +29,16 @@ class Rival(StrEnum):
     """Names of the baselines."""
 
     e2e_slots = "e2e-slots"
+    entities = "entities"
     keywords = "keywords"
     overlap = "overlap"
 
 
 @guarded
 def baseline_command(
-    rival: Annotated[Rival, typer.Argument(metavar="e2e-slots|keywords|overlap", help="Baseline to score with.")],
+    rival: Annotated[
+        Rival, typer.Argument(metavar="e2e-slots|entities|keywords|overlap", help="Baseline to score with.")
+    ],
     inputs: Annotated[
         list[str],
         typer.Argument(metavar="IN...", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
@@ -72,11 +75,16 @@ def baseline_command(
 
     `scorer evaluate` reads OUT like the output of a run. In a folder, the same command resumes; --limit, --prune,
     --part and --json are for folders only. e2e-slots: match patterns for the E2E slots, and report the slot error rate.
-    keywords: look for values or their synonyms in the text; finds no hallucinations. overlap: add BLEU, chrF and TER
-    against references as columns; with the output of a run as IN, and F.parquet as OUT, next to its scores.
+    keywords: look for values or their synonyms in the text. entities: look for subjects and objects, with names, dates
+    and numbers in other forms; neither finds hallucinations. overlap: add BLEU, chrF, TER, NIST, ROUGE-L, CIDEr and
+    METEOR (words and stems) against references as columns, after reading all references; with the output of a run as
+    IN, and F.parquet as OUT, next to its scores.
     """
+    from ..evaluation.baselines.judges import EntitiesJudge, Judge, KeywordsJudge, SlotsJudge
+    from ..evaluation.baselines.overlap_judge import OverlapJudge
+    from ..evaluation.baselines.reference_counts import count_references
     from ..evaluation.baselines.rows import BaselineScoring
-    from ..evaluation.baselines.writing import Judge, KeywordsJudge, OverlapJudge, SlotsJudge, write
+    from ..evaluation.baselines.writing import write
     from ..metric.inputs import ColumnNames
     from ..run.options import RunOptions
 
@@ -84,9 +92,11 @@ def baseline_command(
         raise UsageError("--as-gold applies to the baseline e2e-slots only; remove it for other baselines")
     judge: Judge
     if rival is Rival.overlap:
-        judge = OverlapJudge(text_column, references_column)
+        judge = OverlapJudge(text_column, references_column, count_references(inputs, references_column))
+    elif rival is Rival.e2e_slots:
+        judge = SlotsJudge(as_gold=as_gold)
     else:
-        judge = SlotsJudge(as_gold=as_gold) if rival is Rival.e2e_slots else KeywordsJudge()
+        judge = KeywordsJudge() if rival is Rival.keywords else EntitiesJudge()
     names = ColumnNames(text=text_column, triples=triples_column, mr=mr_column)
     if out.suffix in ONE_FILE or out.is_file():
         given = {"--limit": limit, "--prune": prune, "--part": part, "--json": as_json}
@@ -94,6 +104,9 @@ def baseline_command(
             raise UsageError(f"{unusable[0]} needs a folder as --out; {out} is one file of all rows")
         rows = write(inputs, out, judge, names)
         say(f"{out}: {rows:,} rows by {rival.value}")
+        if isinstance(judge, OverlapJudge):
+            totals = judge.metric.totals
+            say(f"all texts as one corpus, tokenised as by the E2E challenge: BLEU {totals.bleu}, NIST {totals.nist}")
         return
     options = RunOptions(
         tuple(inputs), out, limit=limit, part=parse_part(part), max_error_rate=max_error_rate, prune=prune

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import ScorerError
 from ..inference.shipped import SHIPPED
+from ..system.input_formats import Format
 from .ending import guarded as guarded
 from .show.output import print_json as print_json
 from .show.output import say as say
@@ -39,7 +40,10 @@ def local(given: str) -> Path:
 
 InputsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="IN", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
+    typer.Argument(metavar="IN", help="Input files, folders, globs or URIs; exits 2 if there are none."),
+]
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="Format of IN. auto: by suffix; of a folder, Parquet if it has any.")
 ]
 LimitOption = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Score only the first N rows.")]
 ReuseOption = Annotated[

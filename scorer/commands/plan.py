@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..scoring.settings import Settings
-from .common import InputsArgument, LimitOption, ReuseOption, guarded, local, open_scorer, print_json
+from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, open_scorer, print_json
 from .settings import takes_settings
 
 
@@ -27,6 +27,7 @@ def plan_command(
         ),
     ] = None,
     limit: LimitOption = None,
+    form: FormatOption = "auto",
     reuse: ReuseOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
@@ -39,7 +40,7 @@ def plan_command(
     from .show.plan import print_plan
 
     with open_scorer(settings) as scorer:
-        found = estimate_run(inputs, scorer, out, reuse or (), limit)
+        found = estimate_run(inputs, scorer, out, reuse or (), limit, form)
     if as_json:
         print_json(found.to_json())
     else:

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
+from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
@@ -46,6 +46,7 @@ def run_command(
     ],
     settings: Settings,
     limit: LimitOption = None,
+    form: FormatOption = "auto",
     reuse: ReuseOption = None,
     prune: PruneOption = False,
     part: PartOption = None,
@@ -55,11 +56,11 @@ def run_command(
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
     as_json: RunJsonOption = False,
 ) -> None:
-    """Score Parquet shards and write them to a folder.
+    """Score files of rows and write them to a folder.
 
-    OUT mirrors the relative paths of the inputs. The same command resumes a run that was killed or failed. Exit codes:
-    0 done, 2 usage, configuration or environment, 3 finished with failed shards or too many rows with errors, 130/143
-    interrupted.
+    IN is Parquet, CSV, TSV or JSON Lines. OUT is Parquet and mirrors the relative paths of the inputs. The same command
+    resumes a run that was killed or failed. Exit codes: 0 done, 2 usage, configuration or environment, 3 finished with
+    failed shards or too many rows with errors, 130/143 interrupted.
     """
     from ..run.options import JoinOptions, RunOptions
     from ..scoring.metric_rows import MetricScoring
@@ -81,6 +82,7 @@ def run_command(
         max_error_rate=max_error_rate,
         reuse=tuple(reuse or ()),
         prune=prune,
+        form=form,
         join=JoinOptions(lease, mixed_devices) if join else None,
     )
     run_shards(options, MetricScoring(settings, opener), as_json=as_json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -143,7 +143,9 @@ COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
 """By field of :class:`.ColumnNames`: the parameter of a command, and its option."""
 
 
-def takes_settings(*, bundle: str | None = None, columns: bool = True) -> Callable[[Callable[..., None]], Any]:
+def takes_settings(
+    *, bundle: str | None = None, columns: bool = True, without: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Any]:
     """Decorate a command that has a parameter ``settings``: it takes the options of all settings in its place.
 
     So no two commands differ in the options that a scorer is set up with. The command is called with the
@@ -152,10 +154,11 @@ def takes_settings(*, bundle: str | None = None, columns: bool = True) -> Callab
     Args:
         bundle: the default of ``--bundle``; without one the option is required.
         columns: whether the command takes the options that name columns.
+        without: fields of :class:`.ColumnNames` that the command has no use for.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = list(_parameters(bundle, columns))
+        own = list(_parameters(bundle, columns, without))
         names = [parameter.name for parameter in own]
 
         def wrapper(**given: Any) -> None:
@@ -176,14 +179,15 @@ def takes_settings(*, bundle: str | None = None, columns: bool = True) -> Callab
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
-def _parameters(bundle: str | None, columns: bool) -> Iterator[inspect.Parameter]:
+def _parameters(bundle: str | None, columns: bool, without: Sequence[str]) -> Iterator[inspect.Parameter]:
     default: Any = inspect.Parameter.empty if bundle is None else bundle
     yield inspect.Parameter("bundle", _KEYWORD, default=default, annotation=BundleOption)
     for name, option in OPTIONS.items():
         default = None if name == "optional" else getattr(Settings, name)
         yield inspect.Parameter(name, _KEYWORD, default=default, annotation=option)
     for field, (name, option) in COLUMN_OPTIONS.items() if columns else ():
-        yield inspect.Parameter(name, _KEYWORD, default=getattr(ColumnNames, field), annotation=option)
+        if field not in without:
+            yield inspect.Parameter(name, _KEYWORD, default=getattr(ColumnNames, field), annotation=option)
 
 
 def _settings(given: dict[str, Any]) -> Settings:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +97,7 @@ class Comparison:
     low: float
     high: float
     p: float
-    higher: str | None
+    higher: Literal["first", "second"] | None
     n: int
 
 
@@ -131,7 +132,7 @@ def compare_correlations(
     ranks = next((ranks for bound, *ranks in _WILCOX_RANKS if n < bound), list(_WILCOX_MANY)) if pearson else [15, 585]
     low, high = (differences[min(rank, len(differences)) - 1] for rank in ranks)
     below = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
-    higher = "first" if low > 0 else "second" if high < 0 else None
+    higher: Literal["first", "second"] | None = "first" if low > 0 else "second" if high < 0 else None
     return Comparison(float(observed), float(low), float(high), 2 * min(below, 1 - below), higher, n)
 
 

@@ -6,14 +6,14 @@ scipy computes them (extra ``stats``); without it every coefficient is ``None`` 
 from __future__ import annotations
 
 from importlib import util
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .bootstrap import Floats, Indices, Statistic, cluster_samples, compare_correlations, percentiles
+from .label_report import Correlation, CountCorrelation, Difference, Differences, Ends, Kind, Ranking
 
-KINDS = ("pearson", "spearman", "kendall")
+KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
 MINIMUM = 3  # with two pairs every correlation is 1 or -1
 # Above this number of rows, a thousand resampled coefficients take minutes, and the interval is None.
 _INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
@@ -28,7 +28,7 @@ def available() -> bool:
         return False
 
 
-def statistic(kind: str) -> Statistic:
+def statistic(kind: Kind) -> Statistic:
     """A function that computes the coefficient of two float64 arrays, *Shape:* (n,), without NaN; its result is NaN if
     one of them is constant."""
     from scipy import stats
@@ -43,7 +43,7 @@ def statistic(kind: str) -> Statistic:
     return compute
 
 
-def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: int = 0) -> dict[str, Any]:
+def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: int = 0) -> Correlation:
     """All three coefficients over the rows that have both values.
 
     Args:
@@ -55,22 +55,22 @@ def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: in
     """
     there = ~(np.isnan(x) | np.isnan(y))
     x, y = x[there], y[there]
-    result: dict[str, Any] = {"n": len(x)}
+    result = Correlation(n=len(x), pearson=None, spearman=None, kendall=None)
     if not available() or len(x) < MINIMUM:
-        return result | dict.fromkeys(KINDS)
+        return result
     kinds = {kind: statistic(kind) for kind in KINDS}
-    result |= {kind: _plain(compute(x, y)) for kind, compute in kinds.items()}
+    for kind, compute in kinds.items():
+        result[kind] = _plain(compute(x, y))
     if inputs is not None and resamples:
-        drawn: dict[str, list[float]] = {kind: [] for kind in KINDS if len(x) <= _INTERVAL_ROWS[kind]}
+        drawn: dict[Kind, list[float]] = {kind: [] for kind in KINDS if len(x) <= _INTERVAL_ROWS[kind]}
         for rows in cluster_samples(inputs[there], resamples) if drawn else ():
             for kind, values in drawn.items():
                 values.append(kinds[kind](x[rows], y[rows]))
-        found = {kind: percentiles(np.array(drawn.get(kind, []))) for kind in KINDS}
-        result["interval"] = {kind: list(pair) if pair else None for kind, pair in found.items()}
+        result["interval"] = {kind: _ends(drawn.get(kind, [])) for kind in KINDS}
     return result
 
 
-def compare(first: Floats, second: Floats, human: Floats) -> dict[str, dict[str, Any] | None]:
+def compare(first: Floats, second: Floats, human: Floats) -> Differences:
     """Test two metrics with each coefficient, over rows that have all three values; ``None`` if undefined.
 
     *Shape:* (rows,) each, float64, NaN where there is no value.
@@ -78,12 +78,16 @@ def compare(first: Floats, second: Floats, human: Floats) -> dict[str, dict[str,
     there = ~(np.isnan(first) | np.isnan(second) | np.isnan(human))
     first, second, human = first[there], second[there], human[there]
     if not available() or len(human) > _COMPARED_ROWS:
-        return dict.fromkeys(KINDS)
-    results: dict[str, dict[str, Any] | None] = {}
-    for kind in KINDS:
+        return Differences(pearson=None, spearman=None, kendall=None)
+
+    def difference(kind: Kind) -> Difference | None:
         found = compare_correlations(first, second, human, statistic(kind), pearson=kind == "pearson")
-        results[kind] = None if found is None else vars(found).copy()
-    return results
+        if found is None:
+            return None
+        return Difference(difference=found.difference, low=found.low, high=found.high,
+                          p=found.p, higher=found.higher, n=found.n)  # fmt: skip
+
+    return Differences(pearson=difference("pearson"), spearman=difference("spearman"), kendall=difference("kendall"))
 
 
 def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tuple[list[Floats], npt.NDArray[np.bool_]]:
@@ -97,29 +101,14 @@ def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tupl
     return [np.where(counts, total / np.maximum(counts, 1), np.nan) for total in sums], counts > 0
 
 
-def ceiling(rows: Indices, ratings: Floats) -> dict[str, Any]:
-    """Correlation of one annotator with the mean of the others of the same text, over texts with two or more.
-
-    Args:
-        rows: int64, *Shape:* (annotations,), the text of each. ratings: float64, *Shape:* (annotations,).
-    """
-    there = ~np.isnan(ratings)
-    rows, ratings = rows[there], ratings[there]
-    counts = np.bincount(rows, minlength=1)[rows] if len(rows) else np.zeros(0, np.int64)
-    sums = np.bincount(rows, weights=ratings, minlength=1)[rows] if len(rows) else np.zeros(0)
-    several = counts > 1
-    others = (sums[several] - ratings[several]) / (counts[several] - 1)
-    return correlate(ratings[several], others)
-
-
-def ranking(confidence: Floats, not_ok: npt.NDArray[np.bool_]) -> dict[str, Any]:
+def ranking(confidence: Floats, not_ok: npt.NDArray[np.bool_]) -> Ranking:
     """How well low confidence finds the rows that are not OK, over all thresholds: ROC AUC and average precision.
 
     *Shape:* (rows,) each; float64 and bool.
     """
     there = ~np.isnan(confidence)
     confidence, not_ok = confidence[there], not_ok[there]
-    result: dict[str, Any] = {"n": len(confidence), "roc_auc": None, "average_precision": None}
+    result = Ranking(n=len(confidence), roc_auc=None, average_precision=None)
     if not available() or not not_ok.any() or not_ok.all():
         return result
     from sklearn.metrics import average_precision_score, roc_auc_score
@@ -129,10 +118,15 @@ def ranking(confidence: Floats, not_ok: npt.NDArray[np.bool_]) -> dict[str, Any]
     return result
 
 
-def spearman_with_count(counts: Floats, correct: npt.NDArray[np.bool_]) -> dict[str, Any]:
+def spearman_with_count(counts: Floats, correct: npt.NDArray[np.bool_]) -> CountCorrelation:
     """Spearman's ρ of the number of facts with correctness, and with errors (the same value, opposite sign)."""
     found = correlate(counts, correct.astype(np.float64))["spearman"]
-    return {"n": len(counts), "correctness": found, "errors": None if found is None else -found}
+    return CountCorrelation(n=len(counts), correctness=found, errors=None if found is None else -found)
+
+
+def _ends(values: list[float]) -> Ends:
+    found = percentiles(np.array(values))
+    return None if found is None else list(found)
 
 
 def _plain(value: float) -> float | None:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..metric.verdict import FINE, ROUGH
+from .label_report import Blocks, FineBlock, RoughBlock, SideBlock
 
 Counts = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
@@ -115,7 +116,7 @@ def confusion_table(counts: Counts) -> dict[str, dict[str, int]]:
     }
 
 
-def strawmen(fine: Counts | None, rough: Counts) -> dict[str, Any]:
+def strawmen(fine: Counts | None, rough: Counts) -> dict[str, Blocks]:
     """The figures of two trivial predictions on the same gold: always OK; every omission right, no hallucination found.
 
     *Shape:* (4, 5) and (2, 3).
@@ -130,15 +131,32 @@ def strawmen(fine: Counts | None, rough: Counts) -> dict[str, Any]:
         for gold, omission in enumerate(_SIDES["omission"].tolist()):
             half[gold, int(omission)] = total[gold]
         made = {"always OK": (lazy, collapse(lazy)), "omissions perfect, no hallucination": (half, collapse(half))}
-    n = int(rough.sum())
-    return {
-        name: {block: {"n": n} | plain(values) for block, values in measure(*both).items()}
-        for name, both in made.items()
-    }
+    return {name: blocks(*both) for name, both in made.items()}
 
 
-def plain(figures: dict[str, Values]) -> dict[str, Any]:
-    """Single figures as floats, NaN as ``None``."""
+def blocks(fine: Counts | None, rough: Counts) -> Blocks:
+    """The figures of one matrix of each kind for a report, NaN as ``None``; without FINE gold, only those of ROUGH.
+
+    *Shape:* (4, 5) and (2, 3).
+    """
+    of_rough = _plain(rough_figures(rough))
+    result = Blocks(rough=RoughBlock(n=int(rough.sum()), accuracy=of_rough["accuracy"],
+                                     precision=of_rough["precision"], recall=of_rough["recall"],
+                                     f1=of_rough["f1"]))  # fmt: skip
+    if fine is not None:
+        of_fine = _plain(fine_figures(fine))
+        result["fine"] = FineBlock(n=int(fine.sum()), accuracy=of_fine["accuracy"], macro_f1=of_fine["macro_f1"])
+        result["omission"] = _side_block(fine, "omission")
+        result["hallucination"] = _side_block(fine, "hallucination")
+    return result
+
+
+def _side_block(fine: Counts, side: str) -> SideBlock:
+    found = _plain(side_figures(fine, side))
+    return SideBlock(n=int(fine.sum()), precision=found["precision"], recall=found["recall"], f1=found["f1"])
+
+
+def _plain(figures: dict[str, Values]) -> dict[str, float | None]:
     return {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
 
 

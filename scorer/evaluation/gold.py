@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from ..metric.inputs import one_array
+from ..metric.nested import holder_of
 from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, schema_of
 from ..scoring.signature import optional_of, parse
 from ..scoring.summary import RunSummary
@@ -41,8 +42,8 @@ class Scored:
         return frozenset("=".join(pair) for pair in optional_of(self.signature or ""))
 
     def has(self, name: str) -> bool:
-        """Whether the table has this column."""
-        return name in self.table.schema.names
+        """Whether the table has this column, or a field of a struct of this name with dots."""
+        return holder_of(self.table.schema, name) is not None
 
     def array(self, name: str) -> pa.Array:
         """A column as one array."""
@@ -68,8 +69,9 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
     tables = []
     for file in files:
         with open_parquet(file) as parquet:
-            names = parquet.schema_arrow.names
-            chosen = names if wanted is None else [name for name in wanted if name in names]
+            schema = parquet.schema_arrow
+            holders = [holder_of(schema, name) for name in wanted or ()]
+            chosen = schema.names if wanted is None else list(dict.fromkeys(name for name in holders if name))
             tables.append(guarded(file, parquet.read, columns=chosen))
     try:
         table = pa.concat_tables(tables, promote_options="permissive").replace_schema_metadata(None)

@@ -15,8 +15,9 @@ from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import group_codes, label_codes, list_reduced, numbers
 from . import correlation
 from .bootstrap import Floats, Indices
-from .correlation import KINDS
 from .gold import Scored
+from .label_report import ComparisonLine, CorrelationLine, HalvesCeiling, RatingBlocks, SentenceCeiling
+from .reliability import halves_ceiling, sentence_ceiling
 
 RATINGS = (
     "human_semantics",
@@ -105,7 +106,7 @@ class Ratings:
             return list_reduced(array, name.partition(":")[0])
         return numbers(array, found)
 
-    def blocks(self, metrics: list[str], resamples: int) -> dict[str, Any]:
+    def blocks(self, metrics: list[str], resamples: int) -> RatingBlocks:
         """The JSON blocks of ratings: ``correlation`` of the first metric with the first rating, all ``correlations``,
         and the blocks derived from them."""
         values: dict[str, Floats] = {}
@@ -119,30 +120,28 @@ class Ratings:
             for column in self.columns
             for line in self.lines(name, value, column, resamples)
         ]
-        if lines:
-            first = lines[0]
-        else:
-            first = {"metric": None, "human": None, "level": None, "n": 0, **dict.fromkeys(KINDS)}
-        return {
-            "correlation": first,
-            "correlations": lines,
-            "comparisons": self._comparisons(values),
-            "side_validity": self._side_validity(),
-        }
+        nothing = CorrelationLine(metric=None, human=None, level=None, n=0, pearson=None, spearman=None, kendall=None)
+        return RatingBlocks(
+            correlation=lines[0] if lines else nothing,
+            correlations=lines,
+            comparisons=self._comparisons(values),
+            side_validity=self._side_validity(),
+        )
 
-    def lines(self, name: str, value: Floats, column: str, resamples: int = 0) -> list[dict[str, Any]]:
+    def lines(self, name: str, value: Floats, column: str, resamples: int = 0) -> list[CorrelationLine]:
         """One metric with one rating, by sentence and by system."""
         rating = self.human(column)
-        head = {"metric": name, "human": column}
-        lines = [head | {"level": "sentence"} | correlation.correlate(value, rating, self.inputs, resamples)]
+        by_sentence = correlation.correlate(value, rating, self.inputs, resamples)
+        lines = [CorrelationLine(metric=name, human=column, level="sentence", **by_sentence)]
         if self.systems is not None:
             (metric_means, human_means), _ = correlation.system_means(
                 [value, rating], self.systems, len(self.system_names)
             )
-            lines.append(head | {"level": "system"} | correlation.correlate(metric_means, human_means))
+            by_system = correlation.correlate(metric_means, human_means)
+            lines.append(CorrelationLine(metric=name, human=column, level="system", **by_system))
         return lines
 
-    def _comparisons(self, values: dict[str, Floats]) -> list[dict[str, Any]]:
+    def _comparisons(self, values: dict[str, Floats]) -> list[ComparisonLine]:
         """The first metric compared with every other one, by their correlations with the first rating."""
         names = list(values)
         if not self.columns or len(names) < 2:
@@ -151,16 +150,23 @@ class Ratings:
         rating = self.human(column)
         lines = []
         for first, second in [(names[0], other) for other in names[1:]]:
-            head = {"first": first, "second": second, "human": column}
-            lines.append(head | {"level": "sentence"} | correlation.compare(values[first], values[second], rating))
+            found = correlation.compare(values[first], values[second], rating)
+            lines.append(ComparisonLine(first=first, second=second, human=column, level="sentence", **found))
             if self.systems is not None:
                 means, _ = correlation.system_means(
                     [values[first], values[second], rating], self.systems, len(self.system_names)
                 )
-                lines.append(head | {"level": "system"} | correlation.compare(*means))
+                found = correlation.compare(*means)
+                lines.append(ComparisonLine(first=first, second=second, human=column, level="system", **found))
         return lines
 
-    def _side_validity(self) -> list[dict[str, Any]]:
+    def system_ceilings(self) -> dict[str, HalvesCeiling]:
+        """The ceiling by system of each column of ratings; empty where no column names the systems."""
+        if self.systems is None:
+            return {}
+        return {column: halves_ceiling(self.human(column), self.systems, self.inputs) for column in self.columns}
+
+    def _side_validity(self) -> list[CorrelationLine]:
         lines = []
         for name, column in SIDES:
             value = self.metric(name, required=False) if self.scored.has(column) else None
@@ -183,8 +189,8 @@ def of_texts(raw: Scored, scored: Scored) -> Scored | None:
     return replace(raw, table=raw.table.filter(chosen)) if pc.any(chosen).as_py() else None
 
 
-def ceilings(raw: Scored, path: Path) -> dict[str, Any]:
-    """Agreement of one annotator with the others, for each rating column of a file with one row per annotation.
+def ceilings(raw: Scored, path: Path) -> dict[str, SentenceCeiling]:
+    """The ceiling by sentence of each rating column of a file with one row per annotation.
 
     Raises:
         ColumnError: no ``row_id``, or no rating.
@@ -198,4 +204,4 @@ def ceilings(raw: Scored, path: Path) -> dict[str, Any]:
     if not columns:
         raise ColumnError(f"{path} has no column of ratings; name its columns like these: {', '.join(RATINGS)}")
     rows = group_codes(raw.array(ANNOTATED_ID))[0]
-    return {column: correlation.ceiling(rows, numbers(raw.array(column), column)) for column in columns}
+    return {column: sentence_ceiling(rows, numbers(raw.array(column), column)) for column in columns}

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..metric.inputs import ColumnNames, find_columns, parse_facts
+from ..metric.nested import find_field
 from ..metric.triples import RowTriples
 from ..scoring.output_columns import group_codes, numbers
 from .gold import Scored
@@ -54,7 +55,8 @@ def _facts(scored: Scored, names: ColumnNames) -> RowTriples | None:
     """The facts of all rows, read from the column that a run would read; ``None`` without one."""
     candidates = (names.triples or "triples", names.facts or "facts", names.mr or "mr")
     known = [name for name in dict.fromkeys(candidates) if scored.has(name)]
-    schema = pa.schema([("", pa.string()), *(scored.table.schema.field(name) for name in known)])
+    fields = [find_field(scored.table.schema, name) for name in known]
+    schema = pa.schema([("", pa.string()), *(field for field in fields if field is not None)])
     try:
         found = find_columns(schema, replace(names, text="", keep=()))
     except ColumnError:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..metric.verdict import FINE, ROUGH
 from .bootstrap import Indices, by_input, figure_intervals, nested
-from .figures import confusion, confusion_table, measure, plain, strawmen
+from .figures import blocks, confusion, confusion_table, strawmen
+from .label_report import Blocks, Farthest, FineBlock, RoughBlock, ShareLine, SideBlock
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
 
-BLOCKS = {
+Block = Literal["rough", "fine", "omission", "hallucination"]
+
+BLOCKS: dict[Block, tuple[str, ...]] = {
     "rough": ("accuracy", "precision", "recall", "f1"),
     "fine": ("accuracy", "macro_f1"),
     "omission": ("precision", "recall", "f1"),
@@ -23,16 +26,28 @@ BLOCKS = {
 }
 
 
-def no_figures() -> dict[str, Any]:
+def no_figures() -> Blocks:
     """The same blocks without figures, for data without gold labels, so that the JSON always has the same keys."""
-    blocks: dict[str, Any] = {block: {"n": 0} | dict.fromkeys(names) for block, names in BLOCKS.items()}
-    blocks["rough"]["confusion"] = blocks["fine"]["confusion"] = None
-    return blocks | {"inputs": 0}
+    return Blocks(
+        rough=RoughBlock(n=0, accuracy=None, precision=None, recall=None, f1=None, confusion=None),
+        fine=_no_fine(),
+        omission=_no_side(),
+        hallucination=_no_side(),
+        inputs=0,
+    )
 
 
-def farthest(shares: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The group whose share of OK differs most from the gold's: ``value``, ``difference`` (predicted minus gold)."""
-    found = [{"value": line["value"], "difference": line["predicted"]["OK"] - line["gold"]["OK"]} for line in shares]
+def _no_fine() -> FineBlock:
+    return FineBlock(n=0, accuracy=None, macro_f1=None, confusion=None)
+
+
+def _no_side() -> SideBlock:
+    return SideBlock(n=0, precision=None, recall=None, f1=None)
+
+
+def farthest(shares: list[ShareLine]) -> Farthest | None:
+    """The group whose share of OK differs most from the gold's."""
+    found = [Farthest(value=line["value"], difference=line["predicted"]["OK"] - line["gold"]["OK"]) for line in shares]
     return max(found, key=lambda line: abs(line["difference"]), default=None)
 
 
@@ -50,9 +65,9 @@ class Labels:
     gold_rough: Codes
     inputs: Indices
 
-    def figures(self, where: Mask | None = None, *, resamples: int = 0) -> dict[str, Any]:
+    def figures(self, where: Mask | None = None, *, resamples: int = 0) -> Blocks:
         """The blocks of :data:`BLOCKS` over the rows of ``where`` (bool, *Shape:* (rows,)), each with ``n`` and, with
-        ``resamples``, ``interval``."""
+        ``resamples``, ``interval``. Those of FINE labels have no figures if the gold has only ROUGH labels."""
         judged = self.gold_rough >= 0 if where is None else (self.gold_rough >= 0) & where
         codes, n_inputs = by_input(self.inputs, judged)
         rough_by_input = self._count(self.gold_rough, self.rough, len(ROUGH), judged, codes, n_inputs)
@@ -61,21 +76,19 @@ class Labels:
             fine_by_input = self._count(self.gold_fine, self.fine, len(FINE), judged, codes, n_inputs)
         rough = rough_by_input.sum(axis=0)
         fine = fine_by_input.sum(axis=0) if fine_by_input is not None else None
-        measured = measure(fine, rough)
-        intervals = figure_intervals(fine_by_input, rough_by_input, resamples) if resamples else {}
-        result: dict[str, Any] = {}
-        for block, names in BLOCKS.items():
-            counts = rough if block == "rough" else fine
-            result[block] = {"n": 0 if counts is None else int(counts.sum())}
-            result[block] |= dict.fromkeys(names) if counts is None else plain(measured[block])
-            if resamples:
+        result = blocks(fine, rough)
+        if fine is None:
+            result["fine"], result["omission"], result["hallucination"] = _no_fine(), _no_side(), _no_side()
+        if resamples:
+            intervals = figure_intervals(fine_by_input, rough_by_input, resamples)
+            for block in BLOCKS:
                 result[block]["interval"] = nested(intervals, block)
         result["rough"]["confusion"] = confusion_table(rough)
         result["fine"]["confusion"] = confusion_table(fine) if fine is not None else None
         result["inputs"] = n_inputs
         return result
 
-    def strawmen(self) -> dict[str, Any]:
+    def strawmen(self) -> dict[str, Blocks]:
         """The figures of trivial predictions on the same rows."""
         fine = None
         if self.gold_fine is not None:
@@ -98,7 +111,7 @@ class Labels:
             found["fine"] = (self.gold_fine >= 0, self.fine == self.gold_fine)
         return found
 
-    def shares(self, groups: Indices, names: list[Any], where: Mask | None = None) -> list[dict[str, Any]]:
+    def shares(self, groups: Indices, names: list[Any], where: Mask | None = None) -> list[ShareLine]:
         """For each group, the share of each label in the predictions and in the gold, over rows with gold.
 
         Args:
@@ -117,8 +130,8 @@ class Labels:
             if not n:
                 continue
             told = dict(zip((*labels, "error"), (matrix.sum(axis=0) / n).tolist(), strict=True))
-            lines.append({"value": name, "n": n, "predicted": told,
-                          "gold": dict(zip(labels, (matrix.sum(axis=1) / n).tolist(), strict=True))})  # fmt: skip
+            truth = dict(zip(labels, (matrix.sum(axis=1) / n).tolist(), strict=True))
+            lines.append(ShareLine(value=name, n=n, predicted=told, gold=truth))
         return lines
 
     @staticmethod

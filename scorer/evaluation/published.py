@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from ..scoring.signature import Signature
 from .correlation import KINDS
 from .gold import Scored
 from .human import Ratings
+from .label_report import Against, CorrelationLine, PublishedLine, figure
 from .labels import Labels
 
 NLI = "Dušek & Kasner (INLG 2020)"
@@ -116,13 +116,9 @@ LEVEL_NOTE = (
 )
 
 
-def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> dict[str, Any]:
-    """The published rows about this data: each figure with ours, the difference and n.
-
-    Returns: ``lines``, ``table_12`` (published shares by system, for E2E) and ``notes``; ``lines`` is empty if no paper
-    used this data.
-    """
-    lines: list[dict[str, Any]] = []
+def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> Against:
+    """The published rows about this data: each figure with ours, the difference and n; no lines if no paper used it."""
+    lines: list[PublishedLine] = []
     notes = []
     e2e = labels is not None and labels.gold_fine is not None and scored.has("gold_fine")
     rows_of: dict[str, int] = {}
@@ -146,13 +142,13 @@ def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> dict[str
         notes.append(EMBEDDED_NOTE if e2e else STRANGER_NOTE)
     if not lines:
         notes.append("no table of the papers is about this data: it has neither E2E gold nor WebNLG ratings")
-    return {"lines": lines, "table_12": _table_12() if e2e else None, "notes": notes}
+    return Against(lines=lines, table_12=_table_12() if e2e else None, notes=notes)
 
 
-def _webnlg17(labels: Labels | None, ratings: Ratings, scored: Scored) -> list[dict[str, Any]]:
+def _webnlg17(labels: Labels | None, ratings: Ratings, scored: Scored) -> list[PublishedLine]:
     rating = ratings.human("human_semantics")
     confidence = ratings.metric("confidence", required=False)
-    lines = []
+    lines: list[PublishedLine] = []
     for threshold in (2.5, 2.0):
         if labels is None:
             break
@@ -160,20 +156,24 @@ def _webnlg17(labels: Labels | None, ratings: Ratings, scored: Scored) -> list[d
         extra = None
         if confidence is not None and threshold == 2.5:
             extra = ratings.lines("confidence", confidence, "human_semantics")[0]
-        lines += [line | {"threshold": threshold} for line in _labelled(_chosen(TABLE_1, scored), judged, extra)]
+        for line in _labelled(_chosen(TABLE_1, scored), judged, extra):
+            line["threshold"] = threshold
+            lines.append(line)
     for row in OVERLAP:
         (name,) = row.figures
         values = ratings.metric(name, required=False)
         if values is not None:
             found = ratings.lines(name, values, "human_semantics")[0]
-            lines.append(_line(row, name, found["spearman"], found["n"]) | {"level": "sentence"})
+            line = _line(row, name, found["spearman"], found["n"])
+            line["level"] = "sentence"
+            lines.append(line)
     machines = np.ones(len(scored.table), bool)
     if ratings.systems is not None and HUMAN_SYSTEM in ratings.system_names:
         machines = ratings.systems != ratings.system_names.index(HUMAN_SYSTEM)
     return lines + _system_level(FACTSPOTTER_17, ratings, "human_semantics", machines)
 
 
-def _labelled(rows: Iterable[Row], labels: Labels, rho: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _labelled(rows: Iterable[Row], labels: Labels, rho: CorrelationLine | None) -> list[PublishedLine]:
     figures = labels.figures()
     lines = []
     for row in rows:
@@ -183,30 +183,28 @@ def _labelled(rows: Iterable[Row], labels: Labels, rho: dict[str, Any] | None) -
                     lines.append(_line(row, path, rho["spearman"], rho["n"]))
                 continue
             block, name = path.split(".")
-            lines.append(_line(row, path, figures[block][name], figures[block]["n"]))
+            n = figures["fine"]["n"] if block == "fine" else figures["rough"]["n"]
+            lines.append(_line(row, path, figure(figures, block, name), n))
     return lines
 
 
-def _system_level(row: Row, ratings: Ratings, column: str, where: np.ndarray) -> list[dict[str, Any]]:
+def _system_level(row: Row, ratings: Ratings, column: str, where: np.ndarray) -> list[PublishedLine]:
     confidence = ratings.metric("confidence", required=False)
     if confidence is None or ratings.systems is None:
         return []
     found = ratings.lines("confidence", np.where(where, confidence, np.nan), column)[-1]
-    return [_line(row, kind, found[kind], found["n"]) | {"level": "system"} for kind in KINDS]
+    lines = [_line(row, kind, found[kind], found["n"]) for kind in KINDS]
+    for line in lines:
+        line["level"] = "system"
+    return lines
 
 
-def _line(row: Row, figure: str, ours: float | None, n: int) -> dict[str, Any]:
-    printed = row.figures[figure]
+def _line(row: Row, name: str, ours: float | None, n: int) -> PublishedLine:
+    printed = row.figures[name]
     difference = None if ours is None else ours - printed
-    return {
-        "source": row.source,
-        "row": row.name,
-        "figure": figure,
-        "published": printed,
-        "ours": ours,
-        "difference": difference,
-        "n": n,
-    }
+    return PublishedLine(
+        source=row.source, row=row.name, figure=name, published=printed, ours=ours, difference=difference, n=n
+    )
 
 
 def _chosen(rows: tuple[Row, ...], scored: Scored) -> list[Row]:

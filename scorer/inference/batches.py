@@ -1,8 +1,8 @@
 """Pairs to padded batches on a small grid of shapes.
 
 A pair is padded to the next length on the grid, which depends on the pair alone, and a batch holds pairs of one padded
-length only. So the company a pair keeps never changes the shape it is computed in, few shapes occur, and padding is
-bounded by the grid's step.
+length only. So the other pairs of a batch never change the shape that a pair is computed in, few shapes occur, and
+padding is bounded by the grid's step.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Batch:
 
 @dataclass
 class Pairs:
-    """Distinct pairs of texts, and how the asked ones find them.
+    """Distinct pairs of texts, and the place of each asked pair among them.
 
     ``first``, ``second``: int64, *Shape:* (pairs,), positions of the texts in their token tables. ``inverse``: int64,
     *Shape:* (asked,). ``first_length``, ``second_length``: int64, *Shape:* (pairs,), tokens used of each text.

@@ -104,7 +104,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Keep an entry, if the folder can be written: without it every start measures, which is slower and as right."""
+    """Keep an entry, if the folder can be written; otherwise every start measures again, with the same result."""
     temporary = path.with_name(f".{path.stem[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

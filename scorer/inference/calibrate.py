@@ -69,7 +69,7 @@ def _rate(engine: Engine, work: Work, budget: int) -> float:
 
 
 def measure_rate(engine: Engine) -> float:
-    """Tokens a second of this engine over a few full calls of probes of all lengths; padding counts for nothing."""
+    """Tokens a second of this engine over a few full calls of probes of all lengths; padding is not counted."""
     probes = engine.bundle.probes()
     n = len(probes.premises)
     positions = np.arange(2 * n, dtype=np.int32)

@@ -1,6 +1,6 @@
-"""Calls of the model: given up when asked, never waited for in the main thread alone, checked when they return.
+"""Calls of the model that can be given up, and whose output is checked.
 
-A graph may loop for ever, and while a call is under way Python answers no signal in the thread that made it. So the
+A graph may loop forever, and while a call is under way Python answers no signal in the thread that made it. So the
 main thread leaves its calls to another thread and waits, and the runtime is told to give up what nobody waits for.
 Where a device belongs to one thread, all calls are left to that thread: a provider plans, and opens handles of its
 libraries, for each thread that calls it.

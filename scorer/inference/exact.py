@@ -42,7 +42,7 @@ class ExactBound:
             return None
         pairs, largest = content.get("pairs"), finite(content.get("largest"))
         if type(pairs) is not int or pairs < 0 or largest is None or largest < 0:
-            return None  # measured again: with a margin that is no number no pair would be too close to call
+            return None  # measured again: with NaN as its margin, no pair would be too close to call
         return cls(pairs, largest)
 
 

@@ -31,7 +31,7 @@ class DeviceFacts:
 
     @classmethod
     def of(cls, content: Any) -> DeviceFacts | None:
-        """From what was kept, or ``None`` where it is anything else: a number is a number, finite, and possible."""
+        """From what was kept, or ``None`` where a figure is missing, not a finite number, or out of range."""
         if not isinstance(content, dict) or content.keys() != cls.__dataclass_fields__.keys():
             return None
         probes, isolated = content["probes"], content["isolated"]

@@ -38,7 +38,7 @@ _ERRORS: dict[str, type[ScorerError]] = {
 
 
 class _GoneError(Exception):
-    """What the child came to, instead of an answer."""
+    """How the child ended without an answer."""
 
 
 def admit(
@@ -113,7 +113,7 @@ def _ask(use: Use, model: Path, grid: Grid, budget: int | None, timed: bool) -> 
 
 
 def _listen(child: Spawned, memory: int, silence_s: float) -> dict[str, Any]:
-    """The last line that the child says. Anything else it says shows that it lives."""
+    """The last line that the child prints. Any other line shows that it makes progress."""
     began = heard = time.monotonic()
     poll = select.poll()
     poll.register(child.stdout, select.POLLIN)

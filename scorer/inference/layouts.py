@@ -37,7 +37,8 @@ class Layout(Protocol):
         """Batches that cover the chosen pairs, longest first."""
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        """A batch as full as they get, of the chosen pairs over and over, or of the first where a call takes fewer."""
+        """A batch as full as they get, of the chosen pairs over and over: of the first where a call takes fewer, and of
+        those alone that share calls with the first."""
 
     def assemble(self, batch: Batch, work: Work) -> Feed:
         """The inputs of a batch's call."""
@@ -82,7 +83,7 @@ class ByItself:
         if not len(chosen):
             return []
         order = chosen[np.argsort(-lengths[chosen], kind="stable")]
-        # As many calls for each thread, so that at the end none is long without work.
+        # As many calls for each thread, so that none is idle for long at the end.
         calls = self.threads * -(-len(order) // (self.threads * self.pairs_a_call))
         batches = []
         for together in np.array_split(order, min(calls, len(order))):

@@ -1,16 +1,17 @@
 """The packed layout: pairs laid end to end, a fixed number of tokens and of pairs a call.
 
-Padding is work that counts for nothing, and a kernel that is planned for each shape costs time for each shape. So the
+Padding is wasted work, and a kernel that is planned for each shape costs time for each shape. So the
 pairs of a call follow each other without padding, and every call of a size has the same number of tokens and of pairs.
 What the pairs leave over is filled with filler pairs whose answers are dropped. With the same number of rows in every
 matrix product, the device takes the same kernel in every call; whether a pair's numbers then do not depend on its
 company is measured on the device (:mod:`.verify`).
 
 Sizes: a call has one of at most three numbers of tokens, the budget and its eighth and sixty-fourth, so that a single
-row does not cost a full call. The number of pairs follows from the length of the pairs themselves: pairs of 2^k to
-2^(k+1) - 1 tokens share calls of tokens / 2^k pairs. No call of such pairs can have more of them, fillers are never
-longer than the call's longest pair, and pairs × longest, by which the operators size their memory, stays under twice
-the number of tokens.
+row does not cost a full call. Its other two dimensions follow from the length of the pairs themselves: pairs of 2^k to
+2^(k+1) - 1 tokens share calls of tokens / 2^k pairs, with places for 2^(k+1) tokens each. No call of such pairs can
+have more of them, fillers are never longer than the call's longest pair, and pairs × places, by which the operators
+size their memory and choose their kernel, is at most twice the number of tokens. So a pair's company decides on the
+number of tokens of its call, and on nothing else of its shape.
 
 The inputs are those of ONNX Runtime's operators PackedAttention and PackedMultiHeadAttention (contrib operators,
 ``docs/ContribOperators.md``).
@@ -61,15 +62,16 @@ class Packed:
 
     def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
         order = chosen[np.lexsort((chosen, -lengths[chosen]))]
-        classes = np.floor(np.log2(lengths[order])).astype(np.int64)
         batches: list[Batch] = []
-        for group in np.split(order, np.flatnonzero(np.diff(classes)) + 1):
+        for group in np.split(order, np.flatnonzero(np.diff(_classes(lengths[order]))) + 1):
             if len(group):
                 batches += self._cover(lengths, group, self.sizes)
         return batches
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
         size = self.sizes[0]
+        classes = _classes(lengths[chosen])
+        chosen = chosen[classes == classes[0]]
         return self._batch(lengths, np.resize(chosen, max(len(chosen), size // self._shortest(lengths, chosen))), size)
 
     def assemble(self, batch: Batch, work: Work) -> Feed:
@@ -108,16 +110,22 @@ class Packed:
 
     def _batch(self, lengths: Ints, group: Ints, size: int) -> Batch:
         """A call of a size with as many of the first pairs as fit, and at least one token for each filler."""
-        rows = size // self._shortest(lengths, group)
+        shortest = self._shortest(lengths, group)
+        rows = size // shortest
         part = group[:rows]
         used = np.cumsum(lengths[part]) + (rows - np.arange(1, len(part) + 1))
         part = part[: int(np.searchsorted(used, size, side="right"))]
-        return Batch(part, int(lengths[part].max()), rows, size)
+        return Batch(part, min(2 * shortest, self.max_length), rows, size)
 
     @staticmethod
     def _shortest(lengths: Ints, group: Ints) -> int:
         """The power of two that no pair of a group is shorter than."""
         return 1 << (int(lengths[group].min()).bit_length() - 1)
+
+
+def _classes(lengths: Ints) -> Ints:
+    """k of each length from 2^k to 2^(k+1) - 1. *Shape:* (n,) → (n,)."""
+    return np.floor(np.log2(lengths)).astype(np.int64)
 
 
 def places(lengths: Ints, starts: Ints, batch: Batch) -> dict[str, Int32]:

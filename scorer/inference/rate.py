@@ -58,7 +58,7 @@ def matrix_rate(device: Device, precision: str, threads: int) -> float | None:
             binding.synchronize_outputs()
             best = min(best, time.perf_counter() - began)
             calls += 1
-    except Exception:  # the runtime's exceptions share no base class; the figure is a nicety, the scores are not
+    except Exception:  # the runtime's exceptions share no base class; no run fails for want of this figure
         return None
     return 2.0 * size**3 / best
 

@@ -179,7 +179,7 @@ class TextTokenizer:
         try:
             yield
         except (UnicodeError, MemoryError):
-            raise  # the text's, the machine's
+            raise  # an error of the text, or of the machine
         except Exception as e:  # the library raises plain Exception for every kind of damage
             raise BundleError(f"{self._where} {what} ({first_line(e)}); export the bundle again") from e
         except BaseException as e:

@@ -1,7 +1,7 @@
 """The child process that a variant is tried in: ``python -m scorer.inference.trial``; see :mod:`.first_use`.
 
-It does what a run does first: opens the bundle, its tokenizer and a session, and puts the probes through them. It says
-a line whenever something got done, and at the end what it measured, or the error.
+It does what a run does first: opens the bundle, its tokenizer and a session, and puts the probes through them. It
+prints a line whenever something is done, and at the end what it measured, or the error.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
 
 
 class _Progress:
-    """Says a line whenever an engine has done more calls than it had."""
+    """Prints a line whenever the engine has done more calls."""
 
     def __init__(self, replies: int) -> None:
         self._replies = replies
@@ -118,7 +118,7 @@ def _error(error: ScorerError) -> dict[str, Any]:
 
 
 def _go_first() -> None:
-    """Where the machine runs out of memory all the same, this process is the one to end."""
+    """If the machine runs out of memory, the system ends this process first."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 

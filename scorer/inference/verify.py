@@ -1,6 +1,6 @@
 """What a variant really does on this device, measured on the bundle's probes before a row is scored.
 
-The export machine says little about this one: fp16 on CUDA exists only there, and int8 kernels differ between
+Figures of the export machine do not hold on this one: fp16 on CUDA exists only there, and int8 kernels differ between
 instruction sets. So the first use of a variant on a device compares it with the checkpoint's own fp32 logits, which
 ship in the bundle, and measures how far a pair's numbers move with its company. That happens in a process of its own
 (:mod:`.first_use`), and the result is kept in the user's cache by bundle, variant, device and versions.

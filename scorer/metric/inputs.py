@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,19 +11,22 @@ import pyarrow as pa
 from ..errors import ColumnError
 from .column_names import ColumnNames as ColumnNames
 from .columns import DETAILS, OUTPUT, SENTENCES
+from .conversions import conversion
+from .nested import column_of, find_field, holder_of
+from .refusals import FactForm as FactForm
+from .refusals import refusal
 from .rows import Rows, from_arrow
+from .triple_forms import holds_triples, is_list, is_text
 from .triples import RowTriples, from_lists, from_mr, from_sentences
-
-FactForm = Literal["triples", "facts", "mr"]
-"""How a column holds facts: triples, sentences that need no template, or E2E meaning representations. Also the name of
-the column that is looked for when none is given."""
 
 
 @dataclass(frozen=True)
 class InputColumns:
     """The columns of one schema. ``facts``: the column of facts, ``form``: how it holds them; ``selected``: the
     column of selections, if there is one; ``passed``: the input columns that the output keeps; ``keeps_all``: whether
-    these were not chosen by the user; ``prefix``, ``details``: of the output columns, see :class:`.ColumnNames`."""
+    these were not chosen by the user; ``prefix``, ``details``: of the output columns, see :class:`.ColumnNames`.
+    ``holders``: the columns that texts and facts are read from; others than ``text`` and ``facts`` where these are
+    fields of structs."""
 
     text: str
     facts: str
@@ -33,11 +36,13 @@ class InputColumns:
     keeps_all: bool = True
     prefix: str = ""
     details: bool = False
+    holders: tuple[str, ...] = ()
 
     @property
     def needed(self) -> list[str]:
         """All columns to read, each once."""
-        return list(dict.fromkeys([*self.passed, self.text, self.facts, *([self.selected] if self.selected else [])]))
+        read = self.holders or (self.text, self.facts)
+        return list(dict.fromkeys([*self.passed, *read, *([self.selected] if self.selected else [])]))
 
     @property
     def shape(self) -> dict[str, object]:
@@ -57,6 +62,10 @@ class InputColumns:
         """Parse a window."""
         selected = one_array(table, self.selected) if self.selected else None
         return from_arrow(parse_facts(one_array(table, self.facts), self.form), one_array(table, self.text), selected)
+
+    def refusal(self, table: pa.Table) -> str | None:
+        """Why not one row of a table can be scored; ``None`` if one can, or if there is none."""
+        return refusal(self.rows(table), table, self.text, self.facts, self.form)
 
     def with_triples(self, why: str) -> InputColumns:
         """These columns, if their facts have a subject, a predicate and an object.
@@ -84,12 +93,25 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     Raises:
         ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
     """
-    _check_unique(schema)
-    text = _field(schema, names.text, "text", "--text-column")
-    if not _is_text(text.type):
+    check_unique(schema)
+    text = required_field(schema, names.text, "text", "--text-column")
+    if not is_text(text.type):
         raise ColumnError(
             f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
         )
+    facts, form, selected = find_source(schema, names)
+    passed = find_passed(schema, names, output_schema(names))
+    keeps_all = names.keep is None
+    holders = tuple(holder_of(schema, name) or name for name in (names.text, facts))
+    return InputColumns(names.text, facts, form, selected, passed, keeps_all, names.prefix, names.details, holders)
+
+
+def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, str | None]:
+    """The column of facts and its form, as :func:`find_facts`, and the column of selections, if there is one.
+
+    Raises:
+        ColumnError: there are no facts, they have a type that cannot be read, or several columns have them.
+    """
     found = find_facts(schema, names)
     if found is None:
         named = names.mr or names.facts
@@ -99,18 +121,28 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
             "name the column of facts with --triples-column, --facts-column or --mr-column"
         )
     facts, form = found
-    _CHECKS[form](schema.field(facts))
-    selected = "selected" if "selected" in schema.names and _is_list_of(schema.field("selected").type, "int") else None
+    _CHECKS[form](required_field(schema, facts, "facts", "--triples-column"))
+    selected = "selected" if "selected" in schema.names and is_list_of(schema.field("selected").type, "int") else None
+    return facts, form, selected
+
+
+def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]) -> tuple[str, ...]:
+    """The input columns that the output keeps.
+
+    Args:
+        added: the output columns, without the prefix.
+
+    Raises:
+        ColumnError: one to keep is missing, or has the name of an output column.
+    """
     passed = _passed(schema, names)
-    added = [names.prefix + field.name for field in output_schema(names)]
-    clashing = [name for name in added if name in passed]
+    clashing = [names.prefix + field.name for field in added if names.prefix + field.name in passed]
     if clashing:
         raise ColumnError(
             f"the input has a column {clashing[0]!r}, which is the name of an output column; "
             "set a --prefix for the output columns, or leave the column out with --keep"
         )
-    keeps_all = names.keep is None
-    return InputColumns(names.text, facts, form, selected, passed, keeps_all, names.prefix, names.details)
+    return passed
 
 
 def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | None:
@@ -127,15 +159,15 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
     if len(named) > 1:
         raise ColumnError(f"{' and '.join(named)} both name a column of facts; give one of them")
     if names.facts is not None:
-        return (names.facts, "facts") if names.facts in schema.names else None
+        return (names.facts, "facts") if holder_of(schema, names.facts) else None
     if names.mr is not None:
-        return (names.mr, "mr") if names.mr in schema.names else None
+        return (names.mr, "mr") if holder_of(schema, names.mr) else None
     if names.triples is not None:
-        if names.triples in schema.names:
+        if holder_of(schema, names.triples):
             return names.triples, "triples"
         return ("mr", "mr") if "mr" in schema.names else None
     others: list[FactForm] = [form for form in _UNNAMED if form in schema.names]
-    if "facts" in schema.names and _is_list_of(schema.field("facts").type, "text"):
+    if "facts" in schema.names and is_list_of(schema.field("facts").type, "text"):
         if others:
             raise ColumnError(
                 f"there are facts in the columns 'facts' and {others[0]!r}; name the one to use with --facts-column or "
@@ -162,10 +194,16 @@ def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
     return tuple(name for name in schema.names if name in names.keep)
 
 
-def _field(schema: pa.Schema, name: str, what: str, option: str) -> pa.Field:
-    if name not in schema.names:
+def required_field(schema: pa.Schema, name: str, what: str, option: str) -> pa.Field:
+    """The column of a name, or the field of a struct that dots lead to.
+
+    Raises:
+        ColumnError: there is neither; ``option`` names another.
+    """
+    field = find_field(schema, name)
+    if field is None:
         raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it with {option}")
-    return schema.field(name)
+    return field
 
 
 def _listed(schema: pa.Schema) -> str:
@@ -173,28 +211,28 @@ def _listed(schema: pa.Schema) -> str:
     return shown + (f" and {len(schema.names) - 20} more" if len(schema.names) > 20 else "")
 
 
-def _check_unique(schema: pa.Schema) -> None:
+def check_unique(schema: pa.Schema) -> None:
+    """Refuse a schema in which two columns have one name.
+
+    Raises:
+        ColumnError: names it.
+    """
     twice = [name for name in schema.names if schema.names.count(name) > 1]
     if twice:
         raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
 
 
 def _check_triples(field: pa.Field) -> None:
-    if pa.types.is_null(field.type) or _is_list_of(field.type, "text"):
-        return
-    if _is_list_of(field.type, "struct"):
-        struct = field.type.value_type
-        parts = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
-        if all(_is_text(parts.get(part)) for part in ("subject", "predicate", "object")):
-            return
-    raise ColumnError(
-        f"column {field.name!r} is {field.type}, but triples are list<struct<subject, predicate, object>> of strings, "
-        "or list<string> like 'subject | predicate | object'; name another with --triples-column"
-    )
+    if not holds_triples(field.type):
+        raise ColumnError(
+            f"column {field.name!r} is {field.type}, but triples are list<struct<subject, predicate, object>>, "
+            f"list<string> like 'subject | predicate | object', or a form of docs/data.md; {conversion(field)}; or "
+            "name another column with --triples-column"
+        )
 
 
 def _check_sentences(field: pa.Field) -> None:
-    if not (pa.types.is_null(field.type) or _is_list_of(field.type, "text")):
+    if not (pa.types.is_null(field.type) or is_list_of(field.type, "text")):
         raise ColumnError(
             f"column {field.name!r} is {field.type}, but facts are list<string>, a sentence each; name another with "
             "--facts-column"
@@ -202,7 +240,7 @@ def _check_sentences(field: pa.Field) -> None:
 
 
 def _check_mr(field: pa.Field) -> None:
-    if not _is_text(field.type):
+    if not is_text(field.type):
         raise ColumnError(
             f"column {field.name!r} is {field.type}, but meaning representations are strings like "
             "name[...], food[...]; name another with --mr-column"
@@ -216,33 +254,15 @@ _CHECKS: dict[FactForm, Callable[[pa.Field], None]] = {
 }
 
 
-def _is_text(kind: pa.DataType | None) -> bool:
-    if kind is None:
-        return False
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return any(test(kind) for test in tests)
-
-
-def _is_list_of(kind: pa.DataType, what: str) -> bool:
-    lists = (
-        pa.types.is_list,
-        pa.types.is_large_list,
-        pa.types.is_fixed_size_list,
-        pa.types.is_list_view,
-        pa.types.is_large_list_view,
-    )
-    if not any(test(kind) for test in lists):
-        return False
-    value = kind.value_type
-    tests = {"text": _is_text, "struct": pa.types.is_struct, "int": pa.types.is_integer}
-    return bool(tests[what](value))
+def is_list_of(kind: pa.DataType, what: Literal["text", "int"]) -> bool:
+    """Whether a type is a list of strings or of integers, in any layout."""
+    tests = {"text": is_text, "int": pa.types.is_integer}
+    return is_list(kind) and bool(tests[what](kind.value_type))
 
 
 def one_array(table: pa.Table, name: str) -> pa.Array:
-    """A column of a table as one array."""
-    column = table[name].combine_chunks()
+    """A column of a table, or a field of a struct (see :mod:`.nested`), as one array."""
+    column = column_of(table, name).combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
     return column

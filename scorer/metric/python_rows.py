@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from ..system.arguments import described
+from .part_names import PARTS, part_names
 
 TripleLike = tuple[str, str, str] | Sequence[str] | Mapping[str, str] | str
 """A :class:`scorer.Triple` is a tuple of three strings."""
 
-PARTS = ("subject", "predicate", "object")
 _FORMS = (
     "a Triple, three strings, a dictionary with the keys subject, predicate and object, "
     "or a string 'subject | predicate | object'"
@@ -51,9 +51,8 @@ def _parts(position: int, triple: Any) -> Sequence[str]:
     if isinstance(triple, str):
         parts = split_bars(triple)
     elif isinstance(triple, Mapping):
-        named = {key.lower(): value for key, value in triple.items() if isinstance(key, str)}
-        # The number of names equals the number of keys: no key has another type or occurs in both cases.
-        parts = [named[part] for part in PARTS] if len(triple) == 3 and named.keys() == set(PARTS) else ()
+        names = part_names(triple) if len(triple) == 3 else None
+        parts = [triple[name] for name in names] if names is not None else ()
     elif isinstance(triple, list | tuple):
         parts = triple
     else:

@@ -1,10 +1,11 @@
-"""Rows of (subject, predicate, object) triples in any of the three formats, as columns of small integers.
+"""Rows of (subject, predicate, object) triples in any of the formats, as columns of small integers.
 
 A window of rows repeats the same triples many times (one input, twenty systems), so triples are interned: each
 distinct one is a Python object once, and a row is a slice of an integer array. The three formats are
 
-- ``list<struct<subject, predicate, object>>``,
+- ``list<struct<subject, predicate, object>>``, and the lists and maps of :mod:`.triple_forms`,
 - ``list<string>`` with ``subject | predicate | object`` in each string (WebNLG),
+- a string of all triples of the row, as JSON or with bars and ``++`` (:func:`.triple_forms.parse_text`),
 - a string of E2E slots, ``name[...], food[...]``, where the name is the subject of the other slots.
 
 Facts may also be given as sentences, ``list<string>``, which need no template. Such a fact is the predicate of a triple
@@ -25,7 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..system.arguments import strings
+from .part_names import PARTS
 from .python_rows import TripleLike, parts_of_row, split_bars
+from .triple_forms import as_elements, is_text, parse_text, part_columns
 
 NO_TRIPLES = "no_triples"
 MALFORMED = "malformed_triples"
@@ -106,6 +109,20 @@ def parse_mr(text: str) -> list[Triple] | None:
     return [Triple(names[0], slot, value) for slot, value in slots if slot != "name"]
 
 
+def parse_triples(text: str) -> list[Triple] | None:
+    """Read all triples of a row from one string, see :func:`.triple_forms.parse_text`; ``None`` if one is malformed.
+
+    A blank string and an empty array give an empty list.
+    """
+    found = parse_text(text)
+    if found is None:
+        return None
+    triples = [Triple(*(part.strip() for part in parts)) for parts in found if len(parts) == 3]
+    good = len(triples) == len(found) and all(all(triple) for triple in triples)
+    # JSON can name half a character, which no UTF-8 has.
+    return triples if good and all(decode(to_bytes(part)) is not None for t in triples for part in t) else None
+
+
 def from_python(rows: Iterable[Iterable[TripleLike]]) -> RowTriples:
     """Intern triples given as Python objects; blank parts make a row malformed, half a character ``invalid_utf8``.
 
@@ -128,8 +145,13 @@ def from_python(rows: Iterable[Iterable[TripleLike]]) -> RowTriples:
 
 def from_mr(column: pa.Array) -> RowTriples:
     """Parse a column of E2E meaning representations (string-like, nulls allowed)."""
+    return _from_texts(column, parse_mr)
+
+
+def _from_texts(column: pa.Array, parse: Callable[[str], list[Triple] | None]) -> RowTriples:
     codes, values = encode(column)
-    parsed = [_parse_mr_bytes(value) for value in values]
+    texts = [decode(value) for value in values]
+    parsed = [parse(text) if text is not None else None for text in texts]
     nothing: tuple[None, bytes] = (None, _length(None))
     rows = [(parsed[code], _sized(values[code])) if code >= 0 else nothing for code in codes.tolist()]
     result = _assemble(rows)
@@ -139,10 +161,12 @@ def from_mr(column: pa.Array) -> RowTriples:
 
 
 def from_lists(column: pa.Array) -> RowTriples:
-    """Parse a column of lists of structs or of ``s | p | o`` strings.
+    """Parse a column of triples in any of the forms of :mod:`.triple_forms`, E2E slots apart.
 
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
     """
+    if is_text(column.type) and not pa.types.is_null(column.type):
+        return _from_texts(column, parse_triples)
     return _from_elements(column, lambda flat: _intern_strings(flat, parse_triple))
 
 
@@ -151,7 +175,7 @@ def _from_elements(column: pa.Array, intern: Callable[[pa.Array], _Interned]) ->
         column = column.cast(pa.list_(pa.string()))
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    flat = pc.list_flatten(column)
+    flat = as_elements(pc.list_flatten(column))
     distinct, ids, raws = _intern_structs(flat) if pa.types.is_struct(flat.type) else intern(flat)
     result = _drop_bad_rows(distinct, offsets, ids, raws)
     if column.null_count:
@@ -213,11 +237,8 @@ _Interned = tuple[list[Triple], npt.NDArray[np.int64], list[bytes] | None]
 
 
 def _intern_structs(flat: pa.Array) -> _Interned:
-    names = [flat.type.field(i).name for i in range(flat.type.num_fields)]
-    children = flat.flatten()  # unlike field(), it hands a null struct's nulls down
-    codes, values = zip(
-        *(encode(children[names.index(name)]) for name in ("subject", "predicate", "object")), strict=True
-    )
+    columns = part_columns(flat)
+    codes, values = zip(*(encode(columns[part]) for part in PARTS), strict=True)
     # Pair codes step by step, each time squeezed back below the number of elements, so that 64 bits suffice.
     pairs = _compact(codes[0], codes[1])
     keys, inverse = np.unique(_compact(pairs, codes[2]), return_index=True, return_inverse=True)[1:]
@@ -325,11 +346,6 @@ def _mark_invalid(result: RowTriples, codes: npt.NDArray[np.int64], values: list
 def _mark_null(result: RowTriples, null: npt.NDArray[np.bool_]) -> None:
     for r in np.flatnonzero(null).tolist():
         result.errors[r], result.raw[r] = NO_TRIPLES, _length(None)
-
-
-def _parse_mr_bytes(value: bytes) -> list[Triple] | None:
-    text = decode(value)
-    return parse_mr(text) if text is not None else None
 
 
 def _raw_triples(triples: list[Triple]) -> bytes:

@@ -1,16 +1,59 @@
-"""Check the first rows of a run for problems that affect the whole run: warn early, or stop."""
+"""Check the first rows of a run for problems that affect the whole run: refuse it, warn early, or stop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ..errors import InputError
+from ..errors import InputError, ShardError
 from ..scoring.counts import total
+from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
+from ..storage import ShardReader
 from ..storage.counts import Counts
+from .survey import Shard, Survey
 
 HOPELESS_AFTER_ROWS = 10_000
 HOPELESS_RATE = 0.95
+_SHARDS = 8
+_GLANCE_ROWS = 64
+
+
+def refuse_unscorable(found: Survey, reader: ShardReader, max_error_rate: float) -> None:
+    """Refuse a run whose first window has nothing but errors, before anything is written.
+
+    One shard may be damaged by itself, so the beginnings of others are looked at before the run is refused.
+
+    Args:
+        max_error_rate: what the user accepts; 1 runs regardless.
+
+    Raises:
+        InputError: not one row of these windows can be scored; shows the first value, and what is expected.
+    """
+    if max_error_rate >= 1:
+        return
+    refused: list[tuple[Shard, str]] = []
+    for shard in [shard for shard in found.usable if shard.rows][:_SHARDS]:
+        message = _refusal(shard, reader, _GLANCE_ROWS) and _refusal(shard, reader, WINDOW_ROWS)
+        if message is None:
+            return
+        refused.append((shard, message))
+    if refused:
+        shard, message = refused[0]
+        raise InputError(
+            f"{shard.file.relative}: not one row of the first window can be scored, and nothing was written: {message} "
+            "(--max-error-rate 1 runs regardless)"
+        )
+
+
+def _refusal(shard: Shard, reader: ShardReader, rows: int) -> str | None:
+    limit = min(rows, shard.rows)
+    windows = reader.windows(
+        shard.file.uri, max_rows=rows, max_bytes=WINDOW_BYTES, limit=limit, columns=shard.columns.needed
+    )
+    try:
+        return next((shard.columns.refusal(table) for table in windows), None)
+    except ShardError:
+        return None  # the run sets the shard aside, and says why
 
 
 @dataclass

@@ -26,6 +26,7 @@ from ..status import SCORED, TOO_LONG
 from ..storage import Counts, Receipts, ShardReader, resolve_inputs
 from ..storage.counts import FactCounts, PredicateCounts
 from ..storage.receipts import NO_RECEIPT
+from ..system.input_formats import Format
 from .estimate_result import DiskSpace, Estimate, LengthBin, PlannedChecks, PlannedDevice, PlannedRows, PlannedShards
 from .preview import Losses, find_losses, scored_again
 from .survey import Shard, Survey, survey
@@ -49,7 +50,12 @@ class _Sample:
 
 
 def estimate_run(
-    inputs: list[str], scorer: Scorer, out: Path | None = None, reuse: Sequence[Path] = (), limit: int | None = None
+    inputs: list[str],
+    scorer: Scorer,
+    out: Path | None = None,
+    reuse: Sequence[Path] = (),
+    limit: int | None = None,
+    form: Format = "auto",
 ) -> Estimate:
     """Count what a run over ``inputs`` would do, and time the model on a sample of it. No row is scored.
 
@@ -57,13 +63,14 @@ def estimate_run(
         out: where the run would write.
         reuse: earlier outputs, whose rows the run would take over.
         limit: score only the first rows.
+        form: the format of the inputs.
 
     Raises:
         InputError, ColumnError: as a run would.
     """
     earlier, names = check_earlier(reuse, out), scorer.settings.columns
-    with ShardReader() as reader, ExitStack() as stack:
-        found = survey(resolve_inputs(inputs), reader, partial(find_columns, names=names), limit)
+    with ShardReader(form=form) as reader, ExitStack() as stack:
+        found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit)
         sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)
         reasons = _why_not_done(found.usable, scorer, out, sources.digest)
         again = scored_again(out, reasons) if out is not None else {}

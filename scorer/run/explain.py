@@ -17,7 +17,8 @@ from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..metric.keys import SIZE
 from ..scoring.output_files import data_files, guarded, open_parquet, read_row, run_columns
 from ..scoring.plan import Budgets
-from ..scoring.scorer import Scorer, Verdict
+from ..scoring.results import Verdict
+from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import RunSummary
 from ..scoring.tolerance import allowed_difference, is_within

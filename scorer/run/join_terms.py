@@ -17,16 +17,16 @@ _HARDWARE = ("device", "runtime", "provider", "versions", "budgets")
 """Differences that ``--mixed-devices`` allows: labels mean the same, and numbers differ in their last digits."""
 
 
-def join_terms(inputs: Sequence[str], scorer: RowScorer, versions: Mapping[str, str]) -> JoinTerms:
+def join_terms(inputs: Sequence[str], form: str, scorer: RowScorer, versions: Mapping[str, str]) -> JoinTerms:
     """The terms of a run.
 
     Args:
-        inputs: IN as given.
+        inputs, form: IN and ``--format`` as given.
         versions: of the packages that a score passes through.
     """
     device = scorer.origin.device
     given = tuple(one if "://" in one else str(Path(one).absolute()) for one in inputs)
-    return JoinTerms(given, f"{device.kind} {device.name}".strip(), {**versions, "d2t-scorer": __version__})
+    return JoinTerms(given, form, f"{device.kind} {device.name}".strip(), {**versions, "d2t-scorer": __version__})
 
 
 def refuse_other_terms(
@@ -73,10 +73,11 @@ def _differences(present: Plan, mine: Plan) -> dict[str, str]:
 
 
 def _compared(plan: Plan) -> dict[str, object]:
-    join = plan.join or JoinTerms((), "", {})
+    join = plan.join or JoinTerms((), "", "", {})
     windowless = replace(plan.budgets, window_rows=None, window_bytes=None)  # those of the plan are taken over
     found = {
         "inputs": list(join.inputs),
+        "format": join.form,
         "device": join.device,
         "versions": dict(join.versions),
         "runtime": plan.runtime,

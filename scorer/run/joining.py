@@ -16,6 +16,7 @@ from ..scoring.summary import RunSummary
 from ..storage import InputFile, OutputFolder, ShardReader, require_space, resolve_inputs
 from ..storage.claims import remove_claims, standing_claims
 from ..storage.workers import write_card
+from .early_check import refuse_unscorable
 from .join_terms import differ_in_hardware_alone, join_terms, refuse_other_terms
 from .options import JoinOptions, Reporter, RunOptions
 from .plan_file import named_others, plan_of
@@ -90,7 +91,7 @@ class Joining:
             parts=None,
             settings=self.scoring.to_plan(),
         )
-        terms = join_terms(self.options.inputs, scorer, versions(scorer.versions))
+        terms = join_terms(self.options.inputs, self.options.form, scorer, versions(scorer.versions))
         return scorer, replace(plan, join=terms), reuse
 
     def _later(self, stack: ExitStack, present: Plan) -> Joined:
@@ -106,7 +107,9 @@ class Joining:
     def _first(self, stack: ExitStack, present: Plan | None) -> Joined:
         """Make the plan that of the folder while no other worker runs, or resume the one that is there."""
         out = self.options.out
-        found = survey(resolve_inputs(list(self.options.inputs)), self.reader, self.scoring.find_columns)
+        files = resolve_inputs(list(self.options.inputs), self.options.form)
+        found = survey(files, self.reader, self.scoring.find_columns)
+        refuse_unscorable(found, self.reader, self.options.max_error_rate)
         scorer, plan, reuse = self._open(stack, present, found)
         finished = present is not None and _was_concluded(out, present)
         unfinished = present is not None and present.join is not None and not finished

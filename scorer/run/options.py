@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ..scoring.summary import RunSummary
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
+from ..system.input_formats import Format
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class RunOptions:
     while other processes score the other parts; a limit is that of all parts together. ``max_error_rate``: share of
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``reuse``:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
-    input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``join``:
-    take shards that no other worker of the run holds, until all are done.
+    input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``form``: the
+    format of the inputs. ``join``: take shards that no other worker of the run holds, until all are done.
     """
 
     inputs: tuple[str, ...]
@@ -40,6 +41,7 @@ class RunOptions:
     window_bytes: int = WINDOW_BYTES
     reuse: tuple[Path, ...] = ()
     prune: bool = False
+    form: Format = "auto"
     join: JoinOptions | None = None
 
 

@@ -86,7 +86,7 @@ def _rows_there(out: Path, shard: Shard, receipts: Receipts, reader: ShardReader
     if receipt is not None:
         return receipt.output.rows
     try:
-        return reader.probe(str(path.absolute())).rows
+        return reader.probe(str(path.absolute()), form="parquet").rows
     except ShardError:
         return 0
 

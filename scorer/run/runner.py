@@ -37,7 +37,7 @@ from ..storage.believed import Believed
 from ..storage.durable import Holder
 from ..system.signals import sigterm_raises
 from .completion import add_up
-from .early_check import EarlyCheck
+from .early_check import EarlyCheck, refuse_unscorable
 from .options import Outcome, Reporter, RunOptions
 from .plan_file import OtherBudgetsError, earlier_budgets, earlier_plan, plan_of, refuse_another_plan
 from .preview import find_losses, named, scored_again, told
@@ -63,14 +63,15 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
         raise UsageError(
             f"--prune with {other} would remove or shorten what this run does not look at; give one of the two"
         )
-    files = resolve_inputs(list(options.inputs))
-    check_output_apart(list(options.inputs), options.out)
+    files = resolve_inputs(list(options.inputs), options.form)
+    check_output_apart(list(options.inputs), options.out, options.form)
     inspect_output(options.out)
     earlier_outputs = check_earlier(options.reuse, options.out)
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
-        reader = stack.enter_context(ShardReader())
+        reader = stack.enter_context(ShardReader(form=options.form))
         found = survey(files, reader, scoring.find_columns, options.limit)
+        refuse_unscorable(found, reader, options.max_error_rate)
         earlier = earlier_budgets(options.out)
         while True:
             with ExitStack() as inner:
@@ -275,14 +276,14 @@ class _Run:
             reuse=reuse.summary() if reuse is not None else (),
             recheck=self.recheck_log.figures(counts),
             versions=versions(scorer.versions),
-            # To the microsecond, because a history tells nights apart by it, and small runs follow each other fast.
+            # To the microsecond, because a history tells runs apart by it, and small runs follow each other fast.
             finished=datetime.now(UTC).isoformat(timespec="microseconds"),
         )
         missing = [name for name in totals.missing if self._mine(name)]
         if others := len(totals.missing) - len(missing):
             self.reporter.say(f"{others} shards are left to other parts; _SUCCESS comes with the last")
         if totals.failed or totals.missing:
-            self.folder.reopen()  # a marker from before this run says what is no longer so
+            self.folder.reopen()  # a marker of an earlier run no longer holds
         self.folder.write_run(summary.to_json())
         if not totals.failed and not totals.missing:
             self.folder.write_success()

@@ -63,12 +63,12 @@ def run_joined(options: RunOptions, join: JoinOptions, scoring: RowScoring, repo
     for option, given in (("--prune", options.prune), ("--limit", options.limit), ("--part", options.part)):
         if given:
             raise UsageError(f"{option} with --join: workers divide all shards among themselves; give one of the two")
-    check_output_apart(list(options.inputs), options.out)
+    check_output_apart(list(options.inputs), options.out, options.form)
     inspect_output(options.out)
     earlier = tuple(check_earlier(options.reuse, options.out))
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
-        reader = stack.enter_context(ShardReader())
+        reader = stack.enter_context(ShardReader(form=options.form))
         opened = OutputFolder.open(options.out, create=True, shared=True, say=reporter.say)
         folder = stack.enter_context(opened)
         joined = Joining(options, join, scoring, reporter, reader, folder, earlier).enter(stack)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..inference.exact import PAIRS, ExactBound
 from ..inference.exact_engine import ExactEngine
-from ..metric.inputs import InputColumns
 from .row_scorer import Starts
 from .scorer import Scorer
+from .windows import TextColumns
 
 
-def measure_bound(scorer: Scorer, starts: Starts[InputColumns]) -> ExactBound:
+def measure_bound(scorer: Scorer, starts: Starts[TextColumns]) -> ExactBound:
     """Take pairs from the beginnings of shards, until there are enough of them.
 
     Args:

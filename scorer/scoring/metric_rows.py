@@ -18,13 +18,13 @@ from ..storage import Counts
 from .exact_bound import measure_bound
 from .origin import Origin
 from .plan import Budgets, Plan
-from .reuse import Reuse, open_sources
+from .reuse import Nested, Reuse, open_sources
 from .row_scorer import Report, Starts
 from .scorer import Scorer
 from .settings import Settings
 from .signature import Signature
 from .throughput import speed
-from .windows import Mark, ScoredWindow, Tag, Window
+from .windows import Mark, ScoredWindow, Tag, TextColumns, Window
 
 
 def metric_versions() -> dict[str, str]:
@@ -75,7 +75,7 @@ class MetricRows:
     def seconds(self) -> Mapping[str, float]:
         return self.scorer.pipeline.seconds
 
-    def warm_up(self, earlier: Plan | None, starts: Starts[InputColumns]) -> MetricRows:
+    def warm_up(self, earlier: Plan | None, starts: Starts[TextColumns]) -> MetricRows:
         """With ``exact``, take the bound from an earlier plan of the same model and provider, or measure it."""
         if self.scorer.exact is None:
             return self
@@ -85,8 +85,9 @@ class MetricRows:
         model = ExactEngine(self.scorer.engine, bound or measure_bound(self.scorer, starts))
         return replace(self, scorer=self.scorer.with_model(model))
 
-    def open_reuse(self, earlier: Sequence[Path]) -> Reuse:
-        return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin))
+    def open_reuse(self, earlier: Sequence[Path], nested: Nested | None = None) -> Reuse:
+        """See :meth:`.row_scorer.RowScorer.open_reuse`. ``nested``: outputs of a ranking that may serve as well."""
+        return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin, nested))
 
     def stream(
         self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[], None]

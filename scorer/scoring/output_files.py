@@ -145,7 +145,7 @@ def guarded(path: Path, read: Any, *arguments: Any, advice: str = "", **more: An
 
 
 class OneSignature:
-    """Holds files against one another: all of them must have been scored in the same way.
+    """Compares files: all of them must have been scored in the same way.
 
     Args:
         advice: what to do with files that were not, for the message.

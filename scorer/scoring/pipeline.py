@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol
@@ -19,7 +19,7 @@ import pyarrow as pa
 from ..inference.engine import Answers, Work
 from ..metric.checks import Checks, Options, build_checks
 from ..metric.columns import to_columns, to_details, to_sentences
-from ..metric.inputs import ColumnNames, InputColumns, output_schema
+from ..metric.inputs import ColumnNames, output_schema
 from ..metric.rows import Rows
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
@@ -28,7 +28,7 @@ from ..storage.counts import Counts, RecheckCounts
 from .counts import count
 from .reuse import Disagreement, Reuse, ReuseMatch
 from .reuse.recheck import disagreements
-from .windows import Mark, ScoredWindow, Tag, Window
+from .windows import Mark, ScoredWindow, Tag, TextColumns, Window
 
 
 class Model(Protocol):
@@ -140,7 +140,7 @@ class Pipeline:
         prepared = self.prepare(rows)
         return self.judge(prepared, self.model.run(prepared.work))
 
-    def finish(self, window: Window[Tag, InputColumns], judged: Judged) -> ScoredWindow[Tag]:
+    def finish(self, window: Window[Tag, TextColumns], judged: Judged) -> ScoredWindow[Tag]:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         schema = output_schema(self.names)
         arrays = judged.columns(sentences=self.names.sentences, details=self.names.details)
@@ -157,10 +157,10 @@ class Pipeline:
 
     def stream(
         self,
-        items: Iterable[Window[Tag, InputColumns] | Mark],
+        items: Iterable[Window[Tag, TextColumns] | Mark],
         reuse: Reuse | None = None,
         tick: Callable[[], None] = lambda: None,
-    ) -> Iterator[ScoredWindow[Tag] | Mark]:
+    ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
         """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.
 
         Each :class:`Mark` is passed on in its place. One thread reads and prepares,
@@ -175,12 +175,12 @@ class Pipeline:
         preparing, inferring = ThreadPoolExecutor(1, "prepare"), ThreadPoolExecutor(1, "infer")
         try:
             ahead = preparing.submit(self._next, source, reuse)
-            waiting: _OnItsWay[Tag] | Mark | None = None
+            waiting: _OnItsWay[Tag, TextColumns] | Mark | None = None
             while True:
                 arrived = ahead.result()
                 if arrived is not None:
                     ahead = preparing.submit(self._next, source, reuse)
-                current: _OnItsWay[Tag] | Mark | None = None
+                current: _OnItsWay[Tag, TextColumns] | Mark | None = None
                 if isinstance(arrived, _Ready):
                     answers = inferring.submit(self._infer, arrived.prepared.work, stop)
                     current = _OnItsWay(arrived.window, arrived.prepared, answers)
@@ -202,8 +202,8 @@ class Pipeline:
                 threads.shutdown(wait=False, cancel_futures=True)
 
     def _next(
-        self, source: Iterator[Window[Tag, InputColumns] | Mark], reuse: Reuse | None
-    ) -> _Ready[Tag] | Mark | None:
+        self, source: Iterator[Window[Tag, TextColumns] | Mark], reuse: Reuse | None
+    ) -> _Ready[Tag, TextColumns] | Mark | None:
         started = time.perf_counter()
         item = next(source, None)
         self.seconds["read"] += time.perf_counter() - started
@@ -220,7 +220,7 @@ class Pipeline:
         self.seconds["infer"] += time.perf_counter() - started
         return answers
 
-    def _finish(self, item: _OnItsWay[Tag], tick: Callable[[], None]) -> ScoredWindow[Tag]:
+    def _finish(self, item: _OnItsWay[Tag, TextColumns], tick: Callable[[], None]) -> ScoredWindow[Tag]:
         while True:
             try:
                 answers = item.answers.result(timeout=1.0)
@@ -234,18 +234,18 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
-class _Ready(Generic[Tag]):
+class _Ready(Generic[Tag, TextColumns]):
     """A window that is prepared."""
 
-    window: Window[Tag, InputColumns]
+    window: Window[Tag, TextColumns]
     prepared: Prepared
 
 
 @dataclass(frozen=True)
-class _OnItsWay(Generic[Tag]):
+class _OnItsWay(Generic[Tag, TextColumns]):
     """A window that the model was asked about."""
 
-    window: Window[Tag, InputColumns]
+    window: Window[Tag, TextColumns]
     prepared: Prepared
     answers: Future[Answers]
 

@@ -70,22 +70,31 @@ class PlannedReuse:
 
 @dataclass(frozen=True)
 class JoinTerms:
-    """What all workers of a joined run have in common, besides the rest of the plan. ``inputs``: IN as it was given,
-    local paths made absolute. ``device``: kind and name of what computes, with the instruction sets of a CPU.
-    ``versions``: of the packages that a score passes through."""
+    """What all workers of a joined run have in common, besides the rest of the plan.
+
+    ``inputs``: IN as it was given, local paths made absolute. ``form``: ``--format`` as it was given. ``device``: kind
+    and name of what computes, with the instruction sets of a CPU. ``versions``: of the packages that a score passes
+    through.
+    """
 
     inputs: tuple[str, ...]
+    form: str
     device: str
     versions: Mapping[str, str]
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
-        return {"inputs": list(self.inputs), "device": self.device, "versions": dict(self.versions)}
+        return {
+            "inputs": list(self.inputs),
+            "format": self.form,
+            "device": self.device,
+            "versions": dict(self.versions),
+        }
 
     @classmethod
     def from_json(cls, found: Fields) -> JoinTerms:
         """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.text_list("inputs"), found.text("device"), found.texts("versions"))
+        return cls(found.text_list("inputs"), found.text("format"), found.text("device"), found.texts("versions"))
 
 
 @dataclass(frozen=True)

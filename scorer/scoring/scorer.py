@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,75 +20,25 @@ from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
 from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import DeviceFacts, verify
-from ..metric.checks import KIND_NAMES, Options
-from ..metric.choices import MissingTemplate, Protocol, Sides
-from ..metric.inputs import ColumnNames, InputColumns, find_columns, output_schema
-from ..metric.python_rows import TripleLike
+from ..metric.checks import Options
+from ..metric.choices import MissingTemplate, Protocol, Sides, Worse
+from ..metric.inputs import ColumnNames, InputColumns, find_columns
+from ..metric.python_rows import TripleLike, parts_of_row
+from ..metric.ranking import WORSE
 from ..metric.rows import Rows, from_fact_pairs, from_pairs
 from ..metric.sentences import Room, SentenceSide
 from ..metric.slots import load_templates, slot_warning
 from ..metric.templates import Templates, parse_optional
-from ..metric.verdict import passes
-from ..status import SCORED, TOO_LONG
-from ..system.arguments import checked, described
+from ..system.arguments import checked, described, strings
 from ..system.closing import Closing
 from .origin import Device, Origin
-from .pipeline import Judged, Model, Pipeline
+from .pipeline import Model, Pipeline
+from .ranking import Ranking, candidate_texts, ranking_of
+from .results import Verdict, verdicts_of
 from .settings import Settings
 from .signature import Signature, signature
 from .splitting import open_splitter
 from .windows import ScoredWindow, Window
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none).
-
-    ``tokens``: of the whole pair, special tokens included; ``None`` for texts too long to be worth tokenising.
-    """
-
-    check: str
-    fact: int | None
-    premise: str
-    hypothesis: str
-    tokens: int | None
-    contradiction: float | None
-    neutral: float | None
-    entailment: float | None
-    passed: bool | None
-
-
-class SentenceEntailment(TypedDict):
-    """A sentence: its span in the text, in code points, and P(entailment) of all facts → sentence.
-
-    ``entailment`` is ``None`` where the model gave no result.
-    """
-
-    start: int
-    end: int
-    entailment: float | None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The label of one row; fields as the output columns of the same names.
-
-    ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
-    of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
-    """
-
-    fine: str | None
-    rough: str | None
-    confidence: float | None
-    omitted: list[int] | None
-    fact_entailment: list[float | None] | None
-    text_entailment: float | None
-    all_facts_entailment: float | None
-    error: str | None
-    note: str | None
-    facts: list[str]
-    checks: list[CheckResult]
-    sentences: list[SentenceEntailment] | None = None
 
 
 class Scorer(Closing):
@@ -258,33 +207,38 @@ class Scorer(Closing):
         """
         return self.score_row(from_fact_pairs([(facts, text)]))
 
+    def rank(self, triples: Iterable[TripleLike], candidates: Sequence[str | None], *, worse: Worse = WORSE) -> Ranking:
+        """Rank texts for one input: by their label, and within a label by confidence.
+
+        Args:
+            triples: as :meth:`score` takes them.
+            candidates: the texts; ``None`` gives that one the error ``null_text``, as in a table.
+            worse: which error counts as worse; a text with both comes last.
+
+        Raises:
+            TypeError: a triple or a candidate of another type, or a single string as candidates.
+            UsageError: ``worse`` is neither of the two errors.
+        """
+        texts, parts = candidate_texts(candidates, worse), parts_of_row(triples)
+        return ranking_of(self._verdicts(from_pairs([(parts, text) for text in texts])), worse)
+
+    def rank_facts(self, facts: Iterable[str], candidates: Sequence[str | None], *, worse: Worse = WORSE) -> Ranking:
+        """Rank texts for one input whose facts are sentences; see :meth:`rank` and :meth:`score_facts`."""
+        texts, sentences = candidate_texts(candidates, worse), strings("facts", facts)
+        return ranking_of(self._verdicts(from_fact_pairs([(sentences, text) for text in texts])), worse)
+
     @checked
     def score_row(self, rows: Rows) -> Verdict:
         """Score the first of parsed rows, its selection included."""
         if not len(rows):
             raise UsageError("rows is empty; give at least one row")
+        return verdicts_of(self.pipeline.score(rows), self.engine.bundle.max_length, sentences=self.settings.sentences)[
+            0
+        ]
+
+    def _verdicts(self, rows: Rows) -> list[Verdict]:
         judged = self.pipeline.score(rows)
-        asked = self.pipeline.names.sentences
-        names = [field.name for field in output_schema(ColumnNames(sentences=asked))]
-        arrays = dict(zip(names, judged.columns(sentences=asked), strict=True))
-        fields = (
-            "fine",
-            "rough",
-            "confidence",
-            "omitted",
-            "fact_entailment",
-            "text_entailment",
-            "all_facts_entailment",
-            "error",
-            "note",
-        )
-        facts = [judged.checks.texts[judged.checks.facts[i]] for i in judged.rows.triples.ids.tolist()]
-        return Verdict(
-            **{name: arrays[name][0].as_py() for name in fields},
-            facts=facts,
-            checks=_explain(judged, self.engine.bundle.max_length),
-            sentences=arrays["sentences"][0].as_py() if asked else None,
-        )
+        return verdicts_of(judged, self.engine.bundle.max_length, sentences=self.settings.sentences)
 
     def score_table(self, table: pa.Table) -> pa.Table:
         """Add the output columns to a table; order, rows and other columns unchanged.
@@ -336,31 +290,3 @@ def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log
     if message := slot_warning(found, "templates"):
         log(message)
     return found
-
-
-def _explain(judged: Judged, max_length: int) -> list[CheckResult]:
-    checks, answers = judged.checks, judged.answers
-    scored = answers.status == SCORED
-    passed = passes(answers.probabilities, answers.threshold)
-    start = judged.rows.triples.offsets[0]
-    results = []
-    for c in range(len(checks)):
-        # A model without a class has no probability of it.
-        known = (None if math.isnan(value) else value for value in answers.probabilities[c].tolist())
-        contradiction, neutral, entailment = known if scored[c] else (None, None, None)
-        # A text that cannot fit whatever it says was not tokenised, and its pair only seems short.
-        unknown = answers.status[c] == TOO_LONG and judged.tokens[c] <= max_length
-        results.append(
-            CheckResult(
-                KIND_NAMES[checks.kind[c]],
-                int(checks.fact[c] - start) if checks.fact[c] >= 0 else None,
-                checks.texts[checks.premise[c]],
-                checks.texts[checks.hypothesis[c]],
-                None if unknown else int(judged.tokens[c]),
-                contradiction,
-                neutral,
-                entailment,
-                bool(passed[c]) if scored[c] else None,
-            )
-        )
-    return results

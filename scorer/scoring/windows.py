@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from ..errors import ScorerError
+from ..metric.rows import Rows
 from ..storage import Counts
 from .reuse import Disagreement
 
@@ -35,9 +36,27 @@ class ShardColumns(Protocol):
         """What the output's columns depend on besides the signature, in the types of JSON; part of the fingerprint."""
         ...
 
+    def refusal(self, table: pa.Table) -> str | None:
+        """Why not one row of a table can be scored, in words; ``None`` if one can, or if there is none."""
+        ...
+
+
+class RowColumns(ShardColumns, Protocol):
+    """Columns that give the facts and a text of each row, which is what the metric scores."""
+
+    @property
+    def passed(self) -> Sequence[str]:
+        """The columns that the output keeps."""
+        ...
+
+    def rows(self, table: pa.Table) -> Rows:
+        """Parse a window."""
+        ...
+
 
 Tag = TypeVar("Tag")
 Columns = TypeVar("Columns", bound=ShardColumns)
+TextColumns = TypeVar("TextColumns", bound=RowColumns)
 
 
 @dataclass(frozen=True)

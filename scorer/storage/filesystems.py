@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..errors import InputError, OutputError, UsageError
+from ..system.input_formats import Format, format_of, output_name, suffixes_of
 from .listing import LocalListing, Place, RemoteListing, expand, is_hidden, walk
 
-SUFFIXES = (".parquet", ".pq", ".parq")
 LONGEST_NAME = 250
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
@@ -29,29 +29,32 @@ class InputFile:
 
 @dataclass(frozen=True)
 class _Input:
-    """An input as given: a place, and the pattern to match below it (``None``: all Parquet files)."""
+    """An input as given: a place, and the pattern to match below it (``None``: all files of the format)."""
 
     given: str
     place: Place
     pattern: tuple[str, ...] | None = None
 
 
-def resolve_inputs(inputs: Sequence[str]) -> list[InputFile]:
+def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFile]:
     """Find the shards of the inputs, sorted by the path of their output.
 
-    The output of a file is OUT/<its name>; that of a Parquet file in a folder has its path below that folder, and that
-    of a match of a glob its path below the fixed prefix. Below the root, names that begin with ``_`` or ``.`` are
-    skipped.
+    The output of a file is OUT/<its name>; that of a file in a folder has its path below that folder, and that of a
+    match of a glob its path below the fixed prefix. The output of a text file has the suffix ``.parquet`` in place of
+    its own. Below the root, names that begin with ``_`` or ``.`` are skipped.
+
+    Args:
+        form: the format of the files; which of a folder are taken, see :func:`.input_formats.suffixes_of`.
 
     Raises:
-        InputError: an input does not exist, or has no Parquet file.
+        InputError: an input does not exist, or has no file of the format.
         UsageError: two inputs would have the same output, or a name or a URI cannot be used.
     """
     if not inputs:
-        raise UsageError("no input was given; name Parquet files, folders, globs or URIs")
+        raise UsageError("no input was given; name files, folders, globs or URIs")
     found: dict[str, InputFile] = {}
     for given in inputs:
-        for file in _files(_parse(given)):
+        for file in _files(_parse(given), form):
             earlier = found.setdefault(file.relative, file)
             if not _same(earlier.uri, file.uri):
                 raise UsageError(
@@ -62,7 +65,7 @@ def resolve_inputs(inputs: Sequence[str]) -> list[InputFile]:
     return [found[relative] for relative in sorted(found)]
 
 
-def check_output_apart(inputs: Sequence[str], out: Path) -> None:
+def check_output_apart(inputs: Sequence[str], out: Path, form: Format = "auto") -> None:
     """Refuse an output folder among the inputs: the next run would take its outputs for inputs.
 
     Raises:
@@ -88,7 +91,7 @@ def check_output_apart(inputs: Sequence[str], out: Path) -> None:
         parsed = _parse(given)
         if isinstance(parsed.place.listing, LocalListing) and parsed.pattern is not None:
             apart: dict[Path, bool] = {}  # by folder: resolving the path of every shard would take seconds
-            for file in _files(parsed):
+            for file in _files(parsed, form):
                 path = Path(file.uri)
                 if path.parent not in apart:
                     apart[path.parent] = not path.parent.resolve().is_relative_to(target)
@@ -96,7 +99,7 @@ def check_output_apart(inputs: Sequence[str], out: Path) -> None:
                     raise OutputError(f"the input {file.uri} is inside the output folder {out}; choose another --out")
 
 
-def _files(parsed: _Input) -> list[InputFile]:
+def _files(parsed: _Input, form: Format) -> list[InputFile]:
     """The shards of one input.
 
     Raises:
@@ -104,23 +107,29 @@ def _files(parsed: _Input) -> list[InputFile]:
     """
     place = parsed.place
     if parsed.pattern is not None:
-        found = sorted(set(expand(place, parsed.pattern, SUFFIXES)))
+        groups = suffixes_of(form)
+        found = next(
+            (found for suffixes in groups if (found := sorted(set(expand(place, parsed.pattern, suffixes))))), []
+        )
         if not found:
             raise InputError(f"{parsed.given} matches no file; check the pattern")
     elif place.kind() == "folder":
-        found = sorted(walk(place, SUFFIXES))
+        groups = suffixes_of(form)
+        found = next(filter(None, (sorted(walk(place, suffixes)) for suffixes in groups)), [])
         if not found:
-            names = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
+            names = ", ".join(f"*{suffix}" for suffixes in groups for suffix in suffixes)
             raise InputError(
-                f"{parsed.given} has no Parquet file ({names}); names that begin with '_' or '.' are skipped"
+                f"{parsed.given} has no file to read ({names}); names that begin with '_' or '.' are skipped"
             )
     elif place.kind() == "file":
         if is_hidden(place.name):
             raise UsageError(f"{parsed.given}: files whose names begin with '_' or '.' are not scored; rename it")
-        return [InputFile(place.uri, place.name)]
+        return [InputFile(place.uri, output_name(place.name, format_of(place.name, form)))]
     else:
         raise InputError(f"{parsed.given} does not exist")
-    return [InputFile(place.below(relative).uri, relative) for relative in found]
+    return [
+        InputFile(place.below(relative).uri, output_name(relative, format_of(relative, form))) for relative in found
+    ]
 
 
 def _parse(given: str) -> _Input:
@@ -130,7 +139,7 @@ def _parse(given: str) -> _Input:
         place: Place = RemoteListing.place(given) if scheme[1].lower() != "file" else LocalListing.from_uri(given)
     else:
         if not given or "\0" in given:
-            raise UsageError(f"{given!r} is not a path; name a Parquet file, a folder, a glob or a URI")
+            raise UsageError(f"{given!r} is not a path; name a file, a folder, a glob or a URI")
         magic = "*?["
         place = LocalListing.place(given)
         if os.path.lexists(place.path):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError
 from ..metric.inputs import ColumnNames, find_columns, find_facts, one_array
+from ..metric.nested import holder_of
 from ..metric.rows import Rows
 from ..metric.triples import Triple
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
@@ -89,7 +90,8 @@ def _needed(schema: pa.Schema, names: ColumnNames, where: dict[str, list[str]]) 
     if absent:
         raise ColumnError(f"--where: no column {absent[0]!r}; the columns are {', '.join(schema.names)}")
     facts = find_facts(schema, names)
-    return [name for name in schema.names if name in {names.text, *(facts[:1] if facts else ()), *where}]
+    holders = {holder_of(schema, name) for name in (names.text, *(facts[:1] if facts else ()))}
+    return [name for name in schema.names if name in {*holders, *where}]
 
 
 def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from scorer.commands import app as scorer_app
 from scorer.commands.convert import app
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.triples import iterate
@@ -31,7 +32,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 Path(name).write_text(content, encoding="utf-8")
             elif language == "python":
                 exec(content, names)
-            else:
+            elif content.startswith("scorer run"):
+                result = CliRunner().invoke(scorer_app, shlex.split(content)[1:])
+                assert result.exit_code == 0, result.stderr
+            elif language != "sql":  # that line is run where messages show it, in tests/metric/test_triple_forms.py
                 assert language == "sh"
                 for line in content.splitlines():
                     words = shlex.split(line)
@@ -53,6 +57,7 @@ def test_the_three_spellings_are_one_input(page: Path) -> None:
 
 
 def test_everything_on_the_page_can_be_read_by_a_run(page: Path) -> None:
+    assert pq.read_table(page / "scored" / "orders.parquet")["note"].to_pylist() == [None, "empty_text"]
     files = sorted(page.glob("*.parquet"))
     assert len(files) == 13
     for path in files:

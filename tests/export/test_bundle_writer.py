@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pyarrow.parquet as pq
 import pytest
 import torch
 from transformers import RobertaForSequenceClassification
 
-from export import Answers, bundle_writer, export_bundle, variants
+from export import Answers, bundle_writer, export_bundle, parity, variants
 from export.source import sha256
 from scorer.errors import BundleError, CheckpointError, OutputError, ScorerError, TemplateError, UsageError
 from scorer.inference.bundle import Bundle
 from scorer.inference.texts import TextTokenizer
 from tests.export.checkpoints import LAYERS, edit_json
+from tests.export.contrib_operators import evaluator
 
 Log = tuple[list[str], Callable[[str], None]]
 
@@ -76,7 +78,28 @@ def test_the_packed_forms_add_graphs_and_no_weights(bundle: Path, manifest: dict
     assert (bundle / "model.half.data").stat().st_size < 1.5 * weights + 4096 * 60
     for variant in halves[1:]:
         assert variant["fused"][variant["attention"]] == LAYERS and "Attention" not in variant["fused"]
-        assert variant["parity"] is None
+        assert variant["parity"] is None or variant["parity"]["provider"] == "CUDAExecutionProvider"
+
+
+@pytest.mark.slow  # exports once more
+def test_every_form_of_fp16_has_its_figures_where_a_gpu_starts(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: Log
+) -> None:
+    """The CPU stands in for the GPU, and for its packed attention the operators in numpy."""
+    real = parity._session
+
+    def session(path: Path, provider: str) -> Any:
+        return evaluator(onnx.load(str(path))) if ".packed" in path.name else real(path, parity.CPU)
+
+    monkeypatch.setattr(parity, "_session", session)
+    out = export_bundle(str(checkpoint), tmp_path / "out", precisions=("fp16",), force=True, log=lines[1])
+    made = json.loads((out / "bundle.json").read_text(encoding="utf-8"))["variants"]
+    assert set(made) == {"fp16", "fp16.packed", "fp16.packed-mha"}
+    for key, variant in made.items():
+        figures = variant["parity"]
+        assert (figures["provider"], figures["pairs"]) == ("CUDAExecutionProvider", 512)
+        assert figures["label_agreement"] > 0.97 and 0 < figures["bound"] < 0.2
+        assert sum(line.startswith(f"{key}: label agreement") for line in lines[0]) == 1
 
 
 def test_fused_operators_and_parity_are_recorded(manifest: dict[str, Any]) -> None:
@@ -86,10 +109,10 @@ def test_fused_operators_and_parity_are_recorded(manifest: dict[str, Any]) -> No
     assert variants["fp32"]["fused"] == apart | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
     assert variants["int8"]["fused"] == apart | {"QAttention": LAYERS - 1, "Gelu": LAYERS, "Scan": 1}
     assert variants["fp16"]["fused"] == together | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
-    parity = variants["fp32"]["parity"]
-    assert parity["provider"] == "CPUExecutionProvider" and parity["pairs"] == 512
-    assert parity["label_agreement"] == 1.0 and 0 < parity["max_abs_logit"] == parity["bound"] < 1e-4
-    assert variants["int8"]["parity"]["bound"] > parity["bound"]
+    full = variants["fp32"]["parity"]
+    assert full["provider"] == "CPUExecutionProvider" and full["pairs"] == 512
+    assert full["label_agreement"] == 1.0 and 0 < full["max_abs_logit"] == full["bound"] < 1e-4
+    assert variants["int8"]["parity"]["bound"] > full["bound"]
     assert variants["fp16"]["parity"] is None or variants["fp16"]["parity"]["provider"] == "CUDAExecutionProvider"
 
 

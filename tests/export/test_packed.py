@@ -9,19 +9,21 @@ import onnx
 import onnxruntime
 import pytest
 
+from export import export_bundle
 from export.checkpoint import open_checkpoint
 from export.graph import export_fused
 from export.labels import NO_ANSWERS
 from export.packed import ATTENTION, MULTI_HEAD, export_packed, packed_counts
 from export.toolchain import quiet
 from export.variants import export_fp32
-from scorer.inference.batches import assemble, distinct_pairs
+from scorer.inference.batches import assemble, distinct_pairs, segment_ids
 from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed
 from scorer.inference.shipped import SHIPPED
 from scorer.inference.texts import TextTokenizer
 from scorer.inference.work import Work
 from scorer.status import SCORED
+from tests.export.architectures.tiny import make_checkpoint as make_family
 from tests.export.contrib_operators import evaluator
 
 EMBEDDED_CHECKPOINT = Path(__file__).resolve().parents[2] / "export" / "training" / "e2e" / "checkpoint"
@@ -51,11 +53,12 @@ def window(bundle: Bundle, pairs: list[tuple[str, str]]) -> Work:
     return Work(found, tokens, tokens, np.full(n, SCORED, np.int8), np.zeros(n, bool), [], lengths)
 
 
-def longest(bundle: Bundle) -> list[tuple[str, str]]:
-    """A pair of exactly as many tokens as the model takes."""
+def longest(bundle: Bundle, piece: str = "x") -> list[tuple[str, str]]:
+    """A pair of exactly as many tokens as the model takes, of a piece that is a token."""
     tokenizer, text = TextTokenizer(bundle), ""
-    while len(tokenizer.join(text, "x")) < bundle.max_length:
-        text += "x"
+    for _ in range(bundle.max_length):
+        if len(tokenizer.join(text, "x")) < bundle.max_length:
+            text += piece
     assert len(tokenizer.join(text, "x")) == bundle.max_length
     return [(text, "x")]
 
@@ -95,6 +98,45 @@ def test_packed_equals_padded(
         np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)
         seen += len(batch.pairs)
     assert seen == len(work.pairs)
+
+
+@pytest.fixture(scope="module", params=["bert", pytest.param("electra", marks=pytest.mark.slow)])
+def with_segments(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Bundle, Path]:
+    """A bundle in fp32 of a family that is told the two texts of a pair apart, and its fused graph."""
+    folder = tmp_path_factory.mktemp(request.param)
+    checkpoint = make_family(folder / "checkpoint", request.param)
+    bundle = export_bundle(str(checkpoint), folder / "out", precisions=("fp32",), force=True, log=lambda _: None)
+    opened = open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
+    assert opened.tokenizer.layout.segments
+    with quiet():
+        export_fused(opened.load(), opened.family, opened.architecture, True, folder / "fused.onnx")
+    return Bundle.load(bundle), folder / "fused.onnx"
+
+
+@pytest.mark.parametrize("attention", [ATTENTION, MULTI_HEAD])
+def test_packed_equals_padded_with_segment_ids(
+    attention: str, with_segments: tuple[Bundle, Path], tmp_path: Path
+) -> None:
+    """BERT and ELECTRA; that segment ids count is shown by the answers without them."""
+    bundle, raw = with_segments
+    path = tmp_path / "packed.onnx"
+    export_packed(raw, path, LAYERS, attention=attention, first_position=0, segments=True, half=False)
+    padded = onnxruntime.InferenceSession(str(bundle.variant("fp32")), providers=["CPUExecutionProvider"])
+    work = window(bundle, texts_of("mixed") + texts_of("one") + longest(bundle, "a "))
+    layout, run = Packed(2048, bundle.max_length, bundle.layout), evaluator(onnx.load(str(path)))
+    moved, seen = [], 0
+    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
+        made = layout.assemble(batch, work)
+        (found,) = run.run(["logits"], made)
+        ids, mask = assemble(batch, work.pairs, work.first, work.second, bundle.layout)
+        segments = segment_ids(batch, work.pairs, bundle.layout)
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
+        (expected,) = padded.run(["logits"], feed)
+        np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)
+        (other,) = run.run(["logits"], made | {"token_type_ids": np.zeros_like(made["token_type_ids"])})
+        moved.append(np.abs(other[: len(batch.pairs)] - expected).max())
+        seen += len(batch.pairs)
+    assert seen == len(work.pairs) and max(moved) > 0.01
 
 
 def test_a_call_of_fillers_has_numbers(packed: onnx.ModelProto) -> None:

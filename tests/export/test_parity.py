@@ -12,10 +12,13 @@ from onnx import numpy_helper
 
 from export import Answers, parity
 from export.checkpoint import open_checkpoint
+from export.packed import ATTENTION, export_packed
 from export.parity import CPU, accept, batches, checkpoint_logits, compare, measure_variant
 from export.probes import built_in_probes
 from scorer.errors import BundleError
 from scorer.inference import schemes
+from tests.export.checkpoints import LAYERS
+from tests.export.contrib_operators import evaluator
 
 NLI = schemes.Scheme(schemes.NLI, schemes.LABELS)
 
@@ -97,6 +100,26 @@ def test_a_variant_that_was_broken_is_measured_as_broken(checkpoint: Path, bundl
     assert broken is not None and broken["label_agreement"] < 0.9
     message = accept("fp32", broken)
     assert message is not None and "fp32 variant" in message
+
+
+def test_a_packed_graph_is_measured_with_its_own_inputs(
+    checkpoint: Path, fused: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operators in numpy stand in for a GPU, in fp32; a graph whose positions are one off is seen to be broken."""
+    opened = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None)
+    probes = built_in_probes(opened.tokenizer, 120)[::8]
+    expected = checkpoint_logits(opened.load(), opened.tokenizer, probes)
+    monkeypatch.setattr(parity, "_session", lambda path, provider: evaluator(onnx.load(str(path))))
+    found = {}
+    for first in (2, 1):
+        path = tmp_path / f"from{first}.onnx"
+        export_packed(fused, path, LAYERS, attention=ATTENTION, first_position=first, segments=False, half=False)
+        found[first] = measure_variant(path, "fp16", opened.tokenizer, probes, expected, NLI, packed=True)
+    sound, broken = found[2], found[1]
+    assert sound is not None and sound["label_agreement"] == 1.0 and sound["bound"] < 1e-4
+    assert (sound["provider"], sound["pairs"]) == ("CUDAExecutionProvider", len(probes))
+    assert broken is not None and broken["bound"] > 0.1
+    assert "fp16.packed variant" in str(accept("fp16.packed", broken | {"label_agreement": 0.9}))
 
 
 def test_a_file_that_does_not_load_is_an_error(checkpoint: Path, tmp_path: Path) -> None:

@@ -111,3 +111,16 @@ def test_labels_equal_those_of_fp32_on_all_of_e2e(shared_data: Path, tmp_path: P
     for column in ("fine", "rough", "omitted"):
         assert table[column].to_pylist() == expected[column].to_pylist()
     assert summary["checks"]["recomputed"] < 0.5 * summary["checks"]["unique"]
+
+
+def test_a_ranking_measures_the_bound_on_its_candidates(tmp_path: Path, bundle: Path) -> None:
+    rows = pq.read_table(SAMPLE).slice(0, 4)
+    facts = next(name for name in ("triples", "facts", "mr") if name in rows.schema.names)
+    table = pa.table({facts: rows[facts], "candidates": [rows["text"].to_pylist()] * 4})
+    pq.write_table(table, tmp_path / "in.parquet")
+    common = ["rank", tmp_path / "in.parquet", "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu"]
+    first = json.loads(scorer(*common, "--exact", "--json").stdout)
+    assert first["exact"]["pairs"] == first["checks"]["unique"] > 0
+    (tmp_path / "out" / "_receipts" / "in.parquet.json").unlink()
+    again = json.loads(scorer(*common, "--exact", "--json").stdout)
+    assert again["exact"] == first["exact"] and again["computed_now"] == first["checks"]["unique"]  # none to measure it

@@ -44,6 +44,9 @@ class TextColumn:
     def shape(self) -> Mapping[str, object]:
         return {"text": self.name}
 
+    def refusal(self, table: pa.Table) -> str | None:
+        return None
+
 
 class TextLengths(PlainRows[TextColumn]):
     """Adds the column ``length``; a null text is an error row."""

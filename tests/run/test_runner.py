@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import signal
@@ -257,6 +258,31 @@ def test_a_finished_run_asked_for_again_leaves_its_plan(data: Path, tmp_path: Pa
     assert (out / "_plan.json").stat().st_mtime_ns == before
 
 
+def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: Path) -> None:
+    found = rows(12)
+    rendered = [" ++ ".join(" | ".join(triple.values()) for triple in row) for row in found["triples"].to_pylist()]
+    (tmp_path / "in").mkdir()
+    lines = [json.dumps(row | {"text": row["text"] or ""}) for row in found.to_pylist()]
+    (tmp_path / "in" / "lines.jsonl").write_text("\n".join(lines))
+    with (tmp_path / "in" / "table.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "weight", "triples"])
+        writer.writerows(zip(found["text"].to_pylist(), found["weight"].to_pylist(), rendered, strict=True))
+    plain = found.set_column(0, "text", pa.array([text or "" for text in found["text"].to_pylist()]))
+    pq.write_table(plain, tmp_path / "plain.parquet")
+    summary = run(tmp_path / "in", tmp_path / "out", bundle)
+    assert summary["rows"]["in"] == 24
+    run(tmp_path / "plain.parquet", tmp_path / "expected", bundle)
+    expected = pq.read_table(tmp_path / "expected" / "plain.parquet").drop_columns(["triples"])
+    for name in ("lines", "table"):
+        made = pq.read_table(tmp_path / "out" / f"{name}.parquet").drop_columns(["triples"])
+        assert made.replace_schema_metadata(None).equals(expected.replace_schema_metadata(None))
+    again = scorer("run", tmp_path / "in", "--out", tmp_path / "out", "--bundle", bundle, "--format", "auto")
+    assert "0 rows to score" in again.stderr
+    refused = scorer("run", tmp_path / "in", "--out", tmp_path / "no", "--bundle", bundle, "--format", "tsv", code=2)
+    assert "no file to read (*.tsv)" in refused.stderr
+
+
 def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     result = scorer("run", data, "--out", out, "--bundle", bundle, code=3)
@@ -268,12 +294,27 @@ def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_
 def test_a_run_whose_first_rows_nearly_all_fail_stops(tmp_path: Path, bundle: Path) -> None:
     data, out = tmp_path / "in.parquet", tmp_path / "out"
     pq.write_table(
-        pa.table({"text": ["t"] * 20_000, "mr": ["not an MR"] * 19_500 + ["name[A], eatType[pub]"] * 500}), data
+        pa.table({"text": ["t"] * 20_000, "mr": ["name[A], eatType[pub]"] * 500 + ["not an MR"] * 19_500}), data
     )
     result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
     assert "malformed_triples" in result.stderr
     assert not (out / "_SUCCESS").exists()
     assert run(data, out, bundle)["rows"]["errors"] == {"malformed_triples": 19_500}
+
+
+def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path, bundle: Path) -> None:
+    data, out = tmp_path / "in", tmp_path / "out"
+    data.mkdir()
+    bad = pa.table({"text": ["t"] * 70, "triples": ["The Lamb, eatType, pub"] * 70})
+    pq.write_table(bad, data / "a.parquet")
+    result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
+    assert "a.parquet: not one row of the first window" in result.stderr
+    assert "malformed_triples 70" in result.stderr and "'The Lamb, eatType, pub'" in result.stderr
+    assert not out.exists()
+    good = pa.table({"text": ["t"], "triples": ["The Lamb | eatType | pub"]})
+    pq.write_table(good, data / "b.parquet")  # then only one shard is bad, which the run counts
+    scorer("run", data, "--out", out, "--bundle", bundle, code=3)
+    assert pq.read_table(out / "a.parquet")["error"].to_pylist() == ["malformed_triples"] * 70
 
 
 def test_backoff_is_warned_about_at_the_start(data: Path, tmp_path: Path, bundle: Path) -> None:

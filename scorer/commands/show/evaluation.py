@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
 
 from ...evaluation.correlation import KINDS
+from ...evaluation.label_report import (
+    Against,
+    Blocks,
+    ComparisonLine,
+    Confusion,
+    CorrelationLine,
+    LabelReport,
+    PublishedLine,
+    ShareLine,
+    ends,
+    figure,
+)
 from ...evaluation.labels import BLOCKS
 from ...system.display import all_visible
 from .console import make_console
 from .figures import INTERVAL, MISSING, interval, number, points, share, signed, table
+from .metrics import print_ceilings, print_metrics
 
 _NAMES = {"rough": "ROUGH (not_OK)", "fine": "FINE", "omission": "omission side", "hallucination": "hallucination side"}
 WIDTH = 150
+_OVERVIEW = (
+    *[("fine", name) for name in ("accuracy", "macro_f1")],
+    *[("rough", name) for name in ("accuracy", "recall", "precision", "f1")],
+    *[(side, "f1") for side in ("omission", "hallucination")],
+)
 _SHORT = {"OK": "OK", "omission": "om", "hallucination": "hal", "omission+hallucination": "om+hal", "not_OK": "not_OK"}
 
 
-def print_report(report: dict[str, Any], console: Console | None = None) -> None:
+def print_report(report: LabelReport, console: Console | None = None) -> None:
     """Print every table of a report that has rows. ``console``: by default a wide one on stdout."""
     console, report = console or wide_console(), all_visible(report)
     say = console.print
@@ -36,29 +54,31 @@ def print_report(report: dict[str, Any], console: Console | None = None) -> None
     if report["comparisons"]:
         say("\nIs one correlation higher? Difference of correlations, percentile bootstrap over pairs (Wilcox 2009)")
         say(_comparisons(report["comparisons"]))
-    if report["ceiling"]:
-        say("\nCeiling: one annotator against the mean of the others")
-        say(_ceiling(report["ceiling"]))
-    if report.get("against"):
-        _against(console, report)
+    if "metrics" in report:
+        print_metrics(console, report["metrics"])
+    print_ceilings(console, report)
+    if "against" in report:
+        _against(console, report["against"])
 
 
-def _labels(console: Console, report: dict[str, Any]) -> None:
+def _labels(console: Console, report: LabelReport) -> None:
     say = console.print
     gold = report["gold"]["fine"] or report["gold"]["rough"]
     say(f"\nAgainst {gold}, {report['rough']['n']:,} rows of {report['inputs']:,} inputs")
     made = table("", "figure", "value", INTERVAL, "n", left=2)
     for block, names in BLOCKS.items():
-        for name in names if report[block]["n"] else ():
-            shown = interval(report[block].get("interval", {}).get(name))
+        n = report[block]["n"]
+        for name in names if n else ():
             label = _NAMES[block] if name == names[0] else ""
-            made.add_row(label, name, number(report[block][name]), shown, f"{report[block]['n']:,}")
+            shown = interval(ends(report, block, name))
+            made.add_row(label, name, number(figure(report, block, name)), shown, f"{n:,}")
     say(made)
-    for block in ("rough", "fine"):
-        if report[block]["confusion"]:
-            say(f"\nConfusion, {block.upper()}: gold down, predicted across")
-            say(_confusion(report[block]["confusion"]))
-    parts = {f"strawman: {name}": figures for name, figures in report["strawmen"].items()}
+    for labels in ("ROUGH", "FINE"):
+        matrix = report["rough" if labels == "ROUGH" else "fine"].get("confusion")
+        if matrix:
+            say(f"\nConfusion, {labels}: gold down, predicted across")
+            say(_confusion(matrix))
+    parts: dict[str, Blocks] = {f"strawman: {name}": figures for name, figures in report["strawmen"].items()}
     if "suspect" in report:
         parts |= {"without suspect gold": report["without_suspect"], "suspect gold alone": report["suspect"]}
     if "empty" in report:
@@ -84,24 +104,23 @@ def _labels(console: Console, report: dict[str, Any]) -> None:
     if report.get("shares"):
         say("\nShare of each label, predicted (gold)")
         say(_shares(report))
-        for rows, found in report["farthest"].items():
+        for rows, away in report["farthest"].items():
+            if away is None:
+                continue
             where = "on all rows" if rows == "all" else "without suspect gold"
-            away = points(found["difference"], 2)
-            say(f"farthest from the gold's share of OK, {where}: {found['value']}, {away} points")
+            by = points(away["difference"], 2)
+            say(f"farthest from the gold's share of OK, {where}: {away['value']}, {by} points")
 
 
-def _overview(parts: dict[str, dict[str, Any]]) -> Table:
+def _overview(parts: Mapping[str, Blocks]) -> Table:
     made = table("", "n", "Af", "macro-F1", "Ar", "R", "P", "F1", "om F1", "hal F1")
     for name, part in parts.items():
-        rough, fine = part["rough"], part.get("fine") or {}
-        sides = [(part.get(side) or {}).get("f1") for side in ("omission", "hallucination")]
-        values = [fine.get("accuracy"), fine.get("macro_f1")]
-        values += [rough[key] for key in ("accuracy", "recall", "precision", "f1")]
-        made.add_row(name, f"{rough['n']:,}" if "n" in rough else "", *map(number, [*values, *sides]))
+        values = [figure(part, block, key) for block, key in _OVERVIEW]
+        made.add_row(name, f"{part['rough']['n']:,}", *map(number, values))
     return made
 
 
-def _confusion(matrix: dict[str, dict[str, int]]) -> Table:
+def _confusion(matrix: Confusion) -> Table:
     predicted = list(next(iter(matrix.values())))
     made = table("", *(_SHORT.get(name, name) for name in predicted), "all")
     for gold, line in matrix.items():
@@ -109,7 +128,7 @@ def _confusion(matrix: dict[str, dict[str, int]]) -> Table:
     return made
 
 
-def _correlations(lines: list[dict[str, Any]]) -> Table:
+def _correlations(lines: list[CorrelationLine]) -> Table:
     made = table("metric", "human", "level", *KINDS, "n", left=3)
     for line in lines:
         shown = []
@@ -120,7 +139,7 @@ def _correlations(lines: list[dict[str, Any]]) -> Table:
     return made
 
 
-def _comparisons(lines: list[dict[str, Any]]) -> Table:
+def _comparisons(lines: list[ComparisonLine]) -> Table:
     made = table("first", "second", "level", "", "difference", INTERVAL, "p", "higher", "n", left=4)
     for line in lines:
         for kind in KINDS:
@@ -135,15 +154,9 @@ def _comparisons(lines: list[dict[str, Any]]) -> Table:
     return made
 
 
-def _ceiling(ceilings: dict[str, dict[str, Any]]) -> Table:
-    made = table("rating", *KINDS, "n")
-    for column, found in ceilings.items():
-        made.add_row(column, *(signed(found[kind]) for kind in KINDS), f"{found['n']:,}")
-    return made
-
-
-def _shares(report: dict[str, Any]) -> Table:
-    lines, published = report["shares"], (report.get("against") or {}).get("table_12")
+def _shares(report: LabelReport) -> Table:
+    lines = report["shares"]
+    published = report["against"]["table_12"] if "against" in report else None
     trusted = {line["value"]: line for line in report.get("shares_without_suspect", ())}
     labels = list(lines[0]["gold"])
     more = ["OK without suspect"] * bool(trusted) + ["Table 12"] * bool(published)
@@ -159,16 +172,15 @@ def _shares(report: dict[str, Any]) -> Table:
     return made
 
 
-def _share(line: dict[str, Any], label: str) -> str:
+def _share(line: ShareLine, label: str) -> str:
     return f"{share(line['predicted'][label])} ({share(line['gold'][label])})"
 
 
-def _against(console: Console, report: dict[str, Any]) -> None:
-    found = report["against"]
+def _against(console: Console, found: Against) -> None:
     console.print("\nPublished figures alongside")
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[PublishedLine]] = {}
     for line in found["lines"]:
-        at = f", OK from {line['threshold']:g}" if line.get("threshold") else ""
+        at = f", OK from {line['threshold']:g}" if "threshold" in line else ""
         groups.setdefault(f"{line['source']}: {line['row']}{at}", []).append(line)
     for name, lines in groups.items():
         console.print(name)

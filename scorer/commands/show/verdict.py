@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...run.explain import Explanation
-from ...scoring.scorer import CheckResult, Verdict
+from ...scoring.results import CheckResult, Verdict
 from ...system.display import all_visible
 from .console import make_console
 from .figures import MISSING, number, table

@@ -2,5 +2,6 @@
 
 ``e2e_slots``  a pattern matcher for the eight slots of the E2E data: missing, added, value errors, repetitions
 ``keywords``   whether each value, or a synonym, is in the text; sees no hallucination
-``overlap``    BLEU, chrF and TER against references, by sacrebleu
+``entities``   the share of subjects and objects that are in the text; sees no hallucination either
+``overlap``    BLEU, chrF, TER, NIST, ROUGE-L, CIDEr and METEOR against references
 """

@@ -15,11 +15,11 @@ from ...metric.inputs import ColumnNames, InputColumns
 from ...metric.verdict import FINE
 from ...scoring.plain_rows import PlainRows
 from ...scoring.plan import Budgets
-from ...scoring.signature import Signature
 from ...scoring.windows import ScoredWindow, Tag, Window
 from ...storage import Counts
 from ...storage.counts import RowCounts
-from .writing import REVISION, Judge, add_columns, inputs_of
+from .judges import Judge
+from .writing import add_columns, inputs_of, signature_of
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,16 @@ class BaselineColumns:
     def shape(self) -> Mapping[str, object]:
         return self.inputs.shape
 
+    def refusal(self, table: pa.Table) -> str | None:
+        """See :meth:`.InputColumns.refusal`."""
+        return self.inputs.refusal(table)
+
 
 class BaselineRows(PlainRows[BaselineColumns]):
     """Adds the columns of a baseline; counts rows, errors, notes and labels, and no facts or checks."""
 
     def __init__(self, judge: Judge) -> None:
-        super().__init__(Signature(f"baseline:{judge.name}|metric:{REVISION}"))
+        super().__init__(signature_of(judge))
         self._judge = judge
 
     def score(self, window: Window[Tag, BaselineColumns]) -> ScoredWindow[Tag]:

@@ -14,7 +14,7 @@ from ...metric.inputs import ColumnNames, find_columns
 from ...metric.triples import Triple
 from ...scoring.output_columns import fine_codes, numbers
 from ...scoring.scorer import Scorer
-from ..baselines.writing import Judge, KeywordsJudge, SlotsJudge
+from ..baselines.judges import Judge, KeywordsJudge, SlotsJudge
 from .build import TRIPLES, templates
 from .case import Case
 from .domains import RESTAURANT

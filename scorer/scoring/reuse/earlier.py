@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import OutputError, UsageError
@@ -37,13 +38,16 @@ class Wanted:
 
     ``fingerprint``: parts of its fingerprint that must be these. ``footer``: keys and values in its Parquet footer.
     ``columns``: the columns to be had, without the prefix they may carry there; ``key``: the one of row keys, the last
-    of them in the file but for those that a run adds behind it.
+    of them in the file but for those that a run adds behind it. ``nested``: the column of a ranking, a list of structs
+    of which each is a row, and has the columns but those of ``derived``; empty for the output of a run.
     """
 
     fingerprint: Mapping[str, object]
     footer: Mapping[str, str]
     columns: pa.Schema
     key: str = "row_key"
+    nested: str = ""
+    derived: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class EarlierShard:
     """A believed shard.
 
     ``groups``: int64, *Shape:* (row groups + 1,), where each row group begins. ``stamp``: its :func:`stamp`.
+    ``nested``: the column whose elements are the rows, with its prefix; empty where the file's own rows are.
     """
 
     path: Path
@@ -60,6 +65,7 @@ class EarlierShard:
     prefix: str
     groups: npt.NDArray[np.int64]
     stamp: Stamp
+    nested: str = ""
 
 
 @dataclass
@@ -143,31 +149,50 @@ def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) ->
         if not receipts.is_intact(receipt):
             return DAMAGED_FILE
         with path.open("rb") as file, pq.ParquetFile(file) as parquet:
-            schema, footer = parquet.schema_arrow, parquet.metadata
-            rows = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
+            found = parquet.schema_arrow.metadata or {}
+            if any(found.get(key.encode(), b"") != value.encode() for key, value in wanted.footer.items()):
+                return OTHER_SIGNATURE
+            prefix = _prefix(parquet.schema_arrow, wanted.nested or wanted.key)
+            lacking = _lacking(parquet.schema_arrow, prefix, wanted)
+            if lacking is not None:
+                return f"no column {lacking}"
+            nested = prefix + wanted.nested if wanted.nested else ""
+            rows = _group_sizes(parquet, nested)
     except (OSError, pa.ArrowException):
         return DAMAGED_FILE
-    found = schema.metadata or {}
-    if any(found.get(key.encode(), b"") != value.encode() for key, value in wanted.footer.items()):
-        return OTHER_SIGNATURE
-    prefix = _prefix(schema, wanted)
-    lacking = _lacking(schema, prefix, wanted)
-    if lacking is not None:
-        return f"no column {lacking}"
     groups = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    return EarlierShard(path, relative, receipt.output.sha256, int(groups[-1]), prefix, groups, before)
+    sha256 = receipt.output.sha256
+    return EarlierShard(path, relative, sha256, int(groups[-1]), "" if nested else prefix, groups, before, nested)
 
 
-def _prefix(schema: pa.Schema, wanted: Wanted) -> str:
-    """What stands before the names of a run's columns: they come last, so the last key column is the run's own."""
-    keys = [name for name in schema.names if name.endswith(wanted.key)]
-    return keys[-1].removesuffix(wanted.key) if keys else ""
+def _group_sizes(parquet: pq.ParquetFile, nested: str) -> list[int]:
+    """How many rows each row group has; of a nested column, its elements."""
+    if not nested:
+        return [parquet.metadata.row_group(i).num_rows for i in range(parquet.num_row_groups)]
+    tables = (parquet.read_row_group(i, columns=[nested], use_threads=False) for i in range(parquet.num_row_groups))
+    return [pc.sum(pc.list_value_length(table[nested]), min_count=0).as_py() for table in tables]
+
+
+def _prefix(schema: pa.Schema, name: str) -> str:
+    """What stands before the names of a run's columns: they come last, so the last one of a name is the run's own."""
+    found = [one for one in schema.names if one.endswith(name)]
+    return found[-1].removesuffix(name) if found else ""
 
 
 def _lacking(schema: pa.Schema, prefix: str, wanted: Wanted) -> str | None:
+    if wanted.nested:
+        name = prefix + wanted.nested
+        kind = schema.field(name).type if schema.names.count(name) == 1 else pa.null()
+        if not (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)):
+            return wanted.nested
+        schema, prefix = pa.schema(list(kind.value_type)), ""
     for column in wanted.columns:
-        name = prefix + column.name
-        if schema.names.count(name) != 1 or not _same_type(schema.field(name).type, column.type):
+        name, kind = prefix + column.name, column.type
+        if column.name in wanted.derived:
+            continue
+        if wanted.nested and pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if schema.names.count(name) != 1 or not _same_type(schema.field(name).type, kind):
             return str(column.name)
     return None
 

@@ -1,7 +1,8 @@
 """Rows of believed shards by number: all keys once, and then a few columns of the rows that are asked for.
 
-A window of tonight mostly wants the rows of one row group of yesterday, so whole row groups are decoded and kept, the
-least recently used given up beyond a byte budget. Rows in another order are served as well, at a row group a miss.
+A window mostly needs the rows of one row group of the earlier output, so whole row groups are decoded and kept, the
+least recently used given up beyond a byte budget. Rows in another order are served as well, with one row group decoded
+for each miss.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from io import BufferedReader
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import OutputError
+from ...metric.verdict import ROUGH
 from ...storage.stamps import stamp
 from .earlier import EarlierShard
 from .key_index import Words, key_words
@@ -115,18 +118,20 @@ class EarlierRows:
     def _read(self, shard: int, group: int, columns: list[str]) -> pa.Table:
         """Columns of a row group, under their plain names, in the order asked for."""
         source = self._shards[shard]
-        names = [source.prefix + name for name in columns]
+        names = [source.nested] if source.nested else [source.prefix + name for name in columns]
         try:
             parquet = self._open(shard)
             # Parquet is asked by dotted paths; where a name has a dot, it could mean a part of another column.
             dotted = any("." in name for name in parquet.schema_arrow.names)
-            table = parquet.read_row_group(group, columns=None if dotted else names, use_threads=False)
+            table = parquet.read_row_group(group, columns=None if dotted else names, use_threads=False).select(names)
         except (OSError, pa.ArrowException) as error:
             raise OutputError(f"{source.path}: cannot be read for --reuse: {' '.join(str(error).split())}") from error
+        if source.nested:
+            return _elements(table[source.nested], columns)
         # The dictionary of one row group is not that of the next, and Arrow joins only what has the same.
         plain = [
             column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-            for column in table.select(names).columns
+            for column in table.columns
         ]
         return pa.table(plain, names=columns)
 
@@ -153,3 +158,13 @@ def _close(file: BufferedReader, parquet: pq.ParquetFile) -> None:
     with suppress(OSError, pa.ArrowException):
         parquet.close()
     file.close()
+
+
+def _elements(column: pa.ChunkedArray, names: Sequence[str]) -> pa.Table:
+    """The elements of a column of lists of structs as rows; ``rough`` follows from ``fine``."""
+    flat = pa.Table.from_struct_array(pc.list_flatten(column))
+    if "rough" in names:
+        fine = flat["fine"]
+        rough = pc.if_else(pc.is_null(fine), None, pc.if_else(pc.equal(fine, "OK"), *ROUGH))
+        flat = flat.append_column("rough", rough)
+    return flat.select(list(names))

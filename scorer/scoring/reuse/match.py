@@ -158,7 +158,7 @@ class Reuse(Closing):
         )
 
     def _chosen(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Which reused rows to score again: by their keys, mixed with what is reused so that nights differ."""
+        """Which reused rows to score again: by their keys and a salt from what is reused, so that runs differ."""
         mixed = words[:, 1] ^ self._salt
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64 (Steele et al. 2014)
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...metric.inputs import ColumnNames, output_schema
 from ..origin import Origin
-from ..plan import PlannedReuse
+from ..plan import Plan, PlannedReuse
 from ..signature import Signature, differences
 from ..summary import ReusedOutput
 from .earlier import EarlierOutput, Wanted, open_earlier
@@ -96,13 +96,36 @@ class Sources:
         return tuple(found)
 
 
-def open_sources(paths: Sequence[Path], signature: Signature, names: ColumnNames, now: Origin) -> Sources:
+@dataclass(frozen=True)
+class Nested:
+    """Outputs of a ranking. ``signature``: the one they must have; ``column``: their lists of scores; ``derived``: the
+    label columns that these lack, since they follow from others."""
+
+    signature: Signature
+    column: str
+    derived: tuple[str, ...]
+
+
+def open_sources(
+    paths: Sequence[Path], signature: Signature, names: ColumnNames, now: Origin, nested: Nested | None = None
+) -> Sources:
     """Verify the shards of earlier outputs.
+
+    Args:
+        nested: outputs of a ranking that may serve as well.
 
     Raises:
         OutputError: a plan or a receipt is there and cannot be read.
     """
     labels = pa.schema([column for column in output_schema(names) if column.name not in _NOT_LABELS])
-    fingerprint = {"signature": signature.line, "signature_parts": signature.parts}
-    wanted = Wanted(fingerprint, signature.footer, labels, KEY)
-    return Sources([open_earlier(path, wanted) for path in paths], signature, now, labels)
+    outputs = []
+    for path in paths:
+        plan = Plan.load(path)
+        ranks = nested if nested is not None and plan is not None and plan.signature == nested.signature else None
+        wanted_signature = ranks.signature if ranks else signature
+        fingerprint = {"signature": wanted_signature.line, "signature_parts": wanted_signature.parts}
+        inside = (ranks.column, ranks.derived) if ranks else ("", ())
+        found = open_earlier(path, Wanted(fingerprint, wanted_signature.footer, labels, KEY, *inside))
+        # Its candidates were scored as this run's are; what it is called for is no difference.
+        outputs.append(replace(found, signature=signature) if ranks else found)
+    return Sources(outputs, signature, now, labels)

@@ -1,4 +1,4 @@
-"""The child process that opens Parquet: ``python -m scorer.storage.reading.reader``.
+"""The child process that opens input files: ``python -m scorer.storage.reading.reader``.
 
 A Parquet file may come from any source, and decoders have crashed on crafted files before. So files are decoded only
 here: in a process with bounded memory that has no state of the run, and the run survives its end. It is spawned, never
@@ -19,8 +19,11 @@ from typing import Any
 import pyarrow as pa
 
 from ...system import children
+from ...system.input_formats import format_of
 from .frames import PIPE_BYTES, write_frame
-from .source import RefusedError, Source, describe, identity_of
+from .opened import RefusedError, describe
+from .source import Source, identity_of
+from .text_source import Scan, TextSource
 from .windows import cut
 
 MINIMUM_MEMORY = 2 << 30
@@ -55,7 +58,7 @@ def _answer(request: dict[str, Any], replies: int) -> bool:
     """Answer one request; returns whether this process can take another."""
     clean = True
     try:
-        with Source(request["uri"]) as source:
+        with _open(request, replies) as source:
             expected = request.get("identity")
             if expected is not None and identity_of(expected) != source.identity:
                 raise RefusedError("changed since it was first looked at; run again")
@@ -85,7 +88,18 @@ def _answer(request: dict[str, Any], replies: int) -> bool:
     return clean
 
 
-def _send_windows(source: Source, request: dict[str, Any], replies: int) -> None:
+_SCANS: dict[Any, Scan] = {}
+"""What this process found in the text files that it has scanned."""
+
+
+def _open(request: dict[str, Any], replies: int) -> Source | TextSource:
+    form = format_of(request["uri"], request.get("format", "auto"))
+    if form == "parquet":
+        return Source(request["uri"])
+    return TextSource(request["uri"], form, lambda: write_frame(replies, {"type": "tick"}), _SCANS)
+
+
+def _send_windows(source: Source | TextSource, request: dict[str, Any], replies: int) -> None:
     skip, limit = int(request["skip"]), request["limit"]
     max_rows, max_bytes = int(request["max_rows"]), int(request["max_bytes"])
     wanted = source.rows if limit is None else min(int(limit), source.rows)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ...errors import ShardError
 from ...system.closing import Closing
+from ...system.input_formats import Format
 from ...system.json_fields import Fields
 from ..records import Identity
 from .child import Child, EndedError, StalledError
@@ -41,9 +42,13 @@ class ShardReader(Closing):
     Args:
         timeout_s: longest time without progress of the child (no batch decoded, no byte sent).
         memory_bytes: address space of the child; never less than 2 GiB, never more than the caller's own hard limit.
+        form: the format of the files.
     """
 
-    def __init__(self, *, timeout_s: float = TIMEOUT_S, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(
+        self, *, timeout_s: float = TIMEOUT_S, memory_bytes: int = MEMORY_BYTES, form: Format = "auto"
+    ) -> None:
+        self._form = form
         self._timeout_s = timeout_s
         self._memory_bytes = max(memory_bytes, MINIMUM_MEMORY)
         self._child: Child | None = None
@@ -59,17 +64,19 @@ class ShardReader(Closing):
             self._closed = True
         self._drop()
 
-    def probe(self, uri: str, then: str | None = None) -> ShardInfo:
+    def probe(self, uri: str, then: str | None = None, form: Format | None = None) -> ShardInfo:
         """Open a shard's footer.
 
         Args:
             then: the shard that is probed next, if known; the child opens it while the caller works.
+            form: its format, where it is not that of the others.
 
         Raises:
             ShardError: ``unreadable``, ``crashed`` or ``timeout``.
         """
-        ahead = {"op": "probe", "uri": then} if then is not None else None
-        header, payload = self._asking(uri, _Conversation({"op": "probe", "uri": uri}, ahead=ahead))
+        ahead = {"op": "probe", "uri": then, "format": self._form} if then is not None else None
+        request = {"op": "probe", "uri": uri, "format": form or self._form}
+        header, payload = self._asking(uri, _Conversation(request, ahead=ahead))
         self._talk = None
         with _arrow_errors(uri):
             schema = pa.ipc.read_schema(payload)
@@ -111,6 +118,7 @@ class ShardReader(Closing):
         request = {
             "op": "windows",
             "uri": uri,
+            "format": self._form,
             "max_rows": max_rows,
             "max_bytes": max_bytes,
             "limit": limit,

@@ -6,9 +6,6 @@ Nothing here runs in the scoring process; see :mod:`.reader`.
 from __future__ import annotations
 
 import hashlib
-import os
-import re
-import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,18 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...system.closing import Closing
+from .opened import ENCRYPTED, OpenedFile, RefusedError, describe, positions_of
 from .sizes import check_batch
 
 MAGIC = b"PAR1"
-ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it unencrypted"
 MAX_BATCH_ROWS = 4096
 SAMPLE_ROWS = 64
 MAX_FOOTER_BYTES = 512 << 20
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-
-
-class RefusedError(Exception):
-    """A shard that is refused before any of its data is decoded."""
 
 
 class Source(Closing):
@@ -41,16 +33,14 @@ class Source(Closing):
     """
 
     def __init__(self, uri: str, buffer_bytes: int = 1 << 18) -> None:
-        self._local: int | None = None
-        if _SCHEME.match(uri):
-            size, mtime = self._open_remote(uri)
+        self._opened = opened = OpenedFile(uri)
+        if opened.is_remote:
             buffer_bytes = max(buffer_bytes, 8 << 20)  # each read is a request over the network
-        else:
-            size, mtime = self._open_local(uri)
-        footer = self._footer(size)
-        self.identity = {"size": size, "mtime_ns": mtime, "footer_sha256": hashlib.sha256(footer).hexdigest()}
+        footer = self._footer(opened.size)
+        digest = hashlib.sha256(footer).hexdigest()
+        self.identity = {"size": opened.size, "mtime_ns": opened.mtime_ns, "footer_sha256": digest}
         self.parquet = pq.ParquetFile(
-            self._file, memory_map=False, buffer_size=buffer_bytes, pre_buffer=False, page_checksum_verification=True
+            opened.file, memory_map=False, buffer_size=buffer_bytes, pre_buffer=False, page_checksum_verification=True
         )
         self.schema = self.parquet.schema_arrow
         self.rows = self.parquet.metadata.num_rows
@@ -59,60 +49,31 @@ class Source(Closing):
         if counted != self.rows or self.rows < 0:
             raise pa.ArrowInvalid(f"its footer claims {self.rows} rows, its row groups {counted}")
 
-    def _open_local(self, path: str) -> tuple[int, int]:
-        try:
-            # Non-blocking: opening a FIFO would wait for its writer.
-            self._local = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-            found = os.fstat(self._local)
-        except OSError as error:
-            raise RefusedError(f"cannot be opened: {error.strerror}") from error
-        if not stat.S_ISREG(found.st_mode):
-            raise RefusedError("is not a regular file")
-        self._file = pa.PythonFile(os.fdopen(self._local, "rb"), "r")
-        return found.st_size, found.st_mtime_ns
-
-    def _open_remote(self, uri: str) -> tuple[int, int | None]:
-        from pyarrow import fs
-
-        try:
-            store, path = fs.FileSystem.from_uri(uri)
-            found = store.get_file_info(path)
-            if found.type != fs.FileType.File:
-                raise RefusedError("is not there" if found.type == fs.FileType.NotFound else "is not a file")
-            self._file = store.open_input_file(path)
-        except (OSError, pa.ArrowException) as error:
-            raise RefusedError(f"cannot be opened: {describe(error)}") from error
-        return self._file.size(), found.mtime_ns
-
     def _footer(self, size: int) -> bytes:
         """The bytes from the start of the footer to the end of the file."""
         try:
-            tail = self._read(max(size - 8, 0), 8)
-            if size < 12 or tail[4:] != MAGIC or self._read(0, 4) != MAGIC:
+            tail = self._opened.read(max(size - 8, 0), 8)
+            if size < 12 or tail[4:] != MAGIC or self._opened.read(0, 4) != MAGIC:
                 if tail[4:] == b"PARE":
                     raise RefusedError(f"is {ENCRYPTED}")
-                raise RefusedError(f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does")
+                raise RefusedError(
+                    f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does; "
+                    "`scorer run` reads CSV, TSV and JSON Lines with --format"
+                )
             length = int.from_bytes(tail[:4], "little") + 8
             if length > size - 4 or length > MAX_FOOTER_BYTES:
                 raise RefusedError(f"is cut or damaged: its footer claims {length - 8} bytes of {size}")
-            return self._read(size - length, length)
+            return self._opened.read(size - length, length)
         except OSError as error:
             raise RefusedError(f"cannot be read: {describe(error)}") from error
 
-    def _read(self, position: int, length: int) -> bytes:
-        self._file.seek(position)
-        return bytes(self._file.read(length))
-
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._opened.close()
 
     def changed(self) -> bool:
         """Whether a local file was written to since it was opened."""
-        if self._local is None:
-            return False
-        found = os.fstat(self._local)
-        return (found.st_size, found.st_mtime_ns) != (self.identity["size"], self.identity["mtime_ns"])
+        return self._opened.changed()
 
     def select(self, columns: list[str] | None) -> tuple[list[int], list[str] | None]:
         """Positions of the wanted columns, in the file's order, and the column names to request from Parquet.
@@ -121,15 +82,9 @@ class Source(Closing):
         columns are read, and the others are dropped.
         """
         names = self.schema.names
+        positions = positions_of(names, columns)
         if columns is None:
-            return list(range(len(names))), None
-        missing = sorted(set(columns) - set(names))
-        if missing:
-            raise RefusedError(f"has no column {missing[0]!r}")
-        positions = [i for i, name in enumerate(names) if name in set(columns)]
-        twice = [names[i] for i in positions if names.count(names[i]) > 1]
-        if twice:
-            raise RefusedError(f"has more than one column {twice[0]!r}")
+            return positions, None
         plain = positions and not any("." in name for name in names)
         return positions, [names[i] for i in positions] if plain else None
 
@@ -210,14 +165,6 @@ class Source(Closing):
 
 def _has_dictionary(kind: pa.DataType) -> bool:
     return pa.types.is_dictionary(kind) or any(_has_dictionary(kind.field(i).type) for i in range(kind.num_fields))
-
-
-def describe(error: BaseException) -> str:
-    """An error's message on one line of bounded length."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    if "decrypt" in text:  # Parquet's message for encrypted columns with a readable footer
-        return ENCRYPTED
-    return text if len(text) <= 300 else text[:297] + "..."
 
 
 def identity_of(found: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.evaluation.baselines.e2e_slots import SlotErrors, judge, normalise
-from scorer.evaluation.baselines.writing import SlotsJudge, write
+from scorer.evaluation.baselines.judges import SlotsJudge
+from scorer.evaluation.baselines.writing import write
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.metric.inputs import ColumnNames
 from scorer.metric.triples import Triple

@@ -9,8 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ColumnError, InputError, OutputError
+from scorer.evaluation.baselines.judges import Judge, KeywordsJudge, SlotsJudge
 from scorer.evaluation.baselines.overlap import COLUMNS
-from scorer.evaluation.baselines.writing import Judge, KeywordsJudge, OverlapJudge, SlotsJudge, write
+from scorer.evaluation.baselines.overlap_judge import OverlapJudge
+from scorer.evaluation.baselines.reference_counts import count_references
+from scorer.evaluation.baselines.writing import write
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.metric.columns import OUTPUT
 from scorer.metric.inputs import ColumnNames
@@ -30,6 +33,12 @@ def _write(table: pa.Table, judge: Judge, folder: Path) -> pa.Table:
     pq.write_table(table, folder / "in.parquet")
     write([str(folder / "in.parquet")], folder / "out.parquet", judge, ColumnNames())
     return pq.read_table(folder / "out.parquet")
+
+
+def _overlap(table: pa.Table, folder: Path) -> pa.Table:
+    pq.write_table(table, folder / "in.parquet")
+    counts = count_references([str(folder / "in.parquet")], "references")
+    return _write(table, OverlapJudge("text", "references", counts), folder)
 
 
 def test_slots_as_a_run_writes_them(tmp_path: Path) -> None:
@@ -84,10 +93,10 @@ def test_overlap_is_sacrebleus(tmp_path: Path) -> None:
             "references": pa.array([references, references, references, None], pa.list_(pa.string())),
         }
     )
-    found = _write(table, OverlapJudge("text", "references"), tmp_path)
+    found = _overlap(table, tmp_path)
     assert found["fine"].null_count == 4
     assert found["error"].to_pylist() == [None, None, "null_text", None]
-    bleu, chrf, ter = (found[name].to_pylist() for name in COLUMNS)
+    bleu, chrf, ter = (found[name].to_pylist() for name in COLUMNS[:3])
     assert bleu[0] == pytest.approx(sacrebleu.sentence_bleu(text, references).score, rel=1e-5)
     assert chrf[0] == pytest.approx(sacrebleu.sentence_chrf(text, references).score, rel=1e-5)
     assert ter[0] == pytest.approx(100 / 6, rel=1e-5), "one word of six to change"
@@ -113,12 +122,12 @@ def test_overlap_takes_any_lists_of_strings_and_leaves_out_broken_ones(tmp_path:
             "references": pa.ListArray.from_arrays([0, 1, 1, 2], broken).cast(pa.large_list(pa.large_string())),
         }
     )
-    found = _write(table, OverlapJudge("text", "references"), tmp_path)
+    found = _overlap(table, tmp_path)
     assert found["sacrebleu_chrf"].to_pylist() == [100.0, None, None]
     assert found["error"].to_pylist() == [None, "invalid_utf8", None]
     table = table.set_column(2, "references", [[[1], [2], [3]]])
     with pytest.raises(ColumnError, match=r"'references' is list<.*int64>, but references are list<string>"):
-        _write(table, OverlapJudge("text", "references"), tmp_path)
+        _overlap(table, tmp_path)
 
 
 def test_overlap_stands_beside_a_runs_labels(tmp_path: Path) -> None:
@@ -127,7 +136,7 @@ def test_overlap_stands_beside_a_runs_labels(tmp_path: Path) -> None:
     scored = scored.append_column("references", pa.array([["A pub."], ["A pub."]]))
     again = tmp_path / "again"
     again.mkdir()
-    found = _write(scored, OverlapJudge("text", "references"), again)
+    found = _overlap(scored, again)
     assert found.schema.names == [*scored.schema.names, *COLUMNS]
     assert found["fine"].to_pylist() == scored["fine"].to_pylist()
     assert found.schema.metadata[FOOTER_KEY.encode()] == b"baseline:e2e-slots|metric:1"

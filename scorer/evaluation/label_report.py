@@ -1,0 +1,293 @@
+"""The JSON of ``scorer evaluate``, typed. The console shows the same object.
+
+Figures are from 0 to 1 and correlations from -1 to 1, ``None`` where undefined: without a denominator, with fewer than
+three values, with a constant column, or without the extra ``stats``. Intervals are 95 % over inputs. Keys that are
+``NotRequired`` are absent where the run or its gold has nothing to say about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypedDict, cast
+
+Ends = list[float] | None
+"""Both ends of an interval."""
+
+Kind = Literal["pearson", "spearman", "kendall"]
+Level = Literal["sentence", "system"]
+Confusion = dict[str, dict[str, int]]
+"""Gold label → predicted label (or ``error``) → number of rows."""
+
+
+class RoughBlock(TypedDict):
+    """Figures of OK and not_OK; not_OK is the positive class."""
+
+    n: int
+    accuracy: float | None
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    interval: NotRequired[dict[str, Ends]]
+    confusion: NotRequired[Confusion | None]
+
+
+class FineBlock(TypedDict):
+    """Figures of the four labels."""
+
+    n: int
+    accuracy: float | None
+    macro_f1: float | None
+    interval: NotRequired[dict[str, Ends]]
+    confusion: NotRequired[Confusion | None]
+
+
+class SideBlock(TypedDict):
+    """Figures of omissions or of hallucinations, regardless of the other."""
+
+    n: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    interval: NotRequired[dict[str, Ends]]
+
+
+class Blocks(TypedDict):
+    """One way of predicting labels, on some rows with gold. A trivial prediction of ROUGH labels has ``rough`` only."""
+
+    rough: RoughBlock
+    fine: NotRequired[FineBlock]
+    omission: NotRequired[SideBlock]
+    hallucination: NotRequired[SideBlock]
+    inputs: NotRequired[int]
+
+
+class GroupLine(Blocks):
+    """The figures of the rows with one value of a column."""
+
+    value: Any
+
+
+class ShareLine(TypedDict):
+    """The share of each label in the predictions (``error`` among them) and in the gold, of one system."""
+
+    value: Any
+    n: int
+    predicted: dict[str, float]
+    gold: dict[str, float]
+
+
+class Farthest(TypedDict):
+    """A system and the difference of its share of OK, predicted minus gold."""
+
+    value: Any
+    difference: float
+
+
+class EmptyOutputs(TypedDict):
+    """Empty outputs (``n``): all figures if they are read as "nan", and the figures without them."""
+
+    n: int
+    as_nan: Blocks
+    without: Blocks
+
+
+class Ranking(TypedDict):
+    """How well a low confidence finds the rows that are not OK, over all thresholds."""
+
+    n: int
+    roc_auc: float | None
+    average_precision: float | None
+
+
+class CountCorrelation(TypedDict):
+    """Spearman's ρ of the number of facts with correct labels, and with wrong ones."""
+
+    n: int
+    correctness: float | None
+    errors: float | None
+
+
+class LabelExtras(TypedDict, total=False):
+    """What gold labels allow besides the figures of all rows. ``farthest``: by ``all`` and ``without_suspect``."""
+
+    strawmen: dict[str, Blocks]
+    by: dict[str, list[GroupLine]]
+    suspect: Blocks
+    without_suspect: Blocks
+    shares: list[ShareLine]
+    shares_without_suspect: list[ShareLine]
+    farthest: dict[str, Farthest | None]
+    empty: EmptyOutputs
+    ranking: Ranking
+    triples_correlation: dict[str, CountCorrelation]
+
+
+class Correlation(TypedDict):
+    """The coefficients of two columns over the ``n`` rows that have both."""
+
+    n: int
+    pearson: float | None
+    spearman: float | None
+    kendall: float | None
+    interval: NotRequired[dict[Kind, Ends]]
+
+
+class CorrelationLine(Correlation):
+    """A metric with a rating. All names are ``None`` in the line that stands for no correlation."""
+
+    metric: str | None
+    human: str | None
+    level: Level | None
+
+
+class Difference(TypedDict):
+    """Two correlations with the same rating, as :class:`scorer.evaluation.bootstrap.Comparison`."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    higher: Literal["first", "second"] | None
+    n: int
+
+
+class Differences(TypedDict):
+    """The comparison by each coefficient."""
+
+    pearson: Difference | None
+    spearman: Difference | None
+    kendall: Difference | None
+
+
+class ComparisonLine(Differences):
+    """Two metrics compared by their correlations with one rating."""
+
+    first: str
+    second: str
+    human: str
+    level: Level
+
+
+class RatingBlocks(TypedDict):
+    """What human ratings allow. ``correlation``: of the first metric with the first rating."""
+
+    correlation: CorrelationLine
+    correlations: list[CorrelationLine]
+    comparisons: list[ComparisonLine]
+    side_validity: list[CorrelationLine]
+
+
+class Estimate(TypedDict):
+    """Spearman's ρ over ``n`` rows, inputs or systems, with its interval."""
+
+    n: int
+    value: float | None
+    interval: Ends
+
+
+class MetricLine(TypedDict):
+    """A metric with a rating. ``references``, ``trained``: whether it sees references, and was trained on this domain;
+    ``None`` where that is not known. ``pooled``: over rows with a text; ``pooled_with_empty``: over all,
+    without an interval. ``within``: mean over inputs, of rows with a text. ``system``: of the means of all rows."""
+
+    metric: str
+    human: str
+    references: bool | None
+    trained: bool | None
+    pooled: Estimate
+    pooled_with_empty: Estimate
+    within: Estimate
+    system: Estimate
+
+
+class SentenceCeiling(TypedDict):
+    """Reliability of one rating (``icc_1``) and of a text's mean (``icc_k``); ``ceiling`` is the root of the latter."""
+
+    texts: int
+    ratings: int
+    icc_1: float | None
+    icc_k: float | None
+    ceiling: float | None
+
+
+class HalvesCeiling(TypedDict):
+    """Pearson's correlation of system means on halves of the inputs, and by Spearman & Brown on all inputs."""
+
+    systems: int
+    inputs: int
+    halves: float | None
+    full: float | None
+
+
+class PublishedLine(TypedDict):
+    """A printed figure with ours. ``threshold``: of the ratings from which a text is OK."""
+
+    source: str
+    row: str
+    figure: str
+    published: float
+    ours: float | None
+    difference: float | None
+    n: int
+    threshold: NotRequired[float]
+    level: NotRequired[Level]
+
+
+class Against(TypedDict):
+    """The published figures of this data. ``table_12``: shares of labels by system, for E2E."""
+
+    lines: list[PublishedLine]
+    table_12: dict[str, dict[str, float]] | None
+    notes: list[str]
+
+
+class RowErrors(TypedDict):
+    """Rows with errors, and their number by kind."""
+
+    n: int
+    kinds: dict[str, int]
+
+
+class GoldColumns(TypedDict):
+    """The columns that gold labels come from."""
+
+    fine: str | None
+    rough: str | None
+
+
+class Rows(TypedDict):
+    """What is evaluated. ``unlabelled``: rows that a baseline of scores gave no label."""
+
+    schema: int
+    path: str
+    signature: str | None
+    finished: bool
+    rows: int
+    errors: RowErrors
+    unlabelled: int
+    excluded_systems: list[str]
+    gold: GoldColumns
+    resamples: int
+
+
+class LabelReport(Rows, Blocks, LabelExtras, RatingBlocks):
+    """The whole report. ``ceiling``: by column of ratings, with a file of annotations; ``system_ceiling`` needs none.
+    ``metrics``: with ``--metric all``."""
+
+    ceiling: dict[str, SentenceCeiling] | None
+    system_ceiling: dict[str, HalvesCeiling]
+    metrics: NotRequired[list[MetricLine]]
+    against: NotRequired[Against]
+
+
+def figure(blocks: Blocks, block: str, name: str) -> float | None:
+    """The figure that is printed as ``block.name``: ``rough.accuracy``. ``None`` if the block is not there."""
+    found = cast(Mapping[str, Any], blocks).get(block)
+    return found[name] if found is not None else None
+
+
+def ends(blocks: Blocks, block: str, name: str) -> Ends:
+    """Its interval, ``None`` if there is none."""
+    found = cast(Mapping[str, Any], blocks).get(block)
+    result: Ends = found.get("interval", {}).get(name) if found is not None else None
+    return result

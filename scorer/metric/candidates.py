@@ -1,0 +1,176 @@
+"""Rows whose texts are lists of candidates, and these candidates as rows of one text each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import ColumnError
+from .column_names import ColumnNames
+from .inputs import FactForm, check_unique, find_passed, find_source, is_list_of, one_array, parse_facts, required_field
+from .nested import holder_of
+from .ranking import NO_CANDIDATES
+from .refusals import first_reason, kinds_of
+from .rows import NULL_TEXT, Rows, from_arrow
+from .subset import take_triples
+from .triples import NO_TRIPLES, RowTriples
+
+CANDIDATES = "candidates"
+TEXT = "text"
+"""The column of candidates unless another is named, and that of a table of single candidates."""
+
+
+@dataclass(frozen=True)
+class CandidateColumns:
+    """The columns of one schema; as :class:`.inputs.InputColumns`, with ``candidates`` in place of the text."""
+
+    candidates: str
+    facts: str
+    form: FactForm
+    selected: str | None
+    passed: tuple[str, ...]
+    keeps_all: bool = True
+    prefix: str = ""
+    details: bool = False
+    holders: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> list[str]:
+        """All columns to read, each once."""
+        return list(dict.fromkeys([*self.passed, *self.holders, *([self.selected] if self.selected else [])]))
+
+    @property
+    def shape(self) -> dict[str, object]:
+        """What the columns of the output depend on, in the types of JSON; receipts compare it."""
+        return {
+            "candidates": self.candidates,
+            "facts": self.facts,
+            "form": self.form,
+            "selected": self.selected,
+            "keep": list(self.passed),
+            "prefix": self.prefix,
+            "details": self.details,
+        }
+
+    def refusal(self, table: pa.Table) -> str | None:
+        """Why not one row of a table can be scored; ``None`` if one can, or if there is none."""
+        errors = self.parse(table).all_errors()
+        if not len(table) or len(errors) < len(table):
+            return None
+        if errors[0] in (NO_CANDIDATES, NULL_TEXT):
+            what = "no candidates" if errors[0] == NO_CANDIDATES else "null candidates alone"
+            first = f"row 0 has {what} in column {self.candidates!r}; name another column with --candidates-column"
+        else:
+            first = first_reason(errors[0], table, self.candidates, self.facts, self.form)
+        return f"{kinds_of(errors)}: {first}"
+
+    def parse(self, table: pa.Table) -> Candidates:
+        """The facts and candidates of a window."""
+        lists = one_array(table, self.candidates)
+        if pa.types.is_null(lists.type):  # the type that writers give a column of nothing but nulls
+            lists = lists.cast(pa.list_(pa.string()))
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return Candidates(
+            parse_facts(one_array(table, self.facts), self.form),
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            pc.list_flatten(lists),
+            pc.is_null(lists).to_numpy(zero_copy_only=False),
+            one_array(table, self.selected) if self.selected else None,
+        )
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The candidates of a window. ``triples``: the facts of each row. ``offsets``: int64, *Shape:* (rows + 1,); row *r*
+    owns ``texts[offsets[r]:offsets[r + 1]]``. ``null``: bool, *Shape:* (rows,), rows whose list is null.
+    ``selected``: the selection of each row, if there is one."""
+
+    triples: RowTriples
+    offsets: npt.NDArray[np.int64]
+    texts: pa.Array
+    null: npt.NDArray[np.bool_]
+    selected: pa.Array | None
+
+    @property
+    def owner(self) -> npt.NDArray[np.int64]:
+        """The row of each candidate. int64, *Shape:* (candidates,)."""
+        return np.repeat(np.arange(len(self.triples)), np.diff(self.offsets))
+
+    def piece(self, start: int, end: int) -> CandidatePiece:
+        """The candidates from one position to another."""
+        return CandidatePiece(self, self.owner[start:end])
+
+    def errors(self) -> dict[int, str]:
+        """By row, why none of its candidates can have a label: its facts, or because there are none."""
+        found = dict.fromkeys(np.flatnonzero(np.diff(self.offsets) == 0).tolist(), NO_CANDIDATES)
+        found.update(dict.fromkeys(np.flatnonzero(self.triples.lengths == 0).tolist(), NO_TRIPLES))
+        found.update(self.triples.errors)
+        return found
+
+    def all_errors(self) -> dict[int, str]:
+        """By row, why none of its candidates can be scored: as :meth:`errors`, or the error of its first candidate."""
+        found = self.errors()
+        errors = self.piece(0, len(self.texts)).rows(pa.table({TEXT: self.texts})).errors
+        failed = np.bincount(self.owner[list(errors)], minlength=len(self.triples))
+        for row in np.flatnonzero((failed == np.diff(self.offsets)) & (failed > 0)).tolist():
+            found.setdefault(row, errors[int(self.offsets[row])])
+        return found
+
+
+@dataclass(frozen=True)
+class CandidatePiece:
+    """Some candidates as rows of one text each: columns of a table that has the column :data:`TEXT` alone.
+
+    ``owner``: int64, *Shape:* (rows,), the row in ``source`` that each belongs to.
+    """
+
+    source: Candidates
+    owner: npt.NDArray[np.int64]
+    passed: tuple[str, ...] = ()
+    needed: Sequence[str] = (TEXT,)
+    keeps_all: bool = False
+
+    @property
+    def shape(self) -> dict[str, object]:
+        """Of no use to a receipt: a run writes the rows of ``source``."""
+        return {}
+
+    def refusal(self, table: pa.Table) -> None:
+        """A run asks the columns of the shard."""
+
+    def rows(self, table: pa.Table) -> Rows:
+        """The candidates of the table, each with the facts of its row."""
+        selected = None if self.source.selected is None else self.source.selected.take(pa.array(self.owner))
+        return from_arrow(take_triples(self.source.triples, self.owner), one_array(table, TEXT), selected)
+
+
+def find_candidates(
+    schema: pa.Schema, names: ColumnNames, candidates: str, added: Sequence[pa.Field]
+) -> CandidateColumns:
+    """Find and check the columns of a schema.
+
+    Args:
+        candidates: the column of candidates.
+        added: the output columns, without the prefix.
+
+    Raises:
+        ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
+    """
+    check_unique(schema)
+    kind = required_field(schema, candidates, "candidates", "--candidates-column").type
+    if not (pa.types.is_null(kind) or is_list_of(kind, "text")):
+        raise ColumnError(
+            f"column {candidates!r} is {kind}, but candidates are list<string>, the texts to choose from; name another "
+            "with --candidates-column"
+        )
+    facts, form, selected = find_source(schema, names)
+    passed = find_passed(schema, names, added)
+    holders = tuple(holder_of(schema, name) or name for name in (candidates, facts))
+    return CandidateColumns(
+        candidates, facts, form, selected, passed, names.keep is None, names.prefix, names.details, holders
+    )

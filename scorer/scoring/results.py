@@ -1,0 +1,127 @@
+"""What the Python interface returns: the verdict of a row with all of its checks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypedDict
+
+from ..metric.checks import KIND_NAMES
+from ..metric.inputs import ColumnNames, output_schema
+from ..metric.verdict import passes
+from ..status import SCORED, TOO_LONG
+from .pipeline import Judged
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none).
+
+    ``tokens``: of the whole pair, special tokens included; ``None`` for texts too long to be worth tokenising.
+    """
+
+    check: str
+    fact: int | None
+    premise: str
+    hypothesis: str
+    tokens: int | None
+    contradiction: float | None
+    neutral: float | None
+    entailment: float | None
+    passed: bool | None
+
+
+class SentenceEntailment(TypedDict):
+    """A sentence: its span in the text, in code points, and P(entailment) of all facts → sentence.
+
+    ``entailment`` is ``None`` where the model gave no result.
+    """
+
+    start: int
+    end: int
+    entailment: float | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The label of one row; fields as the output columns of the same names.
+
+    ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
+    of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
+    """
+
+    fine: str | None
+    rough: str | None
+    confidence: float | None
+    omitted: list[int] | None
+    fact_entailment: list[float | None] | None
+    text_entailment: float | None
+    all_facts_entailment: float | None
+    error: str | None
+    note: str | None
+    facts: list[str]
+    checks: list[CheckResult]
+    sentences: list[SentenceEntailment] | None = None
+
+
+def verdicts_of(judged: Judged, max_length: int, *, sentences: bool = False) -> list[Verdict]:
+    """The verdict of each judged row. *Length:* rows.
+
+    Args:
+        max_length: of a pair, in tokens.
+        sentences: whether the sentences were checked.
+    """
+    names = [field.name for field in output_schema(ColumnNames(sentences=sentences))]
+    arrays = dict(zip(names, judged.columns(sentences=sentences), strict=True))
+    fields = (
+        "fine",
+        "rough",
+        "confidence",
+        "omitted",
+        "fact_entailment",
+        "text_entailment",
+        "all_facts_entailment",
+        "error",
+        "note",
+    )
+    offsets = judged.rows.triples.offsets.tolist()
+    worded = [judged.checks.texts[judged.checks.facts[i]] for i in judged.rows.triples.ids.tolist()]
+    checks = _explain(judged, max_length)
+    return [
+        Verdict(
+            **{name: arrays[name][row].as_py() for name in fields},
+            facts=worded[offsets[row] : offsets[row + 1]],
+            checks=checks[row],
+            sentences=arrays["sentences"][row].as_py() if sentences else None,
+        )
+        for row in range(len(judged.rows))
+    ]
+
+
+def _explain(judged: Judged, max_length: int) -> list[list[CheckResult]]:
+    """The checks of each row."""
+    checks, answers = judged.checks, judged.answers
+    scored = answers.status == SCORED
+    passed = passes(answers.probabilities, answers.threshold)
+    starts = judged.rows.triples.offsets[checks.row]
+    results: list[list[CheckResult]] = [[] for _ in range(len(judged.rows))]
+    for c, row in enumerate(checks.row.tolist()):
+        # A model without a class has no probability of it.
+        known = (None if math.isnan(value) else value for value in answers.probabilities[c].tolist())
+        contradiction, neutral, entailment = known if scored[c] else (None, None, None)
+        # A text that cannot fit whatever it says was not tokenised, and its pair only seems short.
+        unknown = answers.status[c] == TOO_LONG and judged.tokens[c] <= max_length
+        results[row].append(
+            CheckResult(
+                KIND_NAMES[checks.kind[c]],
+                int(checks.fact[c] - starts[c]) if checks.fact[c] >= 0 else None,
+                checks.texts[checks.premise[c]],
+                checks.texts[checks.hypothesis[c]],
+                None if unknown else int(judged.tokens[c]),
+                contradiction,
+                neutral,
+                entailment,
+                bool(passed[c]) if scored[c] else None,
+            )
+        )
+    return results

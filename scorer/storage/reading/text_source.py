@@ -1,0 +1,126 @@
+"""Open one CSV, TSV or JSON Lines file inside the reader's child process, as :mod:`.source` opens Parquet.
+
+The file is read once from start to end to count its rows, find the types of its columns and hash it; then again for its
+rows. Both passes keep one batch in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from ...system.closing import Closing
+from .delimited import DELIMITERS, DelimitedTypes, delimited_arrays, parse_records
+from .json_lines import JsonTypes, json_arrays, parse_lines
+from .opened import OpenedFile, RefusedError, positions_of
+from .text_lines import TextLines
+
+BATCH_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What the first pass over a file found."""
+
+    schema: pa.Schema
+    rows: int
+    digest: str
+
+
+class TextSource(Closing):
+    """A text file, local or remote, opened for reading.
+
+    Args:
+        form: ``csv``, ``tsv`` or ``jsonl``.
+        tick: called while the file is scanned.
+        known: scans of this process by file, size and time, so that a file is scanned once.
+
+    ``identity``: as of :class:`.Source`; ``footer_sha256`` is the hash of the whole file, which has no footer.
+
+    Raises:
+        RefusedError: it cannot be opened, or a line cannot be read; names the line.
+    """
+
+    row_groups = 1
+
+    def __init__(self, uri: str, form: str, tick: Callable[[], None], known: dict[Any, Scan]) -> None:
+        self._opened, self._form = OpenedFile(uri), form
+        key = (uri, form, self._opened.size, self._opened.mtime_ns)
+        if key not in known:
+            known[key] = self._scan(tick)
+        scan = known[key]
+        self.schema, self.rows = scan.schema, scan.rows
+        self.identity = {
+            "size": self._opened.size,
+            "mtime_ns": self._opened.mtime_ns,
+            "footer_sha256": scan.digest,
+        }
+
+    def close(self) -> None:
+        """Close the file."""
+        self._opened.close()
+
+    def changed(self) -> bool:
+        """Whether a local file was written to since it was opened."""
+        return self._opened.changed()
+
+    def select(self, columns: list[str] | None) -> tuple[list[int], None]:
+        """Positions of the wanted columns, in the file's order."""
+        return positions_of(self.schema.names, columns), None
+
+    def batches(
+        self, columns: list[str] | None, skip: int, max_rows: int, max_bytes: int, tick: Callable[[], None]
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows from ``skip`` on, in batches of about ``max_bytes`` of the file at most."""
+        positions, _ = self.select(columns)
+        schema = pa.schema([self.schema.field(i) for i in positions])
+        lines = TextLines(self._opened, tick)
+        records: Iterator[Any] = islice(self._records(lines), skip, None)
+        for rows in _batched(records, lines, min(BATCH_ROWS, max_rows), max_bytes):
+            if self._form == "jsonl":
+                arrays = json_arrays(rows, list(schema))
+            else:
+                arrays = delimited_arrays(rows, positions, list(schema))
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        if lines.bytes == self._opened.size and lines.digest != self.identity["footer_sha256"]:
+            raise RefusedError("was modified after it was scanned; run again")
+
+    def _scan(self, tick: Callable[[], None]) -> Scan:
+        lines = TextLines(self._opened, tick)
+        types: JsonTypes | DelimitedTypes
+        if self._form == "jsonl":
+            records: Iterator[Any] = parse_lines(lines)
+            types = JsonTypes()
+        else:
+            records = parse_records(lines, DELIMITERS[self._form])
+            _, header = next(records)
+            types = DelimitedTypes(header)
+        count = 0
+        for rows in _batched(records, lines, BATCH_ROWS, 8 << 20):
+            types.add(rows)
+            count += len(rows)
+        schema = types.schema()
+        if not len(schema):
+            raise RefusedError("is empty; write one JSON object per line")
+        return Scan(schema, count, lines.digest)
+
+    def _records(self, lines: TextLines) -> Iterator[Any]:
+        if self._form == "jsonl":
+            return parse_lines(lines)
+        return islice(parse_records(lines, DELIMITERS[self._form]), 1, None)
+
+
+def _batched(records: Iterable[Any], lines: TextLines, most_rows: int, most_bytes: int) -> Iterator[list[Any]]:
+    held: list[Any] = []
+    start = lines.bytes
+    for record in records:
+        held.append(record)
+        if len(held) >= most_rows or lines.bytes - start >= most_bytes:
+            yield held
+            held, start = [], lines.bytes
+    if held:
+        yield held

@@ -1,0 +1,164 @@
+"""Every form of triples gives what the plainest form gives, and what is in no form gives an error, never a triple."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.audit.facts import FactReader
+from scorer.metric.conversions import conversion
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.keys import row_keys
+from scorer.metric.part_names import part_names
+from scorer.metric.rows import from_arrow
+from scorer.metric.triples import MALFORMED, NO_TRIPLES, Triple, from_lists, iterate
+
+TRIPLES = [Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "seats", "12")]
+SHORT = pa.struct([("S", pa.string()), ("p", pa.string()), ("o", pa.int32())])
+FORMS: dict[str, pa.Array] = {
+    "bars": pa.array(["Blue Spice | eatType | pub ++ Blue Spice|seats|12"]),
+    "objects": pa.array([json.dumps([triple._asdict() for triple in TRIPLES])]),
+    "arrays": pa.array([json.dumps([*map(list, TRIPLES)])], pa.large_string()),
+    "strings": pa.array([json.dumps([" | ".join(triple) for triple in TRIPLES])]).dictionary_encode(),
+    "numbers": pa.array(['[["Blue Spice", "eatType", "pub"], {"S": "Blue Spice", "property": "seats", "O": 12}]']),
+    "lists": pa.array([[list(triple) for triple in TRIPLES]], pa.list_(pa.list_(pa.string()))),
+    "fixed": pa.array([[list(triple) for triple in TRIPLES]], pa.large_list(pa.list_(pa.string(), 3))),
+    "maps": pa.array([[list(t._asdict().items()) for t in TRIPLES]], pa.list_(pa.map_(pa.string(), pa.string()))),
+    "cases": pa.array([[{"Subject": s, "PREDICATE": p, "object": o} for s, p, o in TRIPLES]]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_forms_give_the_same_triples_and_row_key(form: str) -> None:
+    parsed = from_lists(FORMS[form])
+    assert (list(iterate(parsed)), parsed.errors) == ([TRIPLES], {})
+    plain = from_lists(pa.array([[" | ".join(triple) for triple in TRIPLES]]))
+    text = pa.array(["t"])
+    assert row_keys(from_arrow(parsed, text)).equals(row_keys(from_arrow(plain, text)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_audit_reads_the_same_predicates_and_objects(form: str) -> None:
+    reader = FactReader("triples", lambda predicate: True)
+    facts = reader.read(FORMS[form])
+    assert facts.lengths.tolist() == [2]
+    assert [reader.predicates.names[i] for i in facts.predicate] == ["eatType", "seats"]
+    assert [reader.objects.names[i] for i in facts.object] == ["pub", "12"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (7, pa.int8(), "7"),
+        (True, pa.bool_(), "true"),
+        (Decimal("1.50"), pa.decimal128(5, 2), "1.50"),
+        (datetime.date(2026, 2, 3), pa.date32(), "2026-02-03"),
+        (datetime.datetime(2026, 2, 3, 4, 5), pa.timestamp("s"), "2026-02-03 04:05:00"),
+    ],
+)
+def test_other_values_are_taken_as_their_arrow_text(value: Any, kind: pa.DataType, text: str) -> None:
+    struct = pa.struct([("s", pa.string()), ("p", pa.string()), ("o", kind)])
+    column = pa.array([[{"s": "a", "p": "b", "o": value}], [{"s": "a", "p": "b", "o": None}]], pa.list_(struct))
+    parsed = from_lists(column)
+    assert list(iterate(parsed)) == [[Triple("a", "b", text)], []]
+    assert parsed.errors == {1: MALFORMED}
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", NO_TRIPLES),
+        ("[]", NO_TRIPLES),
+        ("{}", MALFORMED),
+        ("a | b", MALFORMED),
+        ("a | b | c ++ ", MALFORMED),
+        ('["a | b | c"', MALFORMED),  # cut off: not a triple with the subject '["a'
+        ('[["a", "b"]]', MALFORMED),
+        ('[["a", "b", null]]', MALFORMED),
+        ('[["a", "b", ["c"]]]', MALFORMED),
+        ('["a", "b", "c"]', MALFORMED),
+        ('[{"subject": "a", "predicate": "b"}]', MALFORMED),
+        ('[{"s": "a", "p": "b", "o": "c", "o": "d"}]', MALFORMED),
+        ('[{"subject": "a", "predicate": "b", "object": "\\ud800"}]', MALFORMED),
+        ("[[" * 100_000, MALFORMED),
+        ("['a | b | c']", MALFORMED),
+    ],
+)
+def test_what_is_in_no_form_is_an_error(text: str, error: str) -> None:
+    parsed = from_lists(pa.array([text, "C++ | a ++b | 1"]))
+    assert parsed.distinct[-1] == Triple("C++", "a ++b", "1")
+    found = from_arrow(parsed, pa.array(["t", "t"])).errors
+    assert found == {0: error}
+
+
+def test_bad_lists_and_maps_cost_their_row_and_keep_their_own_keys() -> None:
+    lists = pa.array([[["a", "b"]], [["a", "c"]], [["a", "b", "c"]], [None], [["a", "b", None]], None])
+    parsed = from_lists(lists.slice(1))
+    assert parsed.errors == {0: MALFORMED, 2: MALFORMED, 3: MALFORMED, 4: NO_TRIPLES}
+    keys = row_keys(from_arrow(from_lists(lists), pa.array(["t"] * 6))).to_pylist()
+    assert len(set(keys)) == 6
+    kind = pa.list_(pa.map_(pa.string(), pa.string()))
+    good = [("subject", "a"), ("predicate", "b"), ("object", "c")]
+    maps = pa.array([[good], [good[:2]], [[*good, ("object", "d")]], [None], [good, good]], kind)
+    assert from_lists(maps.slice(1)).errors == {0: MALFORMED, 1: MALFORMED, 2: MALFORMED}
+    assert list(iterate(from_lists(maps)))[4] == [Triple("a", "b", "c")] * 2
+
+
+def test_a_name_in_two_cases_is_not_guessed() -> None:
+    assert part_names(["Subject", "SUBJECT", "p", "o"]) is None
+    assert part_names(["S", "s", "p", "o"]) is None
+    assert part_names(["subject", "Subject", "p", "O"]) == ("subject", "p", "O")
+    assert part_names([1, "s", "p"]) is None
+
+
+def test_texts_and_facts_inside_structs_are_found_by_dots() -> None:
+    record = {"text": "t", "facts": {"triples": ["a | b | c"]}}
+    table = pa.table({"output": [record, None], "output.id": [1, 2]})
+    names = ColumnNames(text="output.text", triples="output.facts.triples", keep=("output.id",))
+    found = find_columns(table.schema, names)
+    assert found.needed == ["output.id", "output"]
+    rows = found.rows(table)
+    assert (rows.text_of(0), rows.errors) == ("t", {1: "null_text"})
+    assert next(iterate(rows.triples)) == [Triple("a", "b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ([("a", "b"), ("c", "d")], pa.map_(pa.string(), pa.string()), [("X", "a", "b"), ("X", "c", "d")]),
+        ({"a": 1, "b c": "x"}, None, [("X", "a", "1"), ("X", "b c", "x")]),
+        ([{"head": "1", "rel": "2", "tail": "3"}], None, [("1", "2", "3")]),
+        (b"a | b | c", None, [("a", "b", "c")]),
+        (5, None, [("X", "triples", "5")]),
+    ],
+)
+def test_the_line_of_duckdb_converts_the_column(tmp_path: Any, values: Any, kind: Any, expected: list) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    table = pa.table({"name": ["X"], "text": ["t"], "triples": pa.array([values], kind)})
+    pq.write_table(table, tmp_path / "in.parquet")
+    line = conversion(table.schema.field("triples")).split(": ", 1)[1]
+    for name in ("in.parquet", "out.parquet"):
+        line = line.replace(name, str(tmp_path / name))
+    duckdb.sql(line)
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert list(iterate(find_columns(found.schema, ColumnNames()).rows(found).triples)) == [expected]
+
+
+def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> None:
+    def refused(**columns: Any) -> str | None:
+        table = pa.table(columns)
+        return find_columns(table.schema, ColumnNames()).refusal(table)
+
+    message = refused(text=["t", "t"], triples=["one, two", None]) or ""
+    assert message.startswith("malformed_triples 1, no_triples 1: row 0 has 'one, two' in column 'triples'")
+    assert "The Lamb | eatType | pub ++" in message and "COPY (SELECT" in message
+    assert "--text-column" in (refused(text=pa.nulls(1, pa.string()), triples=["a | b | c"]) or "")
+    assert "'[]'" in (refused(text=["t"], triples=["[]"]) or "")
+    assert refused(text=["t", None], triples=["a | b | c", None]) is None
+    assert refused(text=pa.array([], pa.string()), triples=pa.array([], pa.string())) is None

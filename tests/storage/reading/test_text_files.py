@@ -1,0 +1,137 @@
+"""CSV, TSV and JSON Lines are read as Parquet of the same rows would be; what is wrong is said with its line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from scorer.errors import InputError, ShardError, UsageError
+from scorer.storage import ShardReader, resolve_inputs
+from scorer.system.input_formats import Format
+
+ROWS: list[dict[str, Any]] = [
+    {"id": 1, "text": 'He said "no",\nthen left.\t', "score": 0.5, "zip": "0123", "none": None},
+    {"id": 2, "text": "", "score": None, "zip": "9", "none": None},
+    {"id": -3, "text": "Größe | 日本", "score": 1e3, "zip": "10", "none": None},
+]
+
+
+def read(path: Path, form: Format = "auto", **options: Any) -> pa.Table:
+    with ShardReader(form=form) as reader:
+        info = reader.probe(str(path))
+        tables = list(reader.windows(str(path), **{"max_rows": 2, "max_bytes": 1 << 20, **options}))
+    found = pa.concat_tables(tables)
+    assert len(found) == min(info.rows, options.get("limit", info.rows))
+    assert all(len(table) <= 2 for table in tables)
+    return found
+
+
+def delimited(rows: list[dict[str, Any]], delimiter: str) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_what_the_csv_module_writes_is_read_back(tmp_path: Path, name: str, delimiter: str) -> None:
+    (tmp_path / name).write_text(delimited(ROWS, delimiter), newline="")
+    found = read(tmp_path / name)
+    assert [str(kind) for kind in found.schema.types] == ["int64", "string", "double", "string", "string"]
+    assert found.to_pylist() == [row | {"none": ""} for row in ROWS]
+    assert read(tmp_path / name, columns=["text"], limit=1).to_pylist() == [{"text": ROWS[0]["text"]}]
+
+
+def test_json_lines_have_the_types_of_their_values(tmp_path: Path) -> None:
+    rows = [row | {"triples": [{"s": "a", "p": "b", "o": "c"}] * row["id"]} for row in ROWS]
+    text = "\n\n".join(json.dumps(row) for row in rows)
+    (tmp_path / "a.jsonl").write_text("\ufeff" + text, encoding="utf-8")
+    found = read(tmp_path / "a.jsonl")
+    assert found.to_pylist() == rows
+    triple = pa.struct([("s", pa.string()), ("p", pa.string()), ("o", pa.string())])
+    assert found.schema.field("triples").type == pa.list_(triple)
+    assert read(tmp_path / "a.jsonl", columns=["id", "zip"]).column_names == ["id", "zip"]
+
+
+def test_values_that_have_no_common_type_become_their_json(tmp_path: Path) -> None:
+    triples = [[["a", "b", 1]], [["a", "b", "c"]], "a | b | c", None]
+    lines = [
+        json.dumps({"triples": value, "n": number}) for value, number in zip(triples, [1, 2.5, 3, None], strict=True)
+    ]
+    (tmp_path / "a.ndjson").write_text("\n".join(lines))
+    found = read(tmp_path / "a.ndjson").to_pydict()
+    assert found == {
+        "triples": ['[["a", "b", 1]]', '[["a", "b", "c"]]', "a | b | c", None],
+        "n": [1.0, 2.5, 3.0, None],
+    }
+
+
+def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"text,n\nok,1\nb\xffd,2\n")
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "ok"}\n{"text": "b\xffd"}\n{"text": "\\ud800"}\n')
+    assert read(tmp_path / "a.csv")["text"].cast(pa.binary()).to_pylist() == [b"ok", b"b\xffd"]
+    assert read(tmp_path / "a.jsonl")["text"].cast(pa.binary()).to_pylist() == [b"ok", b"b\xffd", b"\xed\xa0\x80"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"a,b\n1,2\n\n1,2,3\n", r"line 4 has 3 fields, but the header has 2: '1,2,3'"),
+        ("a.csv", b'a,b\n1,"x"y\n', r"line 2: .*double the quotes"),
+        ("a.tsv", b'a\tb\n1\t"x\n', r"line 2: unexpected end of data"),
+        ("a.csv", b"", "names? the columns|is empty"),
+        ("a.csv", b"\xff\xfea\0", "UTF-16"),
+        ("a.csv", b"\x1f\x8b\x08", "gzip"),
+        ("a.jsonl", b"", "is empty"),
+        ("a.jsonl", b'{"a": 1}\n{"a": 1\n', r"line 2 is not JSON .*: \{\"a\": 1"),
+        ("a.jsonl", b'[{"a": 1}]', r"line 1 is an array, not an object: .*jq"),
+        ("a.jsonl", b'{"a": 1}\n{"a": "x"}\n', r"line 2: 'a' is \"x\" \(string\), but line 1 .*\(integer\)"),
+        ("a.jsonl", b'{"a": 1, "b": 2, "a": 3}', r"line 1: the key 'a' occurs twice"),
+        ("a.jsonl", b'{"a": 123456789012345678901}', r"line 1: 'a' is 1234.* more than 64 bits"),
+        ("a.jsonl", b"[" * 100_000, "line 1 is not JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with ShardReader() as reader, pytest.raises(ShardError, match=message):
+        reader.probe(str(tmp_path / name))
+
+
+def test_windows_do_not_depend_on_batches_and_many_rows_are_all_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"n": i, "text": "x" * (i % 500)}) + "\n" for i in range(9000)))
+    with ShardReader() as reader:
+        tables = list(reader.windows(str(path), max_rows=5000, max_bytes=1 << 30))
+        small = list(reader.windows(str(path), max_rows=5000, max_bytes=100_000))
+    assert [len(table) for table in tables] == [5000, 4000]
+    for found in (tables, small):
+        assert pa.concat_tables(found)["n"].to_pylist() == list(range(9000))
+
+
+def test_a_folder_gives_parquet_first_and_outputs_are_parquet(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.jsonl", "deep/c.tsv", "d.json", "_e.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    folder = str(tmp_path)
+
+    def outputs(*inputs: str, form: Format = "auto") -> list[str]:
+        return [file.relative for file in resolve_inputs(inputs or [folder], form)]
+
+    assert outputs() == ["a.parquet", "b.parquet", "deep/c.parquet"]
+    assert outputs(form="jsonl") == ["b.parquet", "d.parquet"]
+    assert outputs(f"{folder}/d.json", form="jsonl") == ["d.parquet"]
+    assert outputs(f"{folder}/*.csv") == ["a.parquet"]
+    with pytest.raises(InputError, match=r"no file to read \(\*\.parquet"):
+        outputs(form="parquet")
+    (tmp_path / "f.parquet").touch()
+    assert outputs() == ["f.parquet"]
+    (tmp_path / "a.tsv").touch()
+    with pytest.raises(UsageError, match=r"would both be written to a\.parquet"):
+        outputs(f"{folder}/a.csv", f"{folder}/a.tsv")
