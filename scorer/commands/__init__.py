@@ -55,6 +55,7 @@ def _root(
         bool,
         typer.Option(
             "--version",
+            "-V",
             callback=_version,
             is_eager=True,
             help="Show the version, and the version and providers of ONNX Runtime; exit.",

@@ -95,6 +95,11 @@ def worst_rows(document: Document, limits: Limits) -> WorstRows | None:
     )
 
 
+def colour_of(kind: str) -> str:
+    """The class of a kind's tag in the style sheet."""
+    return _TAGS.get(kind, "error")
+
+
 def _case(row: WorstRow, limits: Limits) -> Case:
     kind, facts, confidence, text = row["kind"], row["facts"] or [], row["confidence"], row["text"]
     where = f"{clip_plain(row['file'], limits.name)}:{row['row']}"
@@ -102,7 +107,7 @@ def _case(row: WorstRow, limits: Limits) -> Case:
     return Case(
         kind=clip(kind, limits.name),
         kind_plain=clip_plain(kind, limits.name),
-        colour=_TAGS.get(kind, "error"),
+        colour=colour_of(kind),
         where=clip(where, limits.name + 20),
         where_plain=where,
         group=group_inline(row["group"], limits) if row["group"] else None,
