@@ -22,6 +22,7 @@ from . import (
     rate,
     run,
     sample,
+    status,
     templates,
 )
 from .ending import run_app, set_verbose
@@ -74,6 +75,7 @@ def _root(
 
 
 app.command("run")(run.run_command)
+app.command("status")(status.status_command)
 app.command("plan")(plan.plan_command)
 app.add_typer(convert.app, name="convert")
 app.add_typer(templates.app, name="templates")

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import UsageError
 from ..scoring.settings import Settings
 from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
+    JoinOption,
+    LeaseOption,
     MaxErrorRateOption,
+    MixedDevicesOption,
     PartOption,
     PruneOption,
     RunJsonOption,
@@ -23,6 +27,8 @@ from .sharded import (
 if TYPE_CHECKING:
     from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
+
+LEASE_S = 300.0
 
 
 @guarded
@@ -44,6 +50,9 @@ def run_command(
     reuse: ReuseOption = None,
     prune: PruneOption = False,
     part: PartOption = None,
+    join: JoinOption = False,
+    lease: LeaseOption = LEASE_S,
+    mixed_devices: MixedDevicesOption = False,
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
     as_json: RunJsonOption = False,
 ) -> None:
@@ -53,9 +62,12 @@ def run_command(
     resumes a run that was killed or failed. Exit codes: 0 done, 2 usage, configuration or environment, 3 finished with
     failed shards or too many rows with errors, 130/143 interrupted.
     """
-    from ..run.options import RunOptions
+    from ..run.options import JoinOptions, RunOptions
     from ..scoring.metric_rows import MetricScoring
 
+    if not join and (mixed_devices or lease != LEASE_S):
+        option = "--mixed-devices" if mixed_devices else "--lease"
+        raise UsageError(f"{option} is for workers; add --join, or leave it out")
     if note := note_of(settings):
         say(f"note: {note}")
 
@@ -71,5 +83,6 @@ def run_command(
         reuse=tuple(reuse or ()),
         prune=prune,
         form=form,
+        join=JoinOptions(lease, mixed_devices) if join else None,
     )
     run_shards(options, MetricScoring(settings, opener), as_json=as_json)

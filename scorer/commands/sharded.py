@@ -34,6 +34,29 @@ MaxErrorRateOption = Annotated[
     typer.Option("--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."),
 ]
 RunJsonOption = Annotated[bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")]
+JoinOption = Annotated[
+    bool,
+    typer.Option(
+        "--join",
+        help="Work as one of any number of workers on OUT, started anywhere; exits 2 if they run another plan.",
+    ),
+]
+LeaseOption = Annotated[
+    float,
+    typer.Option(
+        "--lease",
+        metavar="SECONDS",
+        min=1.0,
+        help="With --join: time without a finished batch after which other workers take a shard over.",
+    ),
+]
+MixedDevicesOption = Annotated[
+    bool,
+    typer.Option(
+        "--mixed-devices",
+        help="With --join: join a run that was planned on other hardware or versions; otherwise that exits 2.",
+    ),
+]
 MAX_ERROR_RATE = 0.001
 
 
@@ -44,11 +67,15 @@ def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool) -> No
         typer.Exit: with 3, if shards failed or too many rows have errors.
     """
     from ..run.runner import run
+    from ..run.worker import run_joined
     from .show.progress import make_reporter
     from .show.summary import print_summary
 
     with make_reporter() as reporter:
-        outcome = run(options, scoring, reporter)
+        if options.join is not None:
+            outcome = run_joined(options, options.join, scoring, reporter)
+        else:
+            outcome = run(options, scoring, reporter)
     if as_json:
         print_json(outcome.summary.to_json())
     print_summary(outcome.summary, options.out, to_stderr=as_json)
