@@ -62,8 +62,8 @@ def _environment() -> dict[str, str]:
 
 @dataclass
 class _Worker:
-    """A process that runs. ``starts``: which one of its slot. ``pairs``: computed so far. ``ended``: what it said at its
-    end."""
+    """A process that runs. ``starts``: which one of its slot. ``pairs``: computed so far. ``ended``: what it said at
+    its end."""
 
     slot: Slot
     process: subprocess.Popen[bytes]
