@@ -56,6 +56,8 @@ class Case:
     omitted: int
     facts: tuple[Fact, ...]
     facts_left_out: str
+    lost: tuple[Text, ...]
+    """The facts that are omitted, in words, shown before the row is opened."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ def _case(row: WorstRow, limits: Limits) -> Case:
         omitted=sum(fact["omitted"] for fact in facts),
         facts=shown,
         facts_left_out=left_out,
+        lost=tuple(fact.sentence or fact.triple for fact in shown if fact.omitted),
     )
 
 
