@@ -11,8 +11,9 @@ from ..errors import UsageError
 from .common import print_json, say
 
 if TYPE_CHECKING:
-    from ..run.options import RunOptions
+    from ..run.options import Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
+    from ..scoring.settings import Settings
 
 PruneOption = Annotated[
     bool,
@@ -41,6 +42,14 @@ JoinOption = Annotated[
         help="Work as one of any number of workers on OUT, started anywhere; exits 2 if they run another plan.",
     ),
 ]
+DevicesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--devices",
+        metavar="LIST|all|cpu:N",
+        help="Run a worker process for each device, such as cuda:0,cuda:1, or N that share the CPU; implies --join.",
+    ),
+]
 LeaseOption = Annotated[
     float,
     typer.Option(
@@ -60,6 +69,29 @@ MixedDevicesOption = Annotated[
 MAX_ERROR_RATE = 0.001
 
 
+def run_on_devices(options: RunOptions, settings: Settings, devices: str, *, as_json: bool) -> None:
+    """Run a worker process for each device, and print the summary.
+
+    Raises:
+        UsageError, DeviceError: the devices cannot be used.
+        typer.Exit: with 3, as :func:`run_shards`.
+    """
+    from ..inference.cuda import count_gpus
+    from ..run.devices import parse_devices, usable_cpus
+    from ..run.supervisor import supervise
+    from ..run.worker import check_join
+    from .device_worker import MODULE, Request
+    from .show.progress import make_reporter
+
+    slots = parse_devices(devices, count_gpus(), usable_cpus())
+    join = check_join(options)
+    with make_reporter() as reporter:
+        outcome = supervise(
+            options.out, slots, MODULE, lambda slot: Request(options, join, settings, slot).to_bytes(), reporter
+        )
+    _end(options, outcome, as_json=as_json)
+
+
 def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool) -> None:
     """Run over shards and print the summary.
 
@@ -69,13 +101,18 @@ def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool) -> No
     from ..run.runner import run
     from ..run.worker import run_joined
     from .show.progress import make_reporter
-    from .show.summary import print_summary
 
     with make_reporter() as reporter:
         if options.join is not None:
             outcome = run_joined(options, options.join, scoring, reporter)
         else:
             outcome = run(options, scoring, reporter)
+    _end(options, outcome, as_json=as_json)
+
+
+def _end(options: RunOptions, outcome: Outcome, *, as_json: bool) -> None:
+    from .show.summary import print_summary
+
     if as_json:
         print_json(outcome.summary.to_json())
     print_summary(outcome.summary, options.out, to_stderr=as_json)

@@ -116,6 +116,8 @@ class Joining:
         if present is not None and unfinished and differ_in_hardware_alone(present, plan):
             self._refuse_differences(present, plan)
             plan = present
+        if present is not None and _on_device_of(plan, present) == present:
+            plan = present  # another worker of the same run was the first one then
         resumed = present == plan and not finished
         reasons = self._why_not_done(found, scorer, reuse)
         aside = self.folder.receipts.failed_names()
@@ -184,6 +186,13 @@ class Joining:
         self.folder.set_aside(file.relative)
         self.folder.receipts.write_failed(file.relative, kind, message, None)
         self.reporter.shard_failed(file.relative, message)
+
+
+def _on_device_of(plan: Plan, present: Plan) -> Plan:
+    """A plan with the name of the device that another one was made with; workers differ in it (``cuda:0``, ``cuda:1``).
+    What the device is, the terms say."""
+    device = {key: value for key, value in present.settings.items() if key == "device"}
+    return replace(plan, settings={**plan.settings, **device})
 
 
 def _was_concluded(out: Path, plan: Plan) -> bool:

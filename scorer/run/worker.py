@@ -60,11 +60,7 @@ def run_joined(options: RunOptions, join: JoinOptions, scoring: RowScoring, repo
         ScorerError: nothing can be scored, the folder cannot be used, or this worker means another run.
         Terminated, KeyboardInterrupt: interrupted; the shards that this worker held are free again.
     """
-    for option, given in (("--prune", options.prune), ("--limit", options.limit), ("--part", options.part)):
-        if given:
-            raise UsageError(f"{option} with --join: workers divide all shards among themselves; give one of the two")
-    check_output_apart(list(options.inputs), options.out, options.form)
-    inspect_output(options.out)
+    check_join(options)
     earlier = tuple(check_earlier(options.reuse, options.out))
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
@@ -74,6 +70,20 @@ def run_joined(options: RunOptions, join: JoinOptions, scoring: RowScoring, repo
         joined = Joining(options, join, scoring, reporter, reader, folder, earlier).enter(stack)
         claims = stack.enter_context(Claims(options.out, folder.token, join.lease_s))
         return _Worker(options, join, scoring, reporter, reader, folder, joined, claims).work()
+
+
+def check_join(options: RunOptions) -> JoinOptions:
+    """Check what can be checked before a worker starts; returns how it joins.
+
+    Raises:
+        ScorerError: an option that workers do not have, or a folder that cannot be used.
+    """
+    for option, given in (("--prune", options.prune), ("--limit", options.limit), ("--part", options.part)):
+        if given:
+            raise UsageError(f"{option} with --join: workers divide all shards among themselves; give one of the two")
+    check_output_apart(list(options.inputs), options.out, options.form)
+    inspect_output(options.out)
+    return options.join or JoinOptions()
 
 
 class _Worker:

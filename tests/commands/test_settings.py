@@ -26,6 +26,7 @@ NOT_OF_THE_OUTPUT = {
     "out": "where a run writes",
     "prune": "what a run may remove",
     "part": "which process scores a shard",
+    "devices": "which processes score",
     "join": "which process scores a shard",
     "lease": "which process scores a shard",
     "mixed_devices": "which processes may take part",
