@@ -94,7 +94,8 @@ bench: .venv-bench/installed
 	$(BENCH)/python -m benchmarks.cpu $(if $(SMOKE),--smoke)
 
 # Two steps, of which only the second is timed. DEVICE=cpu walks the script with a tiny model.
-GPU_TRIAL := --device cpu --preset roberta-tiny --pairs 64 --rounds 1 --budgets 1024 --batches 16 --minutes 60 --folder .bench/trial
+GPU_TRIAL := --device cpu --preset roberta-tiny --pairs 64 --rounds 1 --budgets 1024 --batches 16 --minutes 60 --folder .bench/trial \
+  --results .bench/trial
 bench-gpu: $(if $(filter cpu,$(DEVICE)),.venv-dev/installed)
 	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.gpu --step prepare \
 	  $(if $(filter cpu,$(DEVICE)),$(GPU_TRIAL)) $(if $(KIT),--kit $(KIT))

@@ -33,7 +33,8 @@ from scorer import Scorer
 from scorer.inference.devices import KINDS
 from scorer.inference.engine import Answers, Engine, Work
 from scorer.run.options import RunOptions
-from scorer.run.runner import run, versions
+from scorer.run.runner import run
+from scorer.run.versions import versions
 from scorer.scoring.metric_rows import MetricScoring, metric_versions
 from scorer.scoring.plan import Budgets
 from scorer.scoring.settings import Settings

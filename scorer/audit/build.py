@@ -34,6 +34,7 @@ from .document import (
     RowCounts,
     TemplateFigures,
     TemplatesShown,
+    Worse,
 )
 from .facts import FactReader
 from .figures import Context, Policy, group_figures
@@ -42,6 +43,7 @@ from .matching import Ints, key_ids, match
 from .rows import flips, group_columns, worst_rows
 from .scan import ScannedRun, fact_column, fact_form, scan_output
 from .templates import template_figures, templates_of
+from .worse import got_worse
 
 WORST = 30
 
@@ -153,6 +155,7 @@ class _Audit:
             groups=shown,
             template_figures=templates,
             worst=worst_rows(run, ids[1], group_columns(list(self.codes)), known, self.options.worst),
+            worse=self._worse(run, before, ids),
             history=[],
             notes=self.notes,
         )
@@ -231,6 +234,13 @@ class _Audit:
             errors_gone=int((now & ~was).sum()),
             flips=flips(before, run, matched, same_signature=not self.differs),
         )
+
+    def _worse(self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]) -> Worse | None:
+        if before is None:
+            return None
+        matched = match(*ids, (before.fine, run.fine))
+        known = self.templates[0] if self.templates is not None else None
+        return got_worse(before, run, matched, group_columns(list(self.codes)), known, self.options.worst)
 
     def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
         filled = self.templates is not None and fact_form(self.output) != "facts"

@@ -304,6 +304,26 @@ class WorstRow(TypedDict):
     note: str | None
 
 
+class WorseRow(TypedDict):
+    """A row that got worse. ``why``: ``flipped`` (in both runs, OK before), ``rewritten`` (a new text for the facts
+    that the same place of the baseline has) or ``new``. ``before``, ``text_before``: FINE label and text of the
+    baseline, null where it has none. ``now``: the row of this run."""
+
+    why: Literal["flipped", "rewritten", "new"]
+    before: str | None
+    text_before: str | None
+    now: WorstRow
+
+
+class Worse(TypedDict):
+    """What got worse since the baseline. ``flipped``: kept rows that were OK and are not. ``added_failing``: added rows
+    that are not OK. ``rows``: some of both to read, at most a third of ``--worst`` of each kind."""
+
+    flipped: int
+    added_failing: int
+    rows: list[WorseRow]
+
+
 class HistoryRow(TypedDict):
     """A row of the history: one run and group. ``night``: when the run finished, UTC, ISO 8601."""
 
@@ -346,7 +366,8 @@ class OptionsShown(TypedDict):
 class Document(TypedDict):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
     first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
-    what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything."""
+    what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
+    ``worse``: null without a baseline."""
 
     schema: int
     out: str
@@ -369,5 +390,6 @@ class Document(TypedDict):
     groups: list[GroupFigures]
     template_figures: list[TemplateFigures]
     worst: list[WorstRow]
+    worse: Worse | None
     history: list[HistoryRow]
     notes: list[str]

@@ -52,9 +52,9 @@ def worst_rows(
         for row in rows[np.lexsort((keys[:, 1], keys[:, 0], worst))][:most].tolist():
             chosen[row] = kind
             order.append(row)
-    shown = dict(run.output.take(order, _shown_columns(run.output, columns)))
+    shown = dict(run.output.take(order, shown_columns(run.output, columns)))
     with arrow_errors(run.output):
-        return [_worst(run.output, row, chosen[row], shown[row], columns, templates) for row in order]
+        return [shown_row(run.output, row, chosen[row], shown[row], columns, templates) for row in order]
 
 
 def _kinds(run: ScannedRun) -> dict[str, Ints]:
@@ -66,15 +66,17 @@ def _kinds(run: ScannedRun) -> dict[str, Ints]:
     return kinds
 
 
-def _shown_columns(output: Output, columns: Sequence[str]) -> list[str]:
+def shown_columns(output: Output, columns: Sequence[str]) -> list[str]:
+    """What :func:`shown_row` reads of an output. ``columns``: those of the group."""
     own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note")
     inputs = (holder_of(output.schema, name) for name in (output.columns.text, fact_column(output) or ""))
     return [*(output.columns.prefix + name for name in own), *(name for name in inputs if name), *columns]
 
 
-def _worst(
+def shown_row(
     output: Output, row: int, kind: str, table: pa.Table, columns: Sequence[str], templates: Templates | None
 ) -> WorstRow:
+    """A row for people. ``row``: its number in the whole output; ``table``: of this row alone."""
     prefix, (file, number) = output.columns.prefix, output.locate(row)
 
     def value(name: str) -> Any:

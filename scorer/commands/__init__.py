@@ -22,6 +22,7 @@ from . import (
     rate,
     run,
     sample,
+    status,
     templates,
 )
 from .ending import run_app, set_verbose
@@ -54,6 +55,7 @@ def _root(
         bool,
         typer.Option(
             "--version",
+            "-V",
             callback=_version,
             is_eager=True,
             help="Show the version, and the version and providers of ONNX Runtime; exit.",
@@ -73,6 +75,7 @@ def _root(
 
 
 app.command("run")(run.run_command)
+app.command("status")(status.status_command)
 app.command("plan")(plan.plan_command)
 app.add_typer(convert.app, name="convert")
 app.add_typer(templates.app, name="templates")

@@ -61,6 +61,24 @@ def audit_command(
         Path | None,
         typer.Option("--junit", metavar="FILE", parser=local, help="Write the gates as JUnit XML, for CI servers."),
     ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            "--summary",
+            metavar="FILE",
+            parser=local,
+            help="Write a short Markdown page, for the step summary of a pipeline; under 60 lines.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(
+            "--metrics",
+            metavar="FILE",
+            parser=local,
+            help="Write Prometheus metrics, for the textfile collector; replaced in one step.",
+        ),
+    ] = None,
     history: Annotated[
         Path | None,
         typer.Option(
@@ -124,7 +142,7 @@ def audit_command(
         require_gates=require_gates,
         allow_partial=allow_partial,
     )
-    for given, option in ((report, "--report"), (junit, "--junit")):
+    for given, option in ((report, "--report"), (junit, "--junit"), (summary, "--summary"), (metrics, "--metrics")):
         if given is not None:
             check_user_file(given, option)
     document = audit(out, options)
@@ -134,6 +152,14 @@ def audit_command(
         write_user_file(report, render(document).encode("utf-8"), "--report")
     if junit is not None:
         write_user_file(junit, as_junit(document).encode("utf-8"), "--junit")
+    if summary is not None:
+        from ..audit.summary import markdown
+
+        write_user_file(summary, markdown(document).encode("utf-8", "replace"), "--summary")
+    if metrics is not None:
+        from ..audit.prometheus import metrics as as_metrics
+
+        write_user_file(metrics, as_metrics(document).encode("utf-8", "replace"), "--metrics")
     if as_json:
         print_json(document, allow_nan=False)
     else:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 EXAMPLE_TRIPLES = "Blue Spice | eatType | pub ++ Blue Spice | area | riverside"
 EXAMPLE_TEXT = "Blue Spice is a pub by the river."
+HELP = """\
+triples> takes subject | predicate | object, several separated by ++, or a JSON array of triples.
+text> takes the text to check against them. A blank line asks again; --text '' scores an empty text.
+Each check shows the probabilities of contradiction (C), neutral (N) and entailment (E).
+quit, Ctrl-D or Ctrl-C ends the console."""
 
 
 @guarded
@@ -43,7 +48,7 @@ def check_command(
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
-    check. Without --triples, --fact and --text, open an interactive console; Ctrl-D ends it.
+    check. Without --triples, --fact and --text, open an interactive console; `quit` or Ctrl-D ends it.
     """
     from .show.verdict import print_verdict
 
@@ -66,8 +71,10 @@ def check_command(
 
 
 def _parse(triples: str) -> list[Triple]:
-    from ..metric.triples import parse_triple
+    from ..metric.triples import parse_triple, parse_triples
 
+    if triples.lstrip().startswith(("[", "{")) and (found := parse_triples(triples)):
+        return found
     parsed = []
     for part in triples.split("++"):
         triple = parse_triple(part)
@@ -80,7 +87,7 @@ def _parse(triples: str) -> list[Triple]:
 
 
 def _console(scorer: Scorer) -> None:
-    """Show an example, then ask for triples and a text in turn; Ctrl-D ends."""
+    """Show an example, then ask for triples and a text in turn. ``quit``, Ctrl-D and Ctrl-C end it."""
     import contextlib
 
     from .show.verdict import print_verdict
@@ -92,16 +99,30 @@ def _console(scorer: Scorer) -> None:
     say(f"triples> {EXAMPLE_TRIPLES}")
     say(f"text> {EXAMPLE_TEXT}")
     print_verdict(scorer.score(_parse(EXAMPLE_TRIPLES), EXAMPLE_TEXT))
-    say("Enter your own row; Ctrl-D ends.")
+    say("Enter your own row; `help` explains, `quit` ends.")
     while True:
         try:
-            triples = input("triples> ").strip()
-            if not triples:
-                continue
+            triples = _asked("triples> ")
             row = _parse(triples)
-            print_verdict(scorer.score(row, input("text> ")))
+            print_verdict(scorer.score(row, _asked("text> ")))
         except UsageError as error:
             say(str(error))
-        except EOFError:
+        except (EOFError, KeyboardInterrupt):
             say("")
             return
+
+
+def _asked(prompt: str) -> str:
+    """A line that is neither blank nor a command.
+
+    Raises:
+        EOFError: the user ends the console.
+    """
+    while True:
+        line = input(prompt).strip()
+        if line.lower() in ("quit", "exit"):
+            raise EOFError
+        if line.lower() in ("help", "?"):
+            say(HELP)
+        elif line:
+            return line

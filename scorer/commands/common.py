@@ -17,6 +17,7 @@ from .show.output import say_once as say_once
 from .show.output import tell as tell
 
 if TYPE_CHECKING:
+    from ..scoring.metric_rows import MetricScoring
     from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
     from ..scoring.settings import Settings
@@ -62,6 +63,16 @@ def note_of(settings: Settings) -> str | None:
     """What a user should know of the model that ships; ``None`` for a bundle folder."""
     shipped = SHIPPED.get(str(settings.bundle))
     return shipped.note if shipped else None
+
+
+def metric_scoring(settings: Settings) -> MetricScoring:
+    """How a run scores with the metric: opened with the budgets of an earlier plan, where there are some."""
+    from ..scoring.metric_rows import MetricScoring
+
+    def opener(budgets: Budgets) -> Scorer:
+        return open_scorer(settings, budgets)
+
+    return MetricScoring(settings, opener)
 
 
 def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:

@@ -53,7 +53,16 @@ def evaluate_command(
             "--metric",
             metavar="NAME",
             help="Column to correlate with human ratings: NAME, min:NAME or mean:NAME for lists, neg:NAME for an error "
-            "rate. Repeatable; the first is tested against the others. Default: confidence.",
+            "rate. Repeatable; the first is tested against the others. all: a table of all known metrics. Default: "
+            "confidence.",
+        ),
+    ] = None,
+    trained: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trained",
+            metavar="NAME",
+            help="Metric to mark as trained on this domain in the table of --metric all. Repeatable.",
         ),
     ] = None,
     by: Annotated[
@@ -139,6 +148,7 @@ def evaluate_command(
             "--human": human,
             "--threshold": threshold,
             "--metric": metric,
+            "--trained": trained,
             "--exclude-system": exclude_system,
             "--against": against,
         }
@@ -167,6 +177,7 @@ def evaluate_command(
         human=tuple(human or ()),
         threshold=threshold,
         metrics=tuple(metric or ("confidence",)),
+        trained=tuple(trained or ()),
         by=tuple(by or ()),
         system=system,
         exclude_systems=tuple(exclude_system or ()),

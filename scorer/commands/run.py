@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
+from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, metric_scoring, note_of, say
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
+    DevicesOption,
+    JoinOption,
+    LeaseOption,
     MaxErrorRateOption,
+    MixedDevicesOption,
     PartOption,
     PruneOption,
     RunJsonOption,
     parse_part,
+    run_on_devices,
     run_shards,
 )
 
-if TYPE_CHECKING:
-    from ..scoring.plan import Budgets
-    from ..scoring.scorer import Scorer
+LEASE_S = 300.0
 
 
 @guarded
@@ -44,6 +48,10 @@ def run_command(
     reuse: ReuseOption = None,
     prune: PruneOption = False,
     part: PartOption = None,
+    join: JoinOption = False,
+    devices: DevicesOption = None,
+    lease: LeaseOption = LEASE_S,
+    mixed_devices: MixedDevicesOption = False,
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
     as_json: RunJsonOption = False,
 ) -> None:
@@ -53,14 +61,16 @@ def run_command(
     resumes a run that was killed or failed. Exit codes: 0 done, 2 usage, configuration or environment, 3 finished with
     failed shards or too many rows with errors, 130/143 interrupted.
     """
-    from ..run.options import RunOptions
-    from ..scoring.metric_rows import MetricScoring
+    from ..run.options import JoinOptions, RunOptions
 
+    workers = join or devices is not None
+    if devices is not None and settings.device != "auto":
+        raise UsageError("--devices names the devices of all workers; leave --device out")
+    if not workers and (mixed_devices or lease != LEASE_S):
+        option = "--mixed-devices" if mixed_devices else "--lease"
+        raise UsageError(f"{option} is for workers; add --join or --devices, or leave it out")
     if note := note_of(settings):
         say(f"note: {note}")
-
-    def opener(budgets: Budgets) -> Scorer:
-        return open_scorer(settings, budgets)
 
     options = RunOptions(
         inputs=tuple(inputs),
@@ -71,5 +81,9 @@ def run_command(
         reuse=tuple(reuse or ()),
         prune=prune,
         form=form,
+        join=JoinOptions(lease, mixed_devices) if workers else None,
     )
-    run_shards(options, MetricScoring(settings, opener), as_json=as_json)
+    if devices is None:
+        run_shards(options, metric_scoring(settings), as_json=as_json)
+    else:
+        run_on_devices(options, settings, devices, as_json=as_json)

@@ -11,8 +11,9 @@ from ..errors import UsageError
 from .common import print_json, say
 
 if TYPE_CHECKING:
-    from ..run.options import RunOptions
+    from ..run.options import Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
+    from ..scoring.settings import Settings
 
 PruneOption = Annotated[
     bool,
@@ -34,7 +35,61 @@ MaxErrorRateOption = Annotated[
     typer.Option("--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."),
 ]
 RunJsonOption = Annotated[bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")]
+JoinOption = Annotated[
+    bool,
+    typer.Option(
+        "--join",
+        help="Work as one of any number of workers on OUT, started anywhere; exits 2 if they run another plan.",
+    ),
+]
+DevicesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--devices",
+        metavar="LIST|all|cpu:N",
+        help="Run a worker process for each device, such as cuda:0,cuda:1, or N that share the CPU; implies --join.",
+    ),
+]
+LeaseOption = Annotated[
+    float,
+    typer.Option(
+        "--lease",
+        metavar="SECONDS",
+        min=1.0,
+        help="With --join: time without a finished batch after which other workers take a shard over.",
+    ),
+]
+MixedDevicesOption = Annotated[
+    bool,
+    typer.Option(
+        "--mixed-devices",
+        help="With --join: join a run that was planned on other hardware or versions; otherwise that exits 2.",
+    ),
+]
 MAX_ERROR_RATE = 0.001
+
+
+def run_on_devices(options: RunOptions, settings: Settings, devices: str, *, as_json: bool) -> None:
+    """Run a worker process for each device, and print the summary.
+
+    Raises:
+        UsageError, DeviceError: the devices cannot be used.
+        typer.Exit: with 3, as :func:`run_shards`.
+    """
+    from ..inference.cuda import count_gpus
+    from ..run.devices import parse_devices, usable_cpus
+    from ..run.supervisor import supervise
+    from ..run.worker import check_join
+    from .device_worker import MODULE, Request
+    from .show.progress import make_reporter
+
+    slots = parse_devices(devices, count_gpus(), usable_cpus())
+    join = check_join(options)
+    with make_reporter() as reporter:
+        outcome = supervise(
+            options.out, slots, MODULE, lambda slot: Request(options, join, settings, slot).to_bytes(), reporter
+        )
+    _end(options, outcome, as_json=as_json)
 
 
 def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool) -> None:
@@ -44,11 +99,20 @@ def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool) -> No
         typer.Exit: with 3, if shards failed or too many rows have errors.
     """
     from ..run.runner import run
+    from ..run.worker import run_joined
     from .show.progress import make_reporter
-    from .show.summary import print_summary
 
     with make_reporter() as reporter:
-        outcome = run(options, scoring, reporter)
+        if options.join is not None:
+            outcome = run_joined(options, options.join, scoring, reporter)
+        else:
+            outcome = run(options, scoring, reporter)
+    _end(options, outcome, as_json=as_json)
+
+
+def _end(options: RunOptions, outcome: Outcome, *, as_json: bool) -> None:
+    from .show.summary import print_summary
+
     if as_json:
         print_json(outcome.summary.to_json())
     print_summary(outcome.summary, options.out, to_stderr=as_json)

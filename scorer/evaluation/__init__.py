@@ -4,7 +4,8 @@
 ``truth``       the gold labels that the predictions are compared with; ``labels`` both together
 ``figures``     confusion counts to accuracy, precision, recall, F1, each side on its own
 ``bootstrap``   95 % intervals over inputs; the test of two dependent correlations
-``correlation`` Pearson, Spearman, Kendall, by sentence and by system; the annotators' ceiling
+``correlation`` Pearson, Spearman, Kendall, by sentence and by system
+``metric_table`` all metrics next to one another, with ``estimates``; ``reliability``: the ceiling of the ratings
 ``human``       which columns hold human scores, and the metrics to compare with them
 ``report``      all of it as one object, which ``rendering`` shows
 ``published``   what the papers printed

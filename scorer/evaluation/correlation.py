@@ -101,21 +101,6 @@ def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tupl
     return [np.where(counts, total / np.maximum(counts, 1), np.nan) for total in sums], counts > 0
 
 
-def ceiling(rows: Indices, ratings: Floats) -> Correlation:
-    """Correlation of one annotator with the mean of the others of the same text, over texts with two or more.
-
-    Args:
-        rows: int64, *Shape:* (annotations,), the text of each. ratings: float64, *Shape:* (annotations,).
-    """
-    there = ~np.isnan(ratings)
-    rows, ratings = rows[there], ratings[there]
-    counts = np.bincount(rows, minlength=1)[rows] if len(rows) else np.zeros(0, np.int64)
-    sums = np.bincount(rows, weights=ratings, minlength=1)[rows] if len(rows) else np.zeros(0)
-    several = counts > 1
-    others = (sums[several] - ratings[several]) / (counts[several] - 1)
-    return correlate(ratings[several], others)
-
-
 def ranking(confidence: Floats, not_ok: npt.NDArray[np.bool_]) -> Ranking:
     """How well low confidence finds the rows that are not OK, over all thresholds: ROC AUC and average precision.
 

@@ -14,7 +14,7 @@ from ..metric.nested import holder_of
 from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, schema_of
 from ..scoring.signature import optional_of, parse
 from ..scoring.summary import RunSummary
-from ..storage.plan import PLAN, SUCCESS
+from ..storage.finished import PLAN, is_finished
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
         raise InputError(f"the files of {path} have different columns: {e}; evaluate them one at a time") from e
     folder = path.is_dir()
     ours = folder and (path / PLAN).exists()
-    finished = not ours or (path / SUCCESS).exists()
+    finished = not ours or is_finished(path)
     return Scored(table, signatures.signature.line or None, finished, RunSummary.load(path) if folder else None)
 
 

@@ -16,7 +16,8 @@ from ..scoring.output_columns import group_codes, label_codes, list_reduced, num
 from . import correlation
 from .bootstrap import Floats, Indices
 from .gold import Scored
-from .label_report import ComparisonLine, Correlation, CorrelationLine, RatingBlocks
+from .label_report import ComparisonLine, CorrelationLine, HalvesCeiling, RatingBlocks, SentenceCeiling
+from .reliability import halves_ceiling, sentence_ceiling
 
 RATINGS = (
     "human_semantics",
@@ -159,6 +160,12 @@ class Ratings:
                 lines.append(ComparisonLine(first=first, second=second, human=column, level="system", **found))
         return lines
 
+    def system_ceilings(self) -> dict[str, HalvesCeiling]:
+        """The ceiling by system of each column of ratings; empty where no column names the systems."""
+        if self.systems is None:
+            return {}
+        return {column: halves_ceiling(self.human(column), self.systems, self.inputs) for column in self.columns}
+
     def _side_validity(self) -> list[CorrelationLine]:
         lines = []
         for name, column in SIDES:
@@ -182,8 +189,8 @@ def of_texts(raw: Scored, scored: Scored) -> Scored | None:
     return replace(raw, table=raw.table.filter(chosen)) if pc.any(chosen).as_py() else None
 
 
-def ceilings(raw: Scored, path: Path) -> dict[str, Correlation]:
-    """Agreement of one annotator with the others, for each rating column of a file with one row per annotation.
+def ceilings(raw: Scored, path: Path) -> dict[str, SentenceCeiling]:
+    """The ceiling by sentence of each rating column of a file with one row per annotation.
 
     Raises:
         ColumnError: no ``row_id``, or no rating.
@@ -197,4 +204,4 @@ def ceilings(raw: Scored, path: Path) -> dict[str, Correlation]:
     if not columns:
         raise ColumnError(f"{path} has no column of ratings; name its columns like these: {', '.join(RATINGS)}")
     rows = group_codes(raw.array(ANNOTATED_ID))[0]
-    return {column: correlation.ceiling(rows, numbers(raw.array(column), column)) for column in columns}
+    return {column: sentence_ceiling(rows, numbers(raw.array(column), column)) for column in columns}

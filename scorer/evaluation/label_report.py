@@ -177,6 +177,48 @@ class RatingBlocks(TypedDict):
     side_validity: list[CorrelationLine]
 
 
+class Estimate(TypedDict):
+    """Spearman's ρ over ``n`` rows, inputs or systems, with its interval."""
+
+    n: int
+    value: float | None
+    interval: Ends
+
+
+class MetricLine(TypedDict):
+    """A metric with a rating. ``references``, ``trained``: whether it sees references, and was trained on this domain;
+    ``None`` where that is not known. ``pooled``: over rows with a text; ``pooled_with_empty``: over all,
+    without an interval. ``within``: mean over inputs, of rows with a text. ``system``: of the means of all rows."""
+
+    metric: str
+    human: str
+    references: bool | None
+    trained: bool | None
+    pooled: Estimate
+    pooled_with_empty: Estimate
+    within: Estimate
+    system: Estimate
+
+
+class SentenceCeiling(TypedDict):
+    """Reliability of one rating (``icc_1``) and of a text's mean (``icc_k``); ``ceiling`` is the root of the latter."""
+
+    texts: int
+    ratings: int
+    icc_1: float | None
+    icc_k: float | None
+    ceiling: float | None
+
+
+class HalvesCeiling(TypedDict):
+    """Pearson's correlation of system means on halves of the inputs, and by Spearman & Brown on all inputs."""
+
+    systems: int
+    inputs: int
+    halves: float | None
+    full: float | None
+
+
 class PublishedLine(TypedDict):
     """A printed figure with ours. ``threshold``: of the ratings from which a text is OK."""
 
@@ -229,9 +271,12 @@ class Rows(TypedDict):
 
 
 class LabelReport(Rows, Blocks, LabelExtras, RatingBlocks):
-    """The whole report. ``ceiling``: by column of ratings."""
+    """The whole report. ``ceiling``: by column of ratings, with a file of annotations; ``system_ceiling`` needs none.
+    ``metrics``: with ``--metric all``."""
 
-    ceiling: dict[str, Correlation] | None
+    ceiling: dict[str, SentenceCeiling] | None
+    system_ceiling: dict[str, HalvesCeiling]
+    metrics: NotRequired[list[MetricLine]]
     against: NotRequired[Against]
 
 

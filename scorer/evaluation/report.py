@@ -19,13 +19,12 @@ from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers,
 from ..scoring.output_files import run_columns
 from ..system.arguments import check_fields, checked
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
-from . import correlation, human, published
+from . import correlation, human, metric_table, published
 from .bootstrap import RESAMPLES
 from .gold import Scored, load, schema_names
 from .human import Ratings
 from .inputs import find_inputs
 from .label_report import (
-    Correlation,
     EmptyOutputs,
     GoldColumns,
     GroupLine,
@@ -33,6 +32,7 @@ from .label_report import (
     LabelReport,
     RowErrors,
     Rows,
+    SentenceCeiling,
 )
 from .labels import Labels, Mask, farthest, no_figures
 from .truth import find_truth
@@ -51,7 +51,8 @@ class EvaluateOptions:
     ``gold_fine``, ``gold_rough``: columns of gold labels; if ``None``, the usual names are looked up. ``human``:
     columns of ratings, likewise. ``threshold``: derive the ROUGH gold from the first human column, OK at this rating
     or above. ``metrics``: columns to correlate; the prefix ``min:`` or ``mean:`` reduces a list column, ``neg:``
-    negates an error rate. ``by``: columns to group by, in addition to the number of triples and the system.
+    negates an error rate; ``all``: a table of all known ones, and of the others given. ``trained``: metrics to mark as
+    trained on this domain in it. ``by``: columns to group by, in addition to the number of triples and the system.
     ``annotations``: a file with the ratings of every annotator. ``inputs``: column that identifies the input, by
     default the facts. ``against``: ``paper`` shows the published tables alongside. ``resamples``: number of bootstrap
     samples; 0 for no intervals.
@@ -62,6 +63,7 @@ class EvaluateOptions:
     human: tuple[str, ...] = ()
     threshold: float | None = None
     metrics: tuple[str, ...] = ("confidence",)
+    trained: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     system: str = "system"
     exclude_systems: tuple[str, ...] = ()
@@ -94,7 +96,14 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
     for column in (*options.by, *options.human):
         if column not in names:
             raise ColumnError(f"no column {column!r} in {path}; the columns are {', '.join(names)}")
-    metrics = [column for metric in options.metrics for column in (human.base_column(metric), metric)]
+    table: list[str] | None = None
+    if metric_table.ALL in options.metrics:
+        given_metrics = tuple(name for name in options.metrics if name != metric_table.ALL)
+        table = list(dict.fromkeys([*metric_table.known_metrics(names, columns.prefix), *given_metrics]))
+        options = replace(options, metrics=given_metrics or ("confidence",))
+    metrics = [
+        column for metric in (*options.metrics, *(table or ())) for column in (human.base_column(metric), metric)
+    ]
     gold_names = [n for n in names if n.startswith("gold_")]
     given = [options.gold_fine, options.gold_rough, options.system, options.inputs]
     given += [columns.triples, columns.facts, columns.mr]
@@ -111,7 +120,7 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
             "this run checked for hallucinations only: if the gold has omissions, only the figures of hallucination "
             "are meaningful"
         )
-    return _Evaluation(_without(scored, options), options, columns, ratings, note).report(path)
+    return _Evaluation(_without(scored, options), options, columns, ratings, note).report(path, table)
 
 
 class _Evaluation:
@@ -137,7 +146,8 @@ class _Evaluation:
         self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes)
         self.labels, self.unlabelled = self._labels()
 
-    def report(self, path: Path) -> LabelReport:
+    def report(self, path: Path, table: list[str] | None) -> LabelReport:
+        """The whole. ``table``: metrics to put next to one another, if asked for."""
         options, resamples = self.options, self.resamples
         counted = pc.value_counts(self.errors.drop_null()).to_pylist()
         kinds = {kind["values"]: kind["counts"] for kind in sorted(counted, key=lambda kind: str(kind["values"]))}
@@ -159,7 +169,13 @@ class _Evaluation:
         if self.labels is not None:
             blocks, extras = self.labels.figures(resamples=resamples), self._label_extras(self.labels)
         ratings = self.ratings.blocks(list(options.metrics), resamples)
-        result: LabelReport = {**rows, **blocks, **extras, **ratings, "ceiling": self._ceiling()}
+        ceilings = self.ratings.system_ceilings()
+        result: LabelReport = {
+            **rows, **blocks, **extras, **ratings, "ceiling": self._ceiling(), "system_ceiling": ceilings
+        }  # fmt: skip
+        if table is not None:
+            there = ~self._empty()
+            result["metrics"] = metric_table.metric_lines(self.ratings, table, options.trained, there, resamples)
         if options.against:
             result["against"] = published.against(self.labels, self.ratings, self.scored)
         return result
@@ -183,7 +199,7 @@ class _Evaluation:
                 if suspect.any():
                     extras["shares_without_suspect"] = labels.shares(codes, values, ~suspect)
                     extras["farthest"]["without_suspect"] = farthest(extras["shares_without_suspect"])
-        empty = pc.fill_null(pc.equal(self._text("note"), EMPTY_TEXT), False).to_numpy(zero_copy_only=False) & judged
+        empty = self._empty() & judged
         if empty.any():
             as_read = labels.replaced(empty, "omission+hallucination")
             extras["empty"] = EmptyOutputs(n=int(empty.sum()), as_nan=as_read.figures(), without=labels.figures(~empty))
@@ -241,7 +257,12 @@ class _Evaluation:
             groups[name] = found
         return groups
 
-    def _ceiling(self) -> dict[str, Correlation] | None:
+    def _empty(self) -> Mask:
+        """Rows whose text is blank."""
+        found = pc.fill_null(pc.equal(self._text("note"), EMPTY_TEXT), False)
+        return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+
+    def _ceiling(self) -> dict[str, SentenceCeiling] | None:
         if self.options.annotations is None:
             return None
         raw = load(self.options.annotations)

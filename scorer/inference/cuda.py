@@ -12,6 +12,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Any
 
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
@@ -85,6 +86,11 @@ def read_gpu(index: int) -> Gpu | None:
 
 
 @cache
+def count_gpus() -> int:
+    """How many GPUs the driver shows to this process, MIG instances and ``CUDA_VISIBLE_DEVICES`` considered."""
+    return next(number for number in count() if read_gpu(number) is None)
+
+
 def cudnn_version() -> str:
     """As ``9.14.0``; empty where there is no cuDNN 9 that can be loaded."""
     try:

@@ -12,6 +12,15 @@ from ..system.input_formats import Format
 
 
 @dataclass(frozen=True)
+class JoinOptions:
+    """How a worker joins. ``lease_s``: seconds after which a claim without a finished batch expires.
+    ``mixed_devices``: join a run whose plan was made on other hardware or with other versions."""
+
+    lease_s: float = 300.0
+    mixed_devices: bool = False
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """What a run is asked to do, whatever scores the rows.
 
@@ -20,7 +29,7 @@ class RunOptions:
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``reuse``:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
     input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``form``: the
-    format of the inputs.
+    format of the inputs. ``join``: take shards that no other worker of the run holds, until all are done.
     """
 
     inputs: tuple[str, ...]
@@ -33,6 +42,7 @@ class RunOptions:
     reuse: tuple[Path, ...] = ()
     prune: bool = False
     form: Format = "auto"
+    join: JoinOptions | None = None
 
 
 class Reporter(Protocol):

@@ -64,9 +64,14 @@ def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out
         raise OtherBudgetsError(present.budgets)
     if differing:
         raise OutputError(
-            f"{out} is being filled by part {' and '.join(others)} under another plan (it differs in "
+            f"{out} is being filled by {named_others(others)} under another plan (it differs in "
             f"{', '.join(differing)}); give this part the same inputs and options, or wait for the others to end"
         )
+
+
+def named_others(others: list[str]) -> str:
+    """The parts and workers that run now, for a message; see :meth:`.OutputFolder.join`."""
+    return " and ".join(f"part {one}" if one[:1].isdigit() else one for one in others)
 
 
 def earlier_plan(out: Path) -> Plan | None:

@@ -49,7 +49,9 @@ class Losses:
         if limited:
             way = "leave --limit out, or choose another --out"
         elif parts:
-            way = "run once with --prune and without --part to remove or replace them, or choose another --out"
+            way = (
+                "run once with --prune and without --part or --join to remove or replace them, or choose another --out"
+            )
         else:
             way = "--prune removes and replaces them; or choose another --out"
         raise OutputError(f"{out} holds {' and '.join(told)}; nothing was written: {way}")

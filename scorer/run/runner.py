@@ -8,13 +8,9 @@ written, and only the receipt makes it done.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 
-from .. import __version__
 from ..errors import OutputError, ScorerError, ShardError, UsageError
 from ..scoring.counts import total
 from ..scoring.plan import Plan
@@ -22,7 +18,6 @@ from ..scoring.reuse import RecheckLog, Reuse
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.row_scorer import RowScorer, RowScoring
 from ..scoring.summary import RunSummary, ShardCounts
-from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS, FailedWindow, Mark, ScoredWindow, ShardColumns, Window
 from ..storage import (
     Counts,
     Fingerprint,
@@ -39,14 +34,17 @@ from ..storage import (
     resolve_inputs,
 )
 from ..storage.believed import Believed
+from ..storage.durable import Holder
 from ..system.signals import sigterm_raises
 from .completion import add_up
 from .early_check import EarlyCheck, refuse_unscorable
 from .options import Outcome, Reporter, RunOptions
 from .plan_file import OtherBudgetsError, earlier_budgets, earlier_plan, plan_of, refuse_another_plan
 from .preview import find_losses, named, scored_again, told
+from .shard_stream import ShardStream
 from .starts import starts_of
 from .survey import Shard, Survey, part_of, survey
+from .versions import versions
 
 
 def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome:
@@ -101,14 +99,6 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
                     earlier = other.budgets
 
 
-@dataclass(frozen=True)
-class _ShardEnd(Mark):
-    """All windows of a shard were read, or as many as could be."""
-
-    shard: Shard
-    error: ShardError | None
-
-
 class _Run:
     """The state of one run, which :func:`run` sets up."""
 
@@ -133,11 +123,12 @@ class _Run:
         self.failures: dict[str, str] = {}
         self.believed = Believed(options.out, self.receipts)
         self.written: set[str] = set()
-        self.writing = self.scoring = 0.0
+        self.scoring = 0.0
         self.reuse = reuse
         self.plan = plan
         self.recheck_log = RecheckLog(reuse.sources if reuse is not None else None)
-        self.early_check = EarlyCheck(scorer.warnings, options.max_error_rate, reporter.say)
+        early_check = EarlyCheck(scorer.warnings, options.max_error_rate, reporter.say)
+        self.stream = ShardStream(scorer, reader, options.out, plan.budgets, reporter, self.recheck_log, early_check)
 
     def execute(self, started: float) -> Outcome:
         shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
@@ -161,7 +152,7 @@ class _Run:
             self.reuse.sources.say(self.reporter.say)
             self.reuse.load()
         began = time.perf_counter()
-        self._score(todo)
+        self.stream.score(todo, self.reuse if todo else None, self)
         self.scoring = time.perf_counter() - began
         with self.folder.brief():
             self.folder.check()
@@ -227,69 +218,15 @@ class _Run:
         reused = self.reuse.sources.digest if self.reuse is not None else ""
         return shard.fingerprint(self.scorer.signature, reused)
 
-    def _score(self, todo: list[Shard]) -> None:
-        def tick() -> None:
-            self.reporter.progress("", 0, self.scorer.computed)
+    def holder(self, shard: Shard) -> Holder:
+        """See :class:`.shard_stream.Sink`."""
+        return self.folder.holder
 
-        reuse = self.reuse if todo else None
-        writer: ShardWriter | None = None
-        counts: list[Counts] = []
-        failure: ScorerError | None = None
-        try:
-            for scored in self.scorer.stream(self._windows(todo), reuse, tick):
-                began = time.perf_counter()
-                if isinstance(scored, FailedWindow):
-                    failure = failure or scored.error
-                elif isinstance(scored, ScoredWindow) and failure is None:
-                    relative = scored.tag.file.relative
-                    if writer is None:
-                        require_space(self.folder.path, scored.tag.least_bytes, f"the output of {relative}")
-                        footer = self.scorer.signature.footer
-                        path = self.options.out / relative
-                        writer = ShardWriter(path, scored.table.schema, metadata=footer, holder=self.folder.holder)
-                    writer.write(scored.table)
-                    counts.append(scored.counts)
-                    self.recheck_log.window(len(scored.table), scored.counts, scored.disagreements)
-                    self.early_check.see(scored.counts)
-                    self.reporter.progress(relative, len(scored.table), self.scorer.computed)
-                elif isinstance(scored, _ShardEnd):
-                    disagreed = self.recheck_log.end_shard(scored.shard.file.uri)
-                    error = scored.error or failure or disagreed
-                    if error is not None:
-                        if writer is not None:
-                            writer.abandon()
-                        self._set_aside(scored.shard.file, error, scored.shard.info.identity)
-                    elif writer is not None:
-                        self._commit(scored.shard, writer, counts)
-                    writer, counts, failure = None, [], None
-                self.writing += time.perf_counter() - began
-        finally:
-            if writer is not None:
-                writer.abandon()
+    def moved(self, window: bool) -> None:
+        """Nothing to do: this process holds the whole folder, or a part of it."""
 
-    def _windows(self, todo: list[Shard]) -> Iterator[Window[Shard, ShardColumns] | Mark]:
-        """Windows of all shards in order, with the end of each."""
-        for shard in todo:
-            if self.reuse is not None:
-                self.reuse.begin_shard()
-            seen, error = 0, None
-            try:
-                for table in self.reader.windows(
-                    shard.file.uri,
-                    max_rows=self.plan.budgets.window_rows or WINDOW_ROWS,
-                    max_bytes=self.plan.budgets.window_bytes or WINDOW_BYTES,
-                    limit=shard.limit,
-                    columns=shard.columns.needed,
-                ):
-                    seen += len(table)
-                    yield Window(shard, table, shard.columns)
-                if seen != shard.rows:
-                    error = ShardError(f"{shard.file.uri}: read {seen} rows, but its footer says {shard.rows}")
-            except ShardError as failed:
-                error = failed
-            yield _ShardEnd(shard, error)
-
-    def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
+    def commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
+        """Publish the output of a shard, then its receipt."""
         written = writer.commit()
         relative = shard.file.relative
         self.believed.write(
@@ -306,6 +243,10 @@ class _Run:
         self.written.add(relative)
         self.reporter.shard_done(relative, written.rows)
 
+    def set_aside(self, shard: Shard, error: ScorerError) -> None:
+        """Note why a shard was not scored."""
+        self._set_aside(shard.file, error, shard.info.identity)
+
     def _set_aside(self, file: InputFile, error: ScorerError, identity: Identity | None) -> None:
         self.failures[file.relative] = str(error)
         self.folder.set_aside(file.relative)  # an earlier output stays, and is not believed any more
@@ -318,7 +259,7 @@ class _Run:
         counts = total(receipt.counts for receipt in totals.receipts)
         fresh = [receipt.counts for receipt in totals.receipts if receipt.relative in self.written]
         scorer, reuse = self.scorer, self.reuse
-        seconds = dict(scorer.seconds, write=self.writing, total=time.perf_counter() - started)
+        seconds = dict(scorer.seconds, write=self.stream.writing, total=time.perf_counter() - started)
         report = scorer.report(total(fresh), self.scoring)
         summary = RunSummary(
             signature=scorer.signature,
@@ -367,9 +308,3 @@ class _Run:
                 f"{rate:.2%} of the rows have errors, more than --max-error-rate {self.options.max_error_rate}"
             )
         return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
-
-
-def versions(packages: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Versions of what a score passes through. ``packages``: those of the row scorer."""
-    own = {name: metadata.version(name) for name in ("numpy", "pyarrow")}
-    return {"d2t-scorer": __version__, **own, **(packages or {})}

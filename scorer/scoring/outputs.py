@@ -18,7 +18,7 @@ from ..errors import InputError, OutputError
 from ..metric.columns import OUTPUT
 from ..metric.inputs import ColumnNames
 from ..storage import Receipts, WrittenFile
-from ..storage.plan import RUN, SUCCESS
+from ..storage.finished import RUN, SUCCESS, is_finished
 from .extent import Extent, extent
 from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of
 from .plan import Plan
@@ -191,7 +191,7 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
         what = "has no readable _plan.json" if path.is_dir() else "is not a folder"
         raise OutputError(f"{path} is not an output folder of `scorer run`: it {what}")
     summary = RunSummary.load(path)
-    finished = (path / SUCCESS).is_file()
+    finished = is_finished(path)
     if summary is None or not (finished or allow_partial):
         resume = "the same `scorer run` resumes it"
         raise OutputError(

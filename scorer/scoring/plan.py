@@ -69,12 +69,41 @@ class PlannedReuse:
 
 
 @dataclass(frozen=True)
+class JoinTerms:
+    """What all workers of a joined run have in common, besides the rest of the plan.
+
+    ``inputs``: IN as it was given, local paths made absolute. ``form``: ``--format`` as it was given. ``device``: kind
+    and name of what computes, with the instruction sets of a CPU. ``versions``: of the packages that a score passes
+    through.
+    """
+
+    inputs: tuple[str, ...]
+    form: str
+    device: str
+    versions: Mapping[str, str]
+
+    def to_json(self) -> dict[str, object]:
+        """As a JSON object."""
+        return {
+            "inputs": list(self.inputs),
+            "format": self.form,
+            "device": self.device,
+            "versions": dict(self.versions),
+        }
+
+    @classmethod
+    def from_json(cls, found: Fields) -> JoinTerms:
+        """From a JSON object; see :class:`Fields` for errors."""
+        return cls(found.text_list("inputs"), found.text("format"), found.text("device"), found.texts("versions"))
+
+
+@dataclass(frozen=True)
 class Plan:
     """A plan.
 
     ``inputs``: by the relative path of their output. ``provider``, ``runtime``: the execution provider and the version
     of ONNX Runtime. ``limit``: rows to score, all when ``None``. ``parts``: how many processes share the shards.
-    ``settings``: how the scorer was set up, in the form in which JSON gives it back.
+    ``settings``: how the scorer was set up, in the form in which JSON gives it back. ``join``: of a joined run.
     """
 
     signature: Signature
@@ -86,10 +115,11 @@ class Plan:
     parts: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     reuse: tuple[PlannedReuse, ...] = ()
+    join: JoinTerms | None = None
 
     def to_json(self) -> dict[str, object]:
         """As the content of ``_plan.json``."""
-        content = {
+        content: dict[str, object] = {
             "schema": PLAN_SCHEMA,
             **self.signature.to_json(),
             "inputs": {name: one.to_json() for name, one in self.inputs.items()},
@@ -101,6 +131,8 @@ class Plan:
             "settings": dict(self.settings),
             "reuse": [one.to_json() for one in self.reuse],
         }
+        if self.join is not None:
+            content["join"] = self.join.to_json()
         read_back: dict[str, object] = normal(content)
         return read_back
 
@@ -126,6 +158,7 @@ class Plan:
             found.optional_count("parts"),
             dict(found.inner("settings").content),
             tuple(map(PlannedReuse.from_json, found.items("reuse"))),
+            JoinTerms.from_json(join) if (join := found.optional_inner("join")) is not None else None,
         )
 
     @classmethod

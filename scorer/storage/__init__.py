@@ -8,7 +8,7 @@ from .filesystems import InputFile, check_output_apart, resolve_inputs
 from .plan import OutputFolder, inspect_output
 from .reading.shards import ShardInfo, ShardReader
 from .receipts import FailedShard, Receipt, Receipts
-from .records import Fingerprint, Identity, InputRecord, WrittenFile
+from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile
 from .space import require_space
 from .writer import ShardWriter
 
@@ -19,6 +19,7 @@ __all__ = [
     "Identity",
     "InputFile",
     "InputRecord",
+    "Maker",
     "OutputFolder",
     "Receipt",
     "Receipts",

@@ -43,6 +43,7 @@ _HINTS = {
     errno.EISDIR: "a folder stands where a file is needed; remove it or choose another folder",
     errno.ELOOP: "a symbolic link stands there; remove it",
 }
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
 @dataclass(frozen=True)
@@ -199,8 +200,42 @@ def atomic_json(path: Path, content: Any, label: str = "json", holder: Holder | 
 
     NaN and infinity, which JSON cannot represent, become null.
     """
-    text = json.dumps(_finite(content), sort_keys=True, indent=1, allow_nan=False)
-    atomic_bytes(path, (text + "\n").encode("ascii"), label, holder)
+    atomic_bytes(path, _as_json(content), label, holder)
+
+
+def _as_json(content: Any) -> bytes:
+    return (json.dumps(_finite(content), sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
+
+
+def create_json(path: Path, content: Any, label: str, holder: Holder) -> bool:
+    """Write a file as :func:`atomic_json` does, unless there is one; tells whether it was written.
+
+    Of two processes on any machines, one writes it: the complete file gets its name by a link, which never replaces.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    with output_errors("write", path):
+        temporary, file = open_temporary(path, holder)
+        try:
+            with file:
+                file.write(_as_json(content))
+                file.flush()
+                os.fsync(file.fileno())
+            crash_point(f"{label}.synced")
+            os.link(temporary, path)
+            crash_point(f"{label}.renamed")
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            temporary.replace(path)  # a file system without hard links
+        finally:
+            discard(temporary)
+        sync_folder(path.parent)
+        crash_point(f"{label}.published")
+    return True
 
 
 def read_json(path: Path) -> Any:

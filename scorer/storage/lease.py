@@ -1,9 +1,10 @@
 """Who may write into an output folder: lock files with an flock, a line about the holder, and a heartbeat.
 
-A whole run holds ``_lock`` exclusively. Parts share ``_lock``, and each holds ``_lock.<k>-of-<n>`` exclusively. Files
-that all parts write (plan, totals, markers) are written under ``_lock.brief``, which is held briefly, or as long as
-hashing the outputs of others takes. Its holder has a line and a heartbeat too, so that a stuck holder can be
-distinguished from a slow one.
+A whole run holds ``_lock`` exclusively. Parts share ``_lock``, and each holds ``_lock.<k>-of-<n>`` exclusively. Each
+worker of ``--join`` is a part whose lock is ``_lock.worker-<token>``, a file that is removed at its end. Files that all
+parts write (plan, totals, markers) are written under ``_lock.brief``, which is held briefly, or as long as hashing the
+outputs of others takes. Its holder has a line and a heartbeat too, so that a stuck holder can be distinguished from a
+slow one.
 
 On one machine the flock is sufficient: the kernel releases it when the process ends in any way. On some network file
 systems an flock is visible on one machine only. So a process that gets the flock also reads the line in the file: if
@@ -25,10 +26,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from ..errors import OutputError
-from .durable import discard, output_errors, temporary_name
+from .durable import discard, output_errors
+from .lock_files import age as _age
+from .lock_files import beaten as _beaten
+from .lock_files import boot as _boot
+from .lock_files import described as _named
+from .lock_files import is_flocked as _is_flocked
+from .lock_files import parsed as _parsed
+from .lock_files import read_line as _read
 
 LOCK = "_lock"
 BRIEF = "_lock.brief"
@@ -36,8 +43,8 @@ BEAT_S = 10.0
 EXPIRY_S = 60.0
 BRIEF_LIMIT_S = 120.0
 """Longest wait in seconds for ``_lock.brief`` while its holder gives no sign of life."""
-_PART = re.compile(r"_lock\.(\d+)-of-(\d+)")
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PART = re.compile(r"_lock\.(?:(\d+)-of-(\d+)|worker-([0-9a-f]{16}))")
+"""The lock of a part, or of a worker of ``--join``."""
 
 
 def is_lock(name: str) -> bool:
@@ -48,6 +55,17 @@ def is_lock(name: str) -> bool:
 def part_lock(part: tuple[int, int]) -> str:
     """The name of a part's own lock."""
     return f"{LOCK}.{part[0]}-of-{part[1]}"
+
+
+def worker_lock(token: str) -> str:
+    """The name of the lock of a worker."""
+    return f"{LOCK}.worker-{token}"
+
+
+def worker_token(name: str) -> str | None:
+    """The token of the worker whose lock has this name; ``None`` for other names."""
+    match = _PART.fullmatch(name)
+    return match[3] if match is not None else None
 
 
 class Lease:
@@ -205,8 +223,20 @@ def _await_brief(path: Path, lock: int) -> None:
 
 
 def other_parts(out: Path, mine: str) -> list[str]:
-    """The other parts that run now, as ``k/n``. To be called under :func:`brief`."""
-    return [f"{match[1]}/{match[2]}" for path in _held_parts(out, mine) if (match := _PART.fullmatch(path.name))]
+    """The other parts that run now, as ``k/n``, and workers, by process and host. To be called under :func:`brief`."""
+    return [
+        f"{match[1]}/{match[2]}" if match[1] else _named(_parsed(_read(path)), "a worker")
+        for path in _held_parts(out, mine)
+        if (match := _PART.fullmatch(path.name))
+    ]
+
+
+def remove_ended_workers(out: Path, mine: str) -> None:
+    """Remove the locks of workers that have ended. To be called under :func:`brief`."""
+    held = {path.name for path in _held_parts(out, mine)}
+    for path in _parts(out):
+        if path.name not in held and path.name != mine and (match := _PART.fullmatch(path.name)) and match[3]:
+            discard(path)
 
 
 def other_tokens(out: Path, mine: str) -> set[str]:
@@ -221,16 +251,7 @@ def _held_parts(out: Path, mine: str) -> list[Path]:
         if path.name == mine:
             continue
         line = _parsed(_read(path))
-        with output_errors("lock", path):
-            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                held = bool(line) and line.get("boot") != _boot() and _age(path) < EXPIRY_S
-            except BlockingIOError:
-                held = True
-            finally:
-                os.close(lock)
-        if held:
+        if _is_flocked(path) or (line and line.get("boot") != _boot() and _age(path) < EXPIRY_S):
             found.append(path)
     return found
 
@@ -291,62 +312,9 @@ def _parts(out: Path) -> list[Path]:
         return []
 
 
-def _age(path: Path) -> float:
-    """Seconds since the last heartbeat, on the clock of the file system that both were written to."""
-    probe = path.with_name(temporary_name())
-    try:
-        with probe.open("xb") as file:
-            file.write(b"?")
-        return probe.stat().st_mtime - path.stat().st_mtime
-    except OSError:
-        return 0.0
-    finally:
-        discard(probe)
-
-
-def _beaten(path: Path) -> int:
-    # Opened each time: network file systems then ask the server instead of using their cache.
-    try:
-        with path.open("rb") as file:
-            return os.fstat(file.fileno()).st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(4096)
-    except OSError:
-        return b""
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _boot() -> str:
-    """An identifier of the running kernel; host names may not be unique."""
-    try:
-        return _BOOT.read_text().strip()
-    except OSError:
-        return socket.gethostname()
-
-
 def _holder(path: Path) -> str:
     line = _parsed(_read(path))
     if not line and path.name == LOCK:  # it is shared by parts, which have their own lines
         lines = [found for part in _parts(path.parent) if (found := _parsed(_read(part)))]
         return f"a part of {_named(lines[0])}" if lines else "another run"
     return _named(line)
-
-
-def _named(line: dict[str, Any]) -> str:
-    try:
-        return f"another run (pid {line['pid']} on {line['host']} since {line['started']})"
-    except KeyError:
-        return "another run"

@@ -17,11 +17,13 @@ from ..system.closing import Closing
 from ..system.formats import PLAN_SCHEMA
 from ..system.json_fields import Fields
 from . import lease
+from .claims import remove_claims
 from .durable import (
     Holder,
     atomic_bytes,
     atomic_json,
     crash_point,
+    create_json,
     discard,
     is_temporary,
     make_folders,
@@ -31,10 +33,11 @@ from .durable import (
     sync_folder,
     token_of,
 )
+from .finished import PLAN, RUN, SUCCESS, is_finished
 from .local_paths import local_path
 from .receipts import FAILED, RECEIPTS, Receipts, check_relative
+from .workers import CLAIMS, remove_card
 
-PLAN, RUN, SUCCESS = "_plan.json", "_run.json", "_SUCCESS"
 Found = Literal["absent", "empty", "ours"]
 
 
@@ -66,7 +69,7 @@ def inspect_output(out: Path) -> Found:
         raise OutputError(f"{out} cannot be written by this user; choose another --out or change its permissions")
     if ours:
         return "ours"
-    own = {RUN, SUCCESS, RECEIPTS, FAILED}
+    own = {RUN, SUCCESS, RECEIPTS, FAILED, CLAIMS}
     # What begins with a dot is a file manager's or a version control's, and nothing here ever touches it.
     strange = [name for name in names if not lease.is_lock(name) and not name.startswith(".")]
     if _told_by_receipts(out, [name for name in strange if name not in own]):
@@ -161,6 +164,9 @@ class OutputFolder(Closing):
 
     def close(self) -> None:
         """Let go of the folder."""
+        if self._part == lease.worker_lock(self.token):
+            remove_card(self.path, self.token)
+            discard(self.path / self._part)  # its name is used once, so no other process waits for this file
         while self._leases:
             self._leases.pop().release()
 
@@ -179,7 +185,16 @@ class OutputFolder(Closing):
         Raises:
             OutputError: another process has this part.
         """
-        self._part = lease.part_lock(part)
+        return self._join(lease.part_lock(part))
+
+    def join_worker(self) -> list[str]:
+        """Take the lease of a worker, under :meth:`brief`; returns the parts and workers that run now."""
+        others = self._join(lease.worker_lock(self.token))
+        lease.remove_ended_workers(self.path, self._part)
+        return others
+
+    def _join(self, name: str) -> list[str]:
+        self._part = name
         if not any(held.path.name == self._part for held in self._leases):
             self._leases.append(lease.take(self.path / self._part, token=self.token))
         return lease.other_parts(self.path, self._part)
@@ -221,13 +236,23 @@ class OutputFolder(Closing):
         crash_point("plan.success_removed")
         atomic_json(self.path / PLAN, plan, "plan", self.holder)
 
-    def write_run(self, summary: Mapping[str, object]) -> None:
-        """Replace ``_run.json``."""
-        atomic_json(self.path / RUN, summary, "run", self.holder)
+    def create_plan(self, plan: Mapping[str, object]) -> bool:
+        """Write the plan of a folder that has none; ``False`` if another worker was faster."""
+        self.reopen()
+        return create_json(self.path / PLAN, plan, "plan", self.holder)
 
-    def write_success(self) -> None:
-        """Say that every planned shard is done; the last thing a run writes."""
-        atomic_bytes(self.path / SUCCESS, b"", "success", self.holder)
+    def write_run(self, summary: Mapping[str, object], holder: Holder | None = None) -> None:
+        """Replace ``_run.json``. ``holder``: one that checks more than that the folder is held."""
+        atomic_json(self.path / RUN, summary, "run", holder or self.holder)
+
+    def write_success(self, plan: str = "", holder: Holder | None = None) -> None:
+        """Say that every planned shard is done; the last thing a run writes.
+
+        Args:
+            plan: digest of the plan; the marker holds for that plan alone. Without it, for any.
+            holder: one that checks more than that the folder is held.
+        """
+        atomic_bytes(self.path / SUCCESS, plan.encode("ascii"), "success", holder or self.holder)
 
     def reopen(self) -> None:
         """Say that not every planned shard is done: no ``_SUCCESS``, and no totals that claim it."""
@@ -241,8 +266,8 @@ class OutputFolder(Closing):
 
     @property
     def is_finished(self) -> bool:
-        """Whether ``_SUCCESS`` is there."""
-        return (self.path / SUCCESS).is_file()
+        """See :func:`is_finished`."""
+        return is_finished(self.path)
 
     @staticmethod
     def outside(out: Path, keep: Collection[str]) -> list[str]:
@@ -322,6 +347,9 @@ class OutputFolder(Closing):
         names without a holder's token (of earlier versions) are kept too. Parts ask this under :meth:`brief`.
         """
         live = lease.other_tokens(self.path, self._part) if self.shared else set()
+        if not self.shared:
+            lease.remove_ended_workers(self.path, "")
+            remove_claims(self.path)
         swept = []
         for root, folders, names in os.walk(self.path):
             folders.sort()
@@ -344,7 +372,7 @@ class OutputFolder(Closing):
         for relative in relatives:
             for path in self._traces(relative):
                 refuse_links(self.path, path)
-        for name in (PLAN, RUN, SUCCESS):
+        for name in (PLAN, RUN, SUCCESS, CLAIMS):
             refuse_links(self.path, self.path / name)
 
     def _has_links(self) -> bool:

@@ -22,7 +22,7 @@ from .canonical import digest
 from .counts import Counts
 from .durable import Holder, atomic_json, crash_point, output_errors, read_json, refuse_links, sync_folder
 from .listing import is_hidden
-from .records import Fingerprint, Identity, InputRecord, WrittenFile
+from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile
 
 RECEIPTS, FAILED = "_receipts", "_failed"
 _SUFFIX = ".json"
@@ -36,7 +36,7 @@ class Receipt:
 
     ``relative``: the output's path below OUT. ``input``: what was read. ``fingerprint``: what the content depends on,
     compared as a whole. ``output``: the file that was written. ``counts``: of its rows. ``plan``: digest of the plan
-    it was made under. ``created``: when, UTC, ISO 8601.
+    it was made under. ``created``: when, UTC, ISO 8601. ``maker``: the worker, if the run was a joined one.
     """
 
     relative: str
@@ -46,6 +46,7 @@ class Receipt:
     counts: Counts
     plan: str = ""
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    maker: Maker | None = None
 
     def to_json(self) -> dict[str, object]:
         """The receipt as a JSON object, with a digest of its content."""
@@ -59,6 +60,8 @@ class Receipt:
             "plan": self.plan,
             "created": self.created,
         }
+        if self.maker is not None:
+            content["maker"] = self.maker.to_json()
         return {**content, "digest": digest(content)}
 
     @classmethod
@@ -72,8 +75,8 @@ class Receipt:
         except (ValueError, RecursionError):  # not-a-number, or nested too deeply: no receipt of ours
             return None
         schema = body.pop("schema", None)
-        known = cls.__dataclass_fields__.keys()
-        if not intact or body.keys() != (known if schema == SCHEMA else _KNOWN_IN_SCHEMA_1):
+        known = cls.__dataclass_fields__.keys() - {"maker"}
+        if not intact or body.keys() - {"maker"} != (known if schema == SCHEMA else _KNOWN_IN_SCHEMA_1):
             return None
         try:
             found = Fields(body, "a receipt")
@@ -87,6 +90,7 @@ class Receipt:
                 Counts.from_json(found.inner("counts")),
                 found.text("plan"),
                 found.text("created"),
+                Maker.from_json(maker) if (maker := found.optional_inner("maker")) is not None else None,
             )
         except OutputError:
             return None
@@ -159,6 +163,13 @@ class Receipts:
 
         Everything must agree: identity of the input, fingerprint, and the output's bytes, SHA-256 and row count.
         """
+        receipt = self.compare(relative, identity, fingerprint)
+        if isinstance(receipt, str):
+            return receipt
+        return receipt if self.is_intact(receipt) else DAMAGED_OUTPUT
+
+    def compare(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | str:
+        """As :meth:`check`, but the output is only looked for, and not read."""
         receipt = self.read(relative)
         if receipt is None:
             there = self._path(self._receipts, relative).exists()
@@ -168,7 +179,11 @@ class Receipts:
         found = receipt.input.identity
         if found != identity:
             return f"its input changed: {', '.join(found.changes_to(identity)) if found is not None else 'identity'}"
-        return receipt if self.is_intact(receipt) else DAMAGED_OUTPUT
+        try:
+            size = (self._out / relative).lstat().st_size
+        except OSError:
+            size = -1
+        return receipt if size == receipt.output.bytes else DAMAGED_OUTPUT
 
     def agrees(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | None:
         """The receipt of a shard that is done, or ``None``; see :meth:`check`."""
@@ -197,6 +212,14 @@ class Receipts:
     def clear_failed(self, relative: str) -> None:
         """Forget that a shard was set aside."""
         self._remove(self._path(self._failed, relative))
+
+    def is_settled(self, relative: str) -> bool:
+        """Whether a shard has a receipt or was set aside; neither is read."""
+        return self._path(self._receipts, relative).exists() or self._path(self._failed, relative).exists()
+
+    def failed_names(self) -> list[str]:
+        """Relative paths of the shards set aside, sorted."""
+        return _listed(self._failed)
 
     def failed(self) -> dict[str, FailedShard]:
         """Shards set aside, by relative path."""

@@ -79,6 +79,41 @@ class WrittenFile:
 
 
 @dataclass(frozen=True)
+class Maker:
+    """What made an output of a joined run. ``worker``: process and host. ``origin``: where it computed, as canonical
+    JSON whose fields only the scorer knows. ``seconds``: from the end of the shard before. ``computed``: pairs."""
+
+    worker: str
+    origin: str
+    seconds: float
+    computed: int
+
+    @classmethod
+    def of(cls, worker: str, origin: Mapping[str, object], seconds: float, computed: int) -> Maker:
+        """With the origin as a JSON object."""
+        return cls(worker, canonical(dict(origin)), round(seconds, 3), computed)
+
+    def origin_fields(self) -> Fields:
+        """The fields of the origin."""
+        return Fields.of(json.loads(self.origin), "a receipt")
+
+    def to_json(self) -> dict[str, object]:
+        """As a JSON object."""
+        return {
+            "worker": self.worker,
+            "origin": json.loads(self.origin),
+            "seconds": self.seconds,
+            "computed": self.computed,
+        }
+
+    @classmethod
+    def from_json(cls, found: Fields) -> Maker:
+        """From a JSON object; see :class:`Fields` for errors."""
+        origin = canonical(found.inner("origin").content)
+        return cls(found.text("worker"), origin, found.magnitude("seconds") or 0.0, found.count("computed"))
+
+
+@dataclass(frozen=True)
 class Fingerprint:
     """What an output depends on: a JSON object whose fields only the scorer knows, compared as a whole.
 

@@ -26,14 +26,15 @@ from pathlib import Path
 from ..errors import OutputError
 from . import lease
 from .durable import atomic_bytes, output_errors
+from .finished import PLAN, RUN, SUCCESS
 from .listing import is_hidden
 from .local_paths import local_path
-from .plan import PLAN, RUN, SUCCESS
 from .receipts import FAILED, RECEIPTS
+from .workers import CLAIMS
 
 FIFO_LIMIT_S = 10.0
 """Longest wait in seconds for a reader of a named pipe."""
-_OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
+_OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED, CLAIMS}
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")
 _MOST_LINKS = 40
 

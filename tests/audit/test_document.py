@@ -59,7 +59,11 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     rows += [row(None, system=None, n=None), row("x", error="too_long:omission", system="a", n=0)]
     other = [{**one, "facts": [("food", 0.9), ("area", 0.9)]} for one in rows[:30]] + rows[40:]
     before = night(folder / "before", rows, finished="2026-01-01T03:00:00+00:00")
-    tonight = night(folder / "tonight", [*rows[5:], row("new", system="c", n=3)], finished="2026-01-02T03:00:00+00:00")
+    tonight = night(
+        folder / "tonight",
+        [*rows[5:], row("new", [("food", 0.1)], system="c", n=3)],
+        finished="2026-01-02T03:00:00+00:00",
+    )
     flipped = night(folder / "flipped", other, by_predicate={"food": {"template": 9}, "area": {"backoff": 3}})
     signature = SIGNATURE.replace("metric:1", "metric:2")
     across = night(folder / "across", other, signature=signature)

@@ -47,15 +47,16 @@ def test_bad_arguments(bundle: str, arguments: list[str], message: str) -> None:
 
 
 def test_the_console_shows_an_example_and_survives_nonsense(bundle: str) -> None:
-    typed = "nonsense\nThe Mill | eatType | pub\nThe Mill is a pub.\n"
+    typed = 'help\nnonsense\n\n[["The Mill", "eatType", "pub"]]\n\nThe Mill is a pub.\nquit\nA | b | c\nA b c.\n'
     result = CliRunner().invoke(app, ["check", "--bundle", bundle], input=typed)
     assert result.exit_code == 0
     assert result.stdout.count("facts → text") == 2
     assert "'nonsense' is not a triple" in result.stderr
+    assert "text> takes the text to check" in result.stderr
 
 
 def test_version_and_doctor(bundle: str) -> None:
-    assert "CPUExecutionProvider" in CliRunner().invoke(app, ["--version"]).stdout
+    assert "CPUExecutionProvider" in CliRunner().invoke(app, ["-V"]).stdout
     result = CliRunner().invoke(app, ["doctor", "--bundle", bundle, "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)

@@ -76,20 +76,6 @@ def test_system_means() -> None:
     assert np.isnan(means[1])
 
 
-def test_ceiling_annotation_by_annotation() -> None:
-    rows = RNG.integers(0, 12, 50)
-    ratings = rows + RNG.normal(size=50)
-    one, others = [], []
-    for i in range(50):
-        rest = [ratings[j] for j in range(50) if rows[j] == rows[i] and j != i]
-        if rest:
-            one.append(ratings[i])
-            others.append(np.mean(rest))
-    found = correlation.ceiling(rows, ratings)
-    assert found["n"] == len(one)
-    assert found["pearson"] == pytest.approx(_pearson(np.array(one), np.array(others)))
-
-
 def test_ranking_by_counting_pairs() -> None:
     confidence, wrong = np.array([0.1, 0.4, 0.35, 0.8, np.nan]), np.array([True, True, False, False, True])
     # Of four pairs (wrong, right) the wrong row has the lower confidence in three.

@@ -6,7 +6,6 @@ import io
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from rich.console import Console
@@ -188,7 +187,7 @@ def test_ceiling_comes_from_a_file_of_annotations(tmp_path: Path) -> None:
     file = save(raw, tmp_path / "raw.parquet", None)
     table = scored(["OK"] * 3, human_correctness=[1.5, 3.5, 6.0])
     report = _report(tmp_path, table, EvaluateOptions(annotations=file, resamples=0))
-    assert report["ceiling"]["human_correctness"]["n"] == 6
+    assert report["ceiling"]["human_correctness"]["ratings"] == 6
 
 
 def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
@@ -200,13 +199,14 @@ def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
     said: list[str] = []
     path = save(table, tmp_path / "out.parquet")
     report = evaluate(path, EvaluateOptions(annotations=file, resamples=0), said.append)
-    # Of texts 1, 2, 3: each annotation against the other one.
-    expected = np.corrcoef([1, 2, 3, 4, 5, 7], [2, 1, 4, 3, 7, 5])[0, 1]
-    assert report["ceiling"]["human_correctness"]["n"] == 6
-    assert report["ceiling"]["human_correctness"]["pearson"] == pytest.approx(expected)
+    # Of texts 1, 2, 3, whose means are 1.5, 3.5 and 6: mean squares 61/6 between texts, and 1 within.
+    assert report["ceiling"]["human_correctness"]["ratings"] == 6
+    assert report["ceiling"]["human_correctness"]["icc_k"] == pytest.approx(1 - 6 / 61)
     assert any("left out 2 of 8 annotations, whose texts are not evaluated" in line for line in said)
     without = EvaluateOptions(annotations=file, resamples=0, exclude_systems=("b",))
-    assert evaluate(path, without)["ceiling"]["human_correctness"]["n"] == 4, "texts of b are left out, by their id"
+    assert evaluate(path, without)["ceiling"]["human_correctness"]["ratings"] == 4, (
+        "texts of b are left out, by their id"
+    )
 
 
 def test_without_the_extra_correlations_are_null_and_it_says_so(

@@ -56,6 +56,8 @@ class Case:
     omitted: int
     facts: tuple[Fact, ...]
     facts_left_out: str
+    lost: tuple[Text, ...]
+    """The facts that are omitted, in words, shown before the row is opened."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,11 @@ def worst_rows(document: Document, limits: Limits) -> WorstRows | None:
     )
 
 
+def colour_of(kind: str) -> str:
+    """The class of a kind's tag in the style sheet."""
+    return _TAGS.get(kind, "error")
+
+
 def _case(row: WorstRow, limits: Limits) -> Case:
     kind, facts, confidence, text = row["kind"], row["facts"] or [], row["confidence"], row["text"]
     where = f"{clip_plain(row['file'], limits.name)}:{row['row']}"
@@ -102,7 +109,7 @@ def _case(row: WorstRow, limits: Limits) -> Case:
     return Case(
         kind=clip(kind, limits.name),
         kind_plain=clip_plain(kind, limits.name),
-        colour=_TAGS.get(kind, "error"),
+        colour=colour_of(kind),
         where=clip(where, limits.name + 20),
         where_plain=where,
         group=group_inline(row["group"], limits) if row["group"] else None,
@@ -116,6 +123,7 @@ def _case(row: WorstRow, limits: Limits) -> Case:
         omitted=sum(fact["omitted"] for fact in facts),
         facts=shown,
         facts_left_out=left_out,
+        lost=tuple(fact.sentence or fact.triple for fact in shown if fact.omitted),
     )
 
 

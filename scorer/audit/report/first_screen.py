@@ -11,6 +11,7 @@ from . import numbers
 from .labels import MEASURES, all_rows, difference, group_inline, tag
 from .limits import Limits, clip, first
 from .views import Code, Line, Link, Shown, Styled, Tag, Text
+from .worse import said
 
 _TITLES = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 # The picture next to the word, drawn in a square of 24 units.
@@ -182,12 +183,13 @@ def _what_changed(document: Document, limits: Limits) -> tuple[Line, ...] | None
     baseline, changes = document["baseline"], document["baseline_changes"]
     if baseline is None or changes is None:
         return None
-    flips = changes["flips"]
+    flips, worse = changes["flips"], said(document)
     lines: list[Line] = [
+        *([(Link("worse", worse),)] if worse is not None else []),
         (
             f"{numbers.plural(changes['added'], 'row')} added, {numbers.count(changes['removed'])} removed, "
             f"{numbers.count(changes['kept'])} kept.",
-        )
+        ),
     ]
     if not baseline["same_signature"]:
         lines.append(("The two outputs were scored under different signatures; differences may come from the scorer.",))

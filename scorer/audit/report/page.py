@@ -20,6 +20,7 @@ from .gates import gates
 from .limits import Limits, clip, clip_plain
 from .predicates import predicates
 from .trend import trend
+from .worse import worse_rows
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ def _sections(document: Document, limits: Limits) -> list[Section]:
         Section("errors", "Errors and notes", figures.errors(document, limits)),
         Section("worst", "Worst rows", worst_rows(document, limits)),
     ]
+    worse = worse_rows(document, limits)
     return [
+        *([Section("worse", "What got worse", worse)] if worse is not None else []),
         Section("gates", "Gates", gates(document, limits)),
         *(section for section in possible if section.view is not None),
     ]

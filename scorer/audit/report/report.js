@@ -48,24 +48,34 @@
     const kind = document.getElementById("kind");
     const order = document.getElementById("order");
     const found = document.getElementById("found");
+    const more = document.getElementById("more");
+    const step = 10;
+    let most = step;
     const filter = () => {
       const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
-      for (const item of cases) {
+      for (const item of list.children) {
         const fits = (!kind.value || item.dataset.kind === kind.value) && words.every((word) => texts.get(item).includes(word));
-        item.hidden = !fits;
         shown += fits;
+        item.hidden = !fits || shown > most;
       }
-      found.textContent = `${shown} of ${cases.length} rows shown`;
+      more.hidden = shown <= most;
+      more.textContent = `Show ${Math.min(step, shown - most)} more of ${shown}`;
+      found.textContent = `${shown} of ${cases.length} rows found`;
     };
     const sort = () => {
       const [name, direction] = order.value.split(" ");
       const numeric = name !== "file";
       list.append(...ordered(cases, (item) => item.dataset[name] ?? "", numeric, direction === "down"));
+      filter();
     };
     find.addEventListener("input", filter);
     kind.addEventListener("change", filter);
     order.addEventListener("change", sort);
+    more.addEventListener("click", () => {
+      most += step;
+      filter();
+    });
     filter();
   }
 
@@ -81,7 +91,7 @@
     });
   }
 
-  // Paper has nothing to open.
+  // Paper has nothing to open; rows behind "Show more" stay out of it.
   const opened = [];
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("details:not([open])")) {

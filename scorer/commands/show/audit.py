@@ -14,7 +14,10 @@ from .figures import INTERVAL, MISSING, interval, kinds, number, points, share, 
 MOST_GROUPS = 40
 MOST_PREDICATES = 10
 MOST_CALLOUTS = 20
+MOST_WORSE = 3
+MOST_TEXT = 300
 WIDTH = 120
+_ORDER = ("fail", "warn", "silent", "pass")
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "silent": "dim", "info": ""}
 
 
@@ -22,8 +25,9 @@ def print_document(document: Document) -> None:
     """Print a document on stdout. Hidden characters in names from data are shown as code points."""
     document, console = all_visible(document), make_console(least_width=WIDTH)
     _first_lines(console, document)
-    _callouts(console, document)
     _gates(console, document)
+    _worse(console, document)
+    _callouts(console, document)
     _groups(console, document)
     _predicates(console, document["groups"][0])
     for note in document["notes"]:
@@ -86,8 +90,36 @@ def _callouts(console: Console, document: Document) -> None:
 def _gates(console: Console, document: Document) -> None:
     if document["gates"]:
         console.print("\nGates")
-    for gate in document["gates"]:
+    for gate in sorted(document["gates"], key=lambda gate: _ORDER.index(gate["status"])):
         console.print(Text.assemble((f"{gate['status']:6}", _STYLES[gate["status"]]), f"  {gate['message']}"))
+
+
+def _worse(console: Console, document: Document) -> None:
+    """What a person on call reads after the gates: some rows that were fine, or are new, and fail."""
+    worse = document["worse"]
+    if worse is None or not worse["flipped"] + worse["added_failing"]:
+        return
+    console.print(
+        f"\nGot worse: {worse['flipped']:,} kept rows went from OK to not_OK, {worse['added_failing']:,} added rows "
+        "are not_OK"
+    )
+    for row in worse["rows"][:MOST_WORSE]:
+        now = row["now"]
+        before = f"{row['before']} → " if row["before"] is not None else ""
+        console.print(Text(f"  {now['file']}:{now['row']}  {before}{now['kind']}"))
+        if row["text_before"] is not None and row["text_before"] != now["text"]:
+            console.print(Text(f"      before: {_cut(row['text_before'])}"))
+        console.print(Text(f"      now: {_cut(now['text'] or '')}"))
+        omitted = [fact["sentence"] or fact["predicate"] for fact in now["facts"] or () if fact["omitted"]]
+        if omitted:
+            console.print(Text(f"      omitted: {_cut(', '.join(omitted))}"))
+    if worse["rows"]:
+        console.print(Text(f"  scorer explain {document['out']} --row FILE:N shows every probability of a row"))
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 3] + "..."
 
 
 def _groups(console: Console, document: Document) -> None:

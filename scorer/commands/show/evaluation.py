@@ -13,7 +13,6 @@ from ...evaluation.label_report import (
     Blocks,
     ComparisonLine,
     Confusion,
-    Correlation,
     CorrelationLine,
     LabelReport,
     PublishedLine,
@@ -25,6 +24,7 @@ from ...evaluation.labels import BLOCKS
 from ...system.display import all_visible
 from .console import make_console
 from .figures import INTERVAL, MISSING, interval, number, points, share, signed, table
+from .metrics import print_ceilings, print_metrics
 
 _NAMES = {"rough": "ROUGH (not_OK)", "fine": "FINE", "omission": "omission side", "hallucination": "hallucination side"}
 WIDTH = 150
@@ -54,9 +54,9 @@ def print_report(report: LabelReport, console: Console | None = None) -> None:
     if report["comparisons"]:
         say("\nIs one correlation higher? Difference of correlations, percentile bootstrap over pairs (Wilcox 2009)")
         say(_comparisons(report["comparisons"]))
-    if report["ceiling"]:
-        say("\nCeiling: one annotator against the mean of the others")
-        say(_ceiling(report["ceiling"]))
+    if "metrics" in report:
+        print_metrics(console, report["metrics"])
+    print_ceilings(console, report)
     if "against" in report:
         _against(console, report["against"])
 
@@ -151,13 +151,6 @@ def _comparisons(lines: list[ComparisonLine]) -> Table:
             made.add_row(line["first"], line["second"], line["level"], kind, signed(found["difference"]),
                           interval((found["low"], found["high"]), signed),
                           number(found["p"]), higher, f"{found['n']:,}")  # fmt: skip
-    return made
-
-
-def _ceiling(ceilings: Mapping[str, Correlation]) -> Table:
-    made = table("rating", *KINDS, "n")
-    for column, found in ceilings.items():
-        made.add_row(column, *(signed(found[kind]) for kind in KINDS), f"{found['n']:,}")
     return made
 
 

@@ -36,7 +36,8 @@ class PlainReporter:
         if now - self._said >= _PLAIN_EVERY:
             self._said = now
             rate = pairs / (now - self._began)
-            self.say(f"{self._rows:,} of {self._total:,} rows, {pairs:,} pairs computed, {rate:,.0f} pairs/s")
+            total = f" of {self._total:,}" if self._total else ""  # a worker that joins does not know how many
+            self.say(f"{self._rows:,}{total} rows, {pairs:,} pairs computed, {rate:,.0f} pairs/s")
 
     def shard_done(self, shard: str, rows: int) -> None:
         pass

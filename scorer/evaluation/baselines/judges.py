@@ -35,6 +35,8 @@ class Judge(Protocol):
     name: str
     depends_on: str
     """The end of its signature: what the scores depend on besides the row."""
+    keeps_labels: bool
+    """Whether it adds its own columns alone to the output of a run, so that both are in one file."""
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         """The output columns of a run in order, then the baseline's own columns. *Shape:* (rows,) each."""
@@ -48,6 +50,7 @@ class SlotsJudge:
     """
 
     depends_on = ""
+    keeps_labels = False
 
     def __init__(self, *, as_gold: bool = False) -> None:
         self.as_gold = as_gold
@@ -92,6 +95,7 @@ class KeywordsJudge:
 
     name = "keywords"
     depends_on = ""
+    keeps_labels = False
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         verdicts = nothing_said(rows)
@@ -104,11 +108,13 @@ class KeywordsJudge:
 
 
 class EntitiesJudge:
-    """Looks for the subjects and objects in the text; ``confidence`` is the share of them that is found, and there is
-    no hallucination side. A fact is said if both its subject and its object are found."""
+    """Looks for the subjects and objects in the text; ``confidence`` is the share of them that is found, as is the
+    column ``entities``, and there is no hallucination side. A fact is said if both its subject and its object are
+    found. Output columns of a run in the input are kept."""
 
     name = "entities"
     depends_on = ""
+    keeps_labels = True
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         verdicts = nothing_said(rows)
@@ -121,7 +127,10 @@ class EntitiesJudge:
                 if not (there[triple.subject] and there[triple.object])
             ]
             _fill(verdicts, r, start, end, absent, bool(absent), False, sum(there.values()) / len(there))
-        return list(zip(OUTPUT.names, to_columns(rows, verdicts), strict=True))
+        share = pa.array(verdicts.confidence, mask=np.isnan(verdicts.confidence))
+        if set(OUTPUT.names) <= set(table.schema.names):
+            return [(self.name, share)]
+        return [*zip(OUTPUT.names, to_columns(rows, verdicts), strict=True), (self.name, share)]
 
 
 def _named(triples: list[Triple]) -> list[Triple]:

@@ -23,6 +23,7 @@ class OverlapJudge:
     """
 
     name = "overlap"
+    keeps_labels = True
 
     def __init__(self, text: str, references: str, counts: ReferenceCounts) -> None:
         self.text, self.references = text, references

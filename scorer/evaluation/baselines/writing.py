@@ -83,7 +83,7 @@ def add_columns(table: pa.Table, added: list[tuple[str, pa.Array]]) -> pa.Table:
 
 
 def _input_columns(schema: pa.Schema, names: ColumnNames, judge: Judge) -> InputColumns:
-    if isinstance(judge, OverlapJudge) and _is_scored(schema):
+    if judge.keeps_labels and _is_scored(schema):
         names = replace(names, keep=tuple(name for name in schema.names if name not in OUTPUT.names))
     return inputs_of(judge, schema, names)
 
@@ -110,6 +110,6 @@ def signature_of(judge: Judge) -> Signature:
 def _signature(judge: Judge, schema: pa.Schema) -> Signature:
     """That of the baseline; where a run's labels are kept, the run's own."""
     earlier = Signature.of_footer(schema.metadata)
-    if isinstance(judge, OverlapJudge) and _is_scored(schema) and earlier.line:
+    if judge.keeps_labels and _is_scored(schema) and earlier.line:
         return earlier
     return signature_of(judge)

@@ -107,6 +107,20 @@ def worst() -> list[Any]:
     return rows
 
 
+def worse() -> dict[str, Any]:
+    """One row of each kind: another label, another text, and a new row."""
+    rows = worst()
+    return {
+        "flipped": 2,
+        "added_failing": 31,
+        "rows": [
+            {"why": "flipped", "before": "OK", "text_before": rows[0]["text"], "now": rows[0]},
+            {"why": "rewritten", "before": "OK", "text_before": "Blue Spice is a pub.", "now": rows[1]},
+            {"why": "new", "before": None, "text_before": None, "now": rows[2]},
+        ],
+    }
+
+
 def predicates() -> list[Any]:
     """One with a broken template, some ordinary ones."""
     found = []

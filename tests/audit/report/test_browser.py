@@ -36,10 +36,10 @@ def test_the_page_opens_filters_and_sorts(opens: Opens) -> None:
     """The short look that runs wherever a browser is."""
     opened = opens(render(document()))
     page = opened.page
-    assert page.locator("#found").inner_text() == "8 of 8 rows shown"
+    assert page.locator("#found").inner_text() == "8 of 8 rows found"
     page.locator("#find").fill("café FISH")
     assert page.locator(".case:visible h3").all_inner_texts() == ["part-0.parquet:54"]
-    assert page.locator("#found").inner_text() == "1 of 8 rows shown"
+    assert page.locator("#found").inner_text() == "1 of 8 rows found"
     page.locator("#find").fill("")
     page.locator("#kind").select_option("hallucination")
     assert shown_kinds(page) == ["hallucination", "hallucination"]
@@ -167,7 +167,7 @@ def test_in_a_notebook_neither_page_reaches_the_other(opens: Opens) -> None:
     page = opened.page
     frame = page.frames[1]
     frame.locator("#found").wait_for()
-    assert frame.locator("#found").inner_text() == "8 of 8 rows shown"
+    assert frame.locator("#found").inner_text() == "8 of 8 rows found"
     with pytest.raises(Exception, match=r"SecurityError|Blocked a frame"):
         frame.evaluate("parent.document.title")
     assert frame.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(168, 38, 28)"
@@ -176,7 +176,7 @@ def test_in_a_notebook_neither_page_reaches_the_other(opens: Opens) -> None:
     expect(frame.locator("#worst h2")).to_be_in_viewport(timeout=PATIENCE)
     assert (page.url, frame.url) == (address, "about:srcdoc")
     frame.locator("#kind").select_option("omission")
-    assert frame.locator("#found").inner_text() == "2 of 8 rows shown"
+    assert frame.locator("#found").inner_text() == "2 of 8 rows found"
     assert opened.messages == []
     assert [url for url in opened.requests if url != "about:srcdoc"] == []
 
@@ -188,5 +188,5 @@ def test_a_page_at_its_largest_still_answers(opens: Opens) -> None:
     found["groups"] += [{**found["groups"][1], "group": {"system": f"s{i}"}} for i in range(400)]
     opened = opens(render(found))
     opened.page.locator("#find").fill("riverside")
-    assert opened.page.locator("#found").inner_text().endswith("of 120 rows shown")
+    assert opened.page.locator("#found").inner_text().endswith("of 120 rows found")
     assert opened.messages == []

@@ -1,0 +1,55 @@
+"""The table of all metrics and the ceilings of an evaluation, from the object that ``--json`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from ...evaluation.label_report import Estimate, LabelReport, MetricLine
+from .figures import interval, number, signed, table
+
+_KNOWN = {True: "yes", False: "no", None: "?"}
+
+
+def print_metrics(console: Console, lines: Sequence[MetricLine]) -> None:
+    """Print the metrics for each rating: those that see no references first, the others apart from them."""
+    for human in dict.fromkeys(line["human"] for line in lines):
+        for references, title in ((False, "without references"), (True, "with references"), (None, "others")):
+            chosen = [line for line in lines if line["human"] == human and line["references"] is references]
+            if not chosen:
+                continue
+            console.print(f"\nSpearman with {human}, metrics {title} (95% intervals); n: rows / inputs / systems")
+            made = table("metric", "trained here", "pooled", "with empty", "within inputs", "by system", "n")
+            for line in chosen:
+                estimates = (line["pooled"], line["pooled_with_empty"], line["within"], line["system"])
+                made.add_row(
+                    line["metric"],
+                    _KNOWN[line["trained"]],
+                    *map(_shown, estimates),
+                    " / ".join(f"{line[level]['n']:,}" for level in ("pooled", "within", "system")),
+                )
+            console.print(made)
+
+
+def print_ceilings(console: Console, report: LabelReport) -> None:
+    """Print how far the ratings agree with themselves."""
+    if report["ceiling"]:
+        console.print("\nCeiling by sentence: the root of the reliability of a text's mean rating, ICC(1, k)")
+        made = table("rating", "ceiling", "ICC(1, k)", "ICC(1, 1)", "texts", "ratings")
+        for column, found in report["ceiling"].items():
+            figures = (found["ceiling"], found["icc_k"], found["icc_1"])
+            made.add_row(column, *map(number, figures), f"{found['texts']:,}", f"{found['ratings']:,}")
+        console.print(made)
+    if any(found["halves"] is not None for found in report["system_ceiling"].values()):
+        console.print("\nCeiling by system: Pearson of system means on two halves of the inputs, and for all inputs")
+        made = table("rating", "halves", "all inputs", "systems", "inputs")
+        for column, halves in report["system_ceiling"].items():
+            counts = (f"{halves['systems']:,}", f"{halves['inputs']:,}")
+            made.add_row(column, number(halves["halves"]), number(halves["full"]), *counts)
+        console.print(made)
+
+
+def _shown(found: Estimate) -> str:
+    ends = found["interval"]
+    return signed(found["value"]) + (f" ({interval(ends, signed)})" if ends else "")

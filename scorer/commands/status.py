@@ -1,0 +1,33 @@
+"""``scorer status``: how far a run is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import guarded, local, print_json
+
+
+@guarded
+def status_command(
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", parser=local, help="Output folder of a run; exits 2 if it is none."),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False,
+) -> None:
+    """Show how far a run is, and its workers.
+
+    Shards done, held by a worker, failed and waiting; the rate of the last ten minutes and the time left at that rate;
+    and each worker of `scorer run --join` with its device, its age, and the time since its last batch.
+    """
+    from ..run.status import status_of
+    from .show.status import print_status
+
+    found = status_of(out)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_status(found)

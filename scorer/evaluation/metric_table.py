@@ -1,0 +1,74 @@
+"""All metrics of a scored file next to one another: ``scorer evaluate OUT --metric all``.
+
+A metric that sees references has an advantage over one that does not, and one that was trained on a domain over one
+that was not; so both are marked. No line says that one metric is better than another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from .baselines import overlap
+from .estimates import Design
+from .human import Ratings, base_column
+from .label_report import MetricLine
+
+ALL = "all"
+OURS = ("confidence", "min:fact_entailment", "mean:fact_entailment", "text_entailment")
+_REFERENCES = (*overlap.COLUMNS, "bleu", "meteor", "ter", "chrf")
+_ERROR_RATES = ("sacrebleu_ter", "ter", "slot_error_rate")
+_WITHOUT = ("entities", "slot_error_rate")
+HAS_TEXT = "has_text"
+"""1 where the text is not empty: a metric that looks at nothing else."""
+
+
+def known_metrics(names: Iterable[str], prefix: str) -> list[str]:
+    """The metrics that a file with these columns has, as ``--metric`` names them."""
+    there = set(names)
+    found = [name for name in OURS if {base_column(name), prefix + base_column(name)} & there]
+    return found + [
+        f"neg:{name}" if name in _ERROR_RATES else name for name in (*_WITHOUT, *_REFERENCES) if name in there
+    ]
+
+
+def metric_lines(
+    ratings: Ratings,
+    metrics: Sequence[str],
+    trained: Sequence[str],
+    has_text: npt.NDArray[np.bool_],
+    resamples: int,
+) -> list[MetricLine]:
+    """A line for each metric and column of ratings.
+
+    Args:
+        trained: metrics that were trained on this domain, as the user says.
+        has_text: bool, *Shape:* (rows,).
+    """
+    design = Design(ratings.inputs, ratings.systems, resamples)
+    plain = replace(design, resamples=0)
+    lines = []
+    for column in ratings.columns:
+        human = ratings.human(column)
+        for name in dict.fromkeys([*metrics, HAS_TEXT]):
+            value = has_text.astype(np.float64) if name == HAS_TEXT else ratings.metric(name)
+            if value is None or np.isnan(value).all():
+                continue
+            base = base_column(name)
+            known = name == HAS_TEXT or base in (*_WITHOUT, *_REFERENCES)
+            lines.append(
+                MetricLine(
+                    metric=name,
+                    human=column,
+                    references=base in _REFERENCES if known or name in OURS else None,
+                    trained=True if name in trained else False if known else None,
+                    pooled=design.pooled(value, human, has_text),
+                    pooled_with_empty=plain.pooled(value, human),
+                    within=design.within(value, human, has_text),
+                    system=design.by_system(value, human),
+                )
+            )
+    return lines

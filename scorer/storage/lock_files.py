@@ -1,0 +1,96 @@
+"""Read lock files: the line about the holder, its heartbeat, and whether an flock is held. See :mod:`.lease`."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from .durable import discard, output_errors, temporary_name
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot() -> str:
+    """An identifier of the running kernel; host names may not be unique."""
+    try:
+        return _BOOT.read_text().strip()
+    except OSError:
+        return socket.gethostname()
+
+
+def read_line(path: Path) -> bytes:
+    """The line in a lock file; empty if there is none."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4096)
+    except OSError:
+        return b""
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """The fields of a line; empty if it is none."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def described(line: dict[str, Any], what: str = "another run") -> str:
+    """A holder for a message, by process and host."""
+    try:
+        return f"{what} (pid {line['pid']} on {line['host']} since {line['started']})"
+    except KeyError:
+        return what
+
+
+def beaten(path: Path) -> int:
+    """When a file was last touched, in ns on the file system's clock; 0 if it does not exist."""
+    # Opened each time: network file systems then ask the server instead of using their cache.
+    try:
+        with path.open("rb") as file:
+            return os.fstat(file.fileno()).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def store_time(folder: Path) -> float:
+    """The present time in seconds on the clock of a file system, from the time of a file written now; 0 on errors."""
+    probe = folder / temporary_name()
+    try:
+        with probe.open("xb") as file:
+            file.write(b"?")
+        return probe.stat().st_mtime
+    except OSError:
+        return 0.0
+    finally:
+        discard(probe)
+
+
+def age(path: Path) -> float:
+    """Seconds since a file was last touched, on the clock of its file system; 0 on errors."""
+    now = store_time(path.parent)
+    try:
+        return now - path.stat().st_mtime if now else 0.0
+    except OSError:
+        return 0.0
+
+
+def is_flocked(path: Path) -> bool:
+    """Whether a process of this machine, or on a file system with real locks of any machine, has locked a file."""
+    with output_errors("lock", path):
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:  # a worker removes its file at its end
+            return False
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+    return False

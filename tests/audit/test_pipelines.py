@@ -1,0 +1,136 @@
+"""What got worse, and the files for pipelines: Markdown for a step summary, metrics for Prometheus."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from scorer.audit import AuditOptions, Document, audit
+from scorer.audit.prometheus import MOST_GROUPS, metrics
+from scorer.audit.summary import MOST_LINES, markdown
+from scorer.commands import app
+from tests.audit.nights import night, row
+
+SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{(.*)\})? (\S+)")
+LABEL = re.compile(r'([a-z]+)="((?:[^"\\\n]|\\.)*)"')
+
+
+def good(name: str, **more: Any) -> dict[str, Any]:
+    return row(f"{name} text", subject=name, **more)
+
+
+def bad(name: str, text: str | None = None, **more: Any) -> dict[str, Any]:
+    return row(text or f"{name} text", [("food", 0.1)], subject=name, **more)
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Three rows stay; one flips, one is OK again; one has another text and fails; at one place is another input, which
+    fails; one failing row is new at the end."""
+    folder = tmp_path_factory.mktemp("pipelines")
+    same = [good("A"), good("B"), bad("C")]
+    before = night(
+        folder / "before", [*same, good("D"), bad("E"), good("F"), good("G")], finished="2026-01-01T03:00:00+00:00"
+    )
+    now = [*same, bad("D"), good("E"), bad("F", "F |new| <b>*text*</b>\n# x"), bad("H"), bad("I")]
+    return before, night(folder / "now", now, finished="2026-01-02T03:00:00+00:00")
+
+
+@pytest.fixture(scope="module")
+def document(outputs: tuple[Path, Path]) -> Document:
+    return audit(outputs[1], AuditOptions(baseline=outputs[0]))
+
+
+def test_what_got_worse_is_counted_and_shown_with_what_was_there(document: Document) -> None:
+    worse = document["worse"]
+    assert worse is not None
+    assert (worse["flipped"], worse["added_failing"]) == (1, 3)
+    found = {one["now"]["row"]: (one["why"], one["before"], one["text_before"]) for one in worse["rows"]}
+    assert found == {
+        3: ("flipped", "OK", "D text"),
+        5: ("rewritten", "OK", "F text"),
+        6: ("new", None, None),  # the same place has other facts
+        7: ("new", None, None),
+    }
+    assert all(one["now"]["kind"] == "omission" for one in worse["rows"])
+
+
+def test_the_console_says_it_before_the_findings(outputs: tuple[Path, Path]) -> None:
+    found = CliRunner().invoke(app, ["audit", str(outputs[1]), "--baseline", str(outputs[0])]).stdout
+    assert "Got worse: 1 kept rows went from OK to not_OK, 3 added rows are not_OK" in found
+    assert found.index("Got worse") < found.index("all rows")
+    assert "before: F text" in found and "now: F |new| <b>*text*</b><U+000A># x" in found
+
+
+def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Path, Path], tmp_path: Path) -> None:
+    gates = tmp_path / "gates.toml"
+    gates.write_text(
+        '[[gates]]\nmetric = "not_ok_rate"\nfail = 0.1\n' + '[[gates]]\nmetric = "error_rate"\nfail = 1\n' * 40
+    )
+    files = [str(tmp_path / name) for name in ("s.md", "m.prom")]
+    command = ["audit", str(outputs[1]), "--baseline", str(outputs[0]), "--gates", str(gates)]
+    result = CliRunner().invoke(app, [*command, "--summary", files[0], "--metrics", files[1]])
+    assert result.exit_code == 1, result.output
+    text = Path(files[0]).read_text()
+    lines = text.splitlines()
+    assert lines[0].startswith("## Failed: ") and len(lines) < MOST_LINES
+    assert sum(line.startswith("- **fail**") for line in lines) == 1
+    assert "  - now: F \\|new\\| \\<b\\>\\*text\\*\\</b\\> \\# x" in lines
+    assert {'d2t_audit_gates{result="fail"} 1', "d2t_audit_failed 1"} <= set(Path(files[1]).read_text().splitlines())
+
+
+def test_the_summary_is_bounded_whatever_there_is(document: Document) -> None:
+    one = document["groups"][0]
+    many: Any = {**document, "groups": [one] * 500, "callouts": [{**document["callouts"][0], "severity": "warn"}] * 500}
+    assert len(markdown(many).splitlines()) < MOST_LINES
+    alone = markdown({**document, "worse": None, "baseline_changes": None})
+    assert "got worse" not in alone and alone.startswith("## Nothing checked")
+
+
+def parsed(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """The samples of a text file, read by the rules of the format."""
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("# "):
+            match = SAMPLE.fullmatch(line)
+            assert match, line
+            key = (match[1], tuple(LABEL.findall(match[2] or "")))
+            assert key not in found, f"{line} is there twice"
+            found[key] = float(match[3])
+    return found
+
+
+def test_metrics_have_the_figures_of_the_document(document: Document) -> None:
+    text = metrics(document)
+    found = parsed(text)
+    whole = document["groups"][0]
+    assert found["d2t_audit_rows", (("group", "all rows"),)] == whole["rows"] == 8
+    assert found["d2t_audit_rate_ratio", (("group", "all rows"), ("rate", "not_ok"))] == 5 / 8
+    assert found["d2t_audit_baseline_rows", (("change", "flipped_to_not_ok"),)] == 1
+    assert found["d2t_audit_finished_timestamp_seconds", ()] == 1767322800
+    declared = re.findall(r"# TYPE (\S+) gauge", text)
+    assert len(declared) == len(set(declared)) and {name for name, _ in found} == set(declared)
+
+
+def test_metrics_have_a_bounded_number_of_series_and_escape_names(document: Document) -> None:
+    one = document["groups"][0]
+    names = [f'a"\\\n{i}' + "x" * 500 * (i % 2) for i in range(900)]
+    named: Any = [{**one, "group": {"system": name}, "grouping": ["system"], "rows": i} for i, name in enumerate(names)]
+    found = parsed(metrics({**document, "groups": [one, *named]}))
+    rows = [labels for name, labels in found if name == "d2t_audit_rows"]
+    assert len(rows) <= MOST_GROUPS + 1
+    assert (("group", 'system=a\\"\\\\\\n898'),) in rows
+
+
+def test_promtool_accepts_the_metrics(document: Document) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed (apt-get install prometheus)")
+    done = subprocess.run([promtool, "check", "metrics"], input=metrics(document), text=True, capture_output=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -1,0 +1,63 @@
+"""The files of docs/scale.md: the script for SLURM runs as it stands, with one process for each index of its array."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scorer.storage.finished import is_finished
+from tests.bundles import make_bundle
+from tests.conftest import ROOT
+from tests.faults import harness
+
+PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+
+
+def block(language: str, beginning: str) -> str:
+    (found,) = re.findall(rf"^```{language}\n({re.escape(beginning)}.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def test_the_options_of_the_job_are_those_of_the_script() -> None:
+    script, job = block("sh", "#!/bin/sh"), block("yaml", "apiVersion")
+    asked = [line.strip() for line in job.splitlines() if line.strip().startswith("- --") or "- run" in line]
+    assert {re.split(r"[ =]", one.removeprefix("- "))[0] for one in asked} - {"run"} == set(
+        re.findall(r"--(?:out|bundle|templates|join)\b", script)
+    )
+
+
+@pytest.mark.slow
+def test_the_slurm_script_runs_for_every_index(tmp_path: Path) -> None:
+    home = tmp_path / "d2t"
+    (home / "venv" / "bin").mkdir(parents=True)
+    scorer = home / "venv" / "bin" / "scorer"
+    scorer.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m scorer "$@" --max-error-rate 1\n')
+    scorer.chmod(0o755)
+    harness.make_data(home / "data")
+    make_bundle(home / "bundle")
+    (home / "templates.json").write_text('{"eatType": "<subject> is a <object>."}')
+    script = tmp_path / "score.slurm"
+    script.write_text(block("sh", "#!/bin/sh"))
+    first, last = map(int, re.findall(r"--array=(\d+)-(\d+)", script.read_text())[0])
+    environment = {**os.environ, "D2T_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    workers = [
+        subprocess.Popen(
+            ["sh", str(script)],
+            env={**environment, "SLURM_ARRAY_TASK_ID": str(index)},
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        for index in range(first, last + 1)
+    ]
+    for worker in workers:
+        harness.finish(worker)
+    whole = tmp_path / "whole"
+    harness.run(home / "data", whole, home / "bundle", "--templates", home / "templates.json")
+    assert is_finished(home / "scored")
+    harness.assert_same(home / "scored", whole)

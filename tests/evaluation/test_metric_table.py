@@ -1,0 +1,80 @@
+"""``scorer evaluate --metric all``: which metrics there are, how they are marked, and the rows without text apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.evaluation.metric_table import HAS_TEXT, known_metrics
+from scorer.evaluation.report import EvaluateOptions, evaluate
+from tests.evaluation.scored import save, scored
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(8)
+    n = 60
+    table = scored(["OK"] * n, triples=[[f"s{i // 6} | p | o"] for i in range(n)])
+    human = rng.normal(size=n)
+    empty = np.arange(n) % 10 == 0
+    human[empty] = -5
+    columns = {
+        "confidence": np.where(empty, 0.0, 0.5 + 0.1 * human),
+        "sacrebleu_ter": -human,
+        "rouge_l": rng.normal(size=n),
+        "custom": human**3,
+        "human_semantics": human,
+    }
+    for name, values in columns.items():
+        made = pa.array(values)
+        position = table.schema.get_field_index(name)
+        table = table.set_column(position, name, made) if position >= 0 else table.append_column(name, made)
+    table = table.append_column("note", pa.array(["empty_text" if e else None for e in empty], pa.string()))
+    table = table.append_column("system", pa.array([f"s{i % 6}" for i in range(n)]))
+    return save(table, tmp_path / "out.parquet")
+
+
+def test_known_metrics() -> None:
+    names = ["m_confidence", "m_fact_entailment", "entities", "ter", "cider", "human_semantics", "text"]
+    expected = ["confidence", "min:fact_entailment", "mean:fact_entailment", "entities", "cider", "neg:ter"]
+    assert known_metrics(names, "m_") == expected
+
+
+def test_marks_and_levels(out: Path) -> None:
+    options = EvaluateOptions(metrics=("all", "custom"), trained=("confidence",), resamples=50)
+    report = evaluate(out, options)
+    lines = {line["metric"]: line for line in report["metrics"]}
+    assert set(lines) == {"confidence", "neg:sacrebleu_ter", "rouge_l", "custom", HAS_TEXT}
+    marks = {name: (line["references"], line["trained"]) for name, line in lines.items()}
+    assert marks == {
+        "confidence": (False, True),
+        "neg:sacrebleu_ter": (True, False),
+        "rouge_l": (True, False),
+        "custom": (None, None),
+        HAS_TEXT: (False, False),
+    }
+    ter = lines["neg:sacrebleu_ter"]
+    levels = ("pooled", "pooled_with_empty", "within", "system")
+    assert [ter[level]["n"] for level in levels] == [54, 60, 10, 6]
+    assert all(ter[level]["value"] == pytest.approx(1.0) for level in levels)
+    has_text = lines[HAS_TEXT]
+    assert has_text["pooled"]["value"] is None  # all of these rows have a text
+    assert has_text["pooled_with_empty"]["value"] == pytest.approx(np.sqrt(3 * 6 * 54 / 60**2), abs=0.05)
+    assert lines["rouge_l"]["pooled"]["interval"] is not None
+    assert report["system_ceiling"]["human_semantics"]["systems"] == 6
+    assert "metrics" not in evaluate(out, EvaluateOptions(resamples=0))
+
+
+def test_metrics_with_references_stand_apart_on_the_console(out: Path) -> None:
+    done = CliRunner().invoke(app, ["evaluate", str(out), "--metric", "all", "--resamples", "20"])
+    assert done.exit_code == 0, done.output
+    shown = done.stdout
+    without, references = shown.index("metrics without references"), shown.index("metrics with references")
+    assert without < shown.index(HAS_TEXT) < references < shown.index("rouge_l")
+    assert "54 / 10 / 6" in shown and "neg:sacrebleu_ter " in shown
+    assert "Is one correlation higher" not in shown

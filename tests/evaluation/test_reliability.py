@@ -1,0 +1,56 @@
+"""The ceiling by sentence against Shrout & Fleiss's own example, and by system on made-up ratings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.evaluation.reliability import halves_ceiling, sentence_ceiling
+from scorer.scoring.output_columns import group_codes
+
+# Shrout & Fleiss (1979), Table 2: six targets, four judges. Table 4: ICC(1, 1) = .17, ICC(1, 4) = .44.
+TABLE_2 = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
+
+
+def test_the_published_example() -> None:
+    found = sentence_ceiling(np.repeat(np.arange(6), 4), TABLE_2.reshape(-1))
+    assert (found["texts"], found["ratings"]) == (6, 24)
+    assert found["icc_1"] == pytest.approx(0.17, abs=0.005)
+    assert found["icc_k"] == pytest.approx(0.44, abs=0.005)
+    assert found["ceiling"] == pytest.approx(0.44**0.5, abs=0.005)
+
+
+def test_texts_without_ratings_and_what_is_undefined() -> None:
+    rows, ratings = np.array([0, 0, 1, 1, 2]), np.array([1.0, 1.0, 3.0, 3.0, np.nan])
+    found = sentence_ceiling(rows, ratings)
+    assert (found["texts"], found["ratings"], found["ceiling"]) == (2, 4, 1.0)
+    for few in (np.array([0, 1]), np.array([0, 0])):
+        assert sentence_ceiling(few, np.array([1.0, 2.0]))["ceiling"] is None
+    assert sentence_ceiling(np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 3.0, 1.0]))["ceiling"] is None  # equal means
+
+
+def test_webnlg20_as_measured_before(shared_data: Path) -> None:
+    raw = pq.read_table(shared_data / "webnlg20_humeval_raw.parquet")
+    texts = group_codes(raw["row_id"].combine_chunks())[0]
+    expected = {"human_correctness": 0.79, "human_coverage": 0.78, "human_relevance": 0.75}
+    for column, value in expected.items():
+        ratings = raw[column].to_numpy().astype(float)
+        assert sentence_ceiling(texts, ratings)["ceiling"] == pytest.approx(value, abs=0.03)  # of all rows, not 60 %
+
+
+def test_halves_of_the_inputs() -> None:
+    systems, inputs = np.tile(np.arange(5), 40), np.repeat(np.arange(40), 5)
+    exact = systems.astype(float)
+    found = halves_ceiling(exact, systems, inputs)
+    assert (found["systems"], found["inputs"]) == (5, 40)
+    assert found["halves"] == pytest.approx(1.0) and found["full"] == pytest.approx(1.0)
+    noise = np.random.default_rng(4).normal(size=200)
+    assert abs(halves_ceiling(noise, systems, inputs)["halves"] or 1.0) < 0.5
+    noisy = halves_ceiling(exact + 3 * noise, systems, inputs)
+    assert noisy["halves"] is not None and noisy["full"] is not None
+    assert noisy["full"] == pytest.approx(2 * noisy["halves"] / (1 + noisy["halves"]))
+    assert 0.5 < noisy["halves"] < noisy["full"] < 1
+    assert halves_ceiling(exact[:6], systems[:6], inputs[:6])["halves"] is None

@@ -1,0 +1,52 @@
+"""What ``--devices`` asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from scorer.errors import DeviceError, UsageError
+from scorer.run.devices import parse_devices
+from scorer.run.events import Ended, Failed, Progress, Said, Started, event_line, parse_event
+
+
+def test_devices_are_named_or_all_of_the_machine() -> None:
+    assert [slot.device for slot in parse_devices("all", 3, [0])] == ["cuda:0", "cuda:1", "cuda:2"]
+    assert [(slot.device, slot.cpus) for slot in parse_devices("cuda:2, cuda:0", 0, [0])] == [
+        ("cuda:2", ()),
+        ("cuda:0", ()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "cpus", "shares"),
+    [
+        (2, [0, 1, 2, 3], [(0, 1), (2, 3)]),
+        (2, [4, 6, 7], [(4,), (6,)]),
+        (3, [0, 1], [(0,), (1,), (0,)]),
+        (2, [], [(), ()]),
+    ],
+)
+def test_processes_share_the_cpu_equally(count: int, cpus: list[int], shares: list[tuple[int, ...]]) -> None:
+    slots = parse_devices(f"cpu:{count}", 0, cpus)
+    assert [slot.cpus for slot in slots] == shares
+    assert {slot.device for slot in slots} == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    "given", ["", "cpu", "cpu:0", "cpu:x", "cuda", "cuda:0,cuda:0", "cuda:0;cuda:1", "cpu:2,cuda:0"]
+)
+def test_other_forms_are_refused(given: str) -> None:
+    with pytest.raises(UsageError, match="--devices"):
+        parse_devices(given, 1, [0])
+
+
+def test_all_needs_a_gpu() -> None:
+    with pytest.raises(DeviceError, match="no CUDA device was found"):
+        parse_devices("all", 0, [0])
+
+
+def test_events_are_read_as_they_were_written() -> None:
+    events = [Said("é\n"), Started(1, 2, 3), Progress("a", 1, 2), Failed("a", "b"), Ended(3, "x", True)]
+    assert [parse_event(event_line(event).rstrip(b"\n")) for event in events] == events
+    for line in (b"", b"{", b"[]", b'{"event": "Other"}', b'{"event": "Said", "more": 1}', b"\xff"):
+        assert parse_event(line) is None
