@@ -105,8 +105,8 @@ STRANGER_NOTE = (
     "data do not show how well NLI works"
 )
 GENERAL_NOTE = (
-    "the embedded model is not the papers' roberta-large-mnli, which has twenty times as many parameters; like it, this "
-    "model was trained neither on E2E nor on WebNLG"
+    "the embedded model is not the papers' roberta-large-mnli, which has twenty times as many parameters; it was "
+    "trained neither on E2E nor on WebNLG"
 )
 TRIPLES_NOTE = (
     "Dušek & Kasner print Spearman -0.05 and -0.08 with the number of triples; their sign suggests correlations with "
