@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import UsageError
+from ..errors import ScorerError, UsageError
 from ..scoring.settings import Settings
 from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, metric_scoring, note_of, say
 from .settings import takes_settings
@@ -53,6 +53,15 @@ def run_command(
     lease: LeaseOption = LEASE_S,
     mixed_devices: MixedDevicesOption = False,
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            parser=local,
+            help="Also write the audit report of this run to one HTML file; not with --part or --join.",
+        ),
+    ] = None,
     as_json: RunJsonOption = False,
 ) -> None:
     """Score files of rows and write them to a folder.
@@ -62,6 +71,7 @@ def run_command(
     failed shards or too many rows with errors, 130/143 interrupted.
     """
     from ..run.options import JoinOptions, RunOptions
+    from ..storage.user_files import check_user_file
 
     workers = join or devices is not None
     if devices is not None and settings.device != "auto":
@@ -69,6 +79,12 @@ def run_command(
     if not workers and (mixed_devices or lease != LEASE_S):
         option = "--mixed-devices" if mixed_devices else "--lease"
         raise UsageError(f"{option} is for workers; add --join or --devices, or leave it out")
+    if report is not None:
+        check_user_file(report, "--report")
+        if part is not None or join:
+            raise UsageError(
+                "--report with --part or --join would show a part of the run; use `scorer audit` when all are done"
+            )
     if note := note_of(settings):
         say(f"note: {note}")
 
@@ -83,7 +99,29 @@ def run_command(
         form=form,
         join=JoinOptions(lease, mixed_devices) if workers else None,
     )
-    if devices is None:
-        run_shards(options, metric_scoring(settings), as_json=as_json)
-    else:
-        run_on_devices(options, settings, devices, as_json=as_json)
+    code = 0
+    try:
+        if devices is None:
+            run_shards(options, metric_scoring(settings), as_json=as_json)
+        else:
+            run_on_devices(options, settings, devices, as_json=as_json)
+    except typer.Exit as ended:  # with 3: what was scored is there, and the report says what was not
+        code = ended.exit_code
+    if report is not None and code in (0, 3):
+        try:
+            _write_report(out, report)
+        except ScorerError as error:
+            if not code:
+                raise
+            say(f"no report was written: {error}")  # the run failed already, and its exit code stays
+    if code:
+        raise typer.Exit(code)
+
+
+def _write_report(out: Path, report: Path) -> None:
+    from ..audit import AuditOptions, audit
+    from ..audit.report import render
+    from ..storage.user_files import write_user_file
+
+    document = audit(out, AuditOptions(allow_partial=True))
+    write_user_file(report, render(document).encode("utf-8"), "--report")

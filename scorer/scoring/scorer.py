@@ -38,6 +38,7 @@ from .results import Verdict, verdicts_of
 from .settings import Settings
 from .signature import Signature, signature
 from .splitting import open_splitter
+from .tables import Back, as_table, read_table
 from .windows import ScoredWindow, Window
 
 
@@ -240,45 +241,51 @@ class Scorer(Closing):
         judged = self.pipeline.score(rows)
         return verdicts_of(judged, self.engine.bundle.max_length, sentences=self.settings.sentences)
 
-    def score_table(self, table: pa.Table) -> pa.Table:
+    def score_table(self, table: Any) -> Any:
         """Add the output columns to a table; order, rows and other columns unchanged.
+
+        Args:
+            table: of pyarrow, polars or pandas, a record batch, a list of dictionaries, or the path of a file.
+
+        Returns:
+            The same kind of table as was given; a ``pyarrow.Table`` for a path.
 
         Raises:
             ColumnError: a column is missing, of a type that cannot be read, or has an output column's name.
+            ShardError: the file cannot be read.
             TypeError: it is no table.
         """
-        if not isinstance(table, pa.Table):
-            raise TypeError(f"table is {described(table)}; give a pyarrow.Table, or record batches to score_batches")
-        columns = find_columns(table.schema, self.pipeline.names)
-        judged = self.pipeline.score(columns.rows(table))
-        return self.pipeline.finish(Window(None, table, columns), judged).table
+        found, back = as_table(read_table(table) if isinstance(table, str | Path) else table)
+        columns = find_columns(found.schema, self.pipeline.names)
+        judged = self.pipeline.score(columns.rows(found))
+        return back(self.pipeline.finish(Window(None, found, columns), judged).table)
 
-    def score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
-        """Score a stream of record batches or tables, each a window of its own; reading overlaps with inference.
+    def score_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Score a stream of tables, each a window of its own; reading overlaps with inference.
+
+        Args:
+            batches: tables of the kinds that :meth:`score_table` takes, paths excepted. Each comes back as its kind, a
+                record batch as a ``pyarrow.Table``.
 
         Raises:
             ColumnError: as :meth:`score_table`.
             TypeError: at once where it is no iterable, or a single table; else when the batch of a wrong type comes.
         """
-        if isinstance(batches, pa.Table | pa.RecordBatch | str | bytes | Mapping) or not isinstance(batches, Iterable):
-            raise TypeError(
-                f"batches is {described(batches)}; give an iterable of pyarrow.RecordBatch or pyarrow.Table "
-                "(a single one in a list)"
-            )
+        single = isinstance(batches, pa.Table | pa.RecordBatch | str | bytes | Mapping) or hasattr(batches, "columns")
+        if single or not isinstance(batches, Iterable):
+            raise TypeError(f"batches is {described(batches)}; give an iterable of tables (a single one in a list)")
         return self._score_batches(batches)
 
-    def _score_batches(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
-        def windows() -> Iterator[Window[None, InputColumns]]:
+    def _score_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
+        def windows() -> Iterator[Window[Back, InputColumns]]:
             for position, batch in enumerate(batches):
-                if not isinstance(batch, pa.RecordBatch | pa.Table):
-                    wanted = "a pyarrow.RecordBatch or pyarrow.Table"
-                    raise TypeError(f"batches[{position}] is {described(batch)}; give {wanted}")
-                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-                yield Window(None, table, find_columns(table.schema, self.pipeline.names))
+                batch = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+                table, back = as_table(batch, f"batches[{position}]")
+                yield Window(back, table, find_columns(table.schema, self.pipeline.names))
 
         for scored in self.pipeline.stream(windows()):
             if isinstance(scored, ScoredWindow):
-                yield scored.table
+                yield scored.tag(scored.table)
 
 
 def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Callable[[str], None]) -> Templates:

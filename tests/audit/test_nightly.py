@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -83,6 +84,34 @@ def test_the_script_for_three_weeks(home: Path) -> None:
     kept = sorted(path.name for path in (home / "nights").iterdir())
     assert kept == [*(f"2026-01-{day:02}" for day in range(5, 19)), "passed"]
     assert len(set(pq.read_table(home / "history.parquet")["night"].to_pylist())) == 18
+
+
+def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
+    """The script for the channel with a stand-in for the nightly script and for curl, and the real jq."""
+    if shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+    page = block("sh", "SLACK_WEBHOOK").replace("/srv/d2t", str(tmp_path))
+    (tmp_path / "curl").write_text(f"#!/bin/sh\nprintf '%s ' \"$@\" > {tmp_path}/called\ncat > {tmp_path}/sent\n")
+    (tmp_path / "date").write_text("#!/bin/sh\necho 2026-01-02\n")
+    for name in ("curl", "date"):
+        (tmp_path / name).chmod(0o755)
+    night = tmp_path / "nights" / "2026-01-02"
+    night.mkdir(parents=True)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLACK_WEBHOOK": "https://example.org/hook"}
+    for lines, code, text in (
+        ("exit 0", 0, None),
+        (f"echo '## \"Failed\"' > {night}/_summary.md; exit 1", 1, '## "Failed"\n'),
+        ("exit 2", 2, "The nightly audit ended with exit code 2 before it wrote a summary.\n"),
+    ):
+        (tmp_path / "nightly.sh").write_text(f"#!/bin/sh\n{lines}\n")
+        (tmp_path / "nightly.sh").chmod(0o755)
+        (tmp_path / "sent").unlink(missing_ok=True)
+        done = subprocess.run(["sh", "-c", page], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert (tmp_path / "sent").exists() == (text is not None)
+        if text is not None:
+            assert json.loads((tmp_path / "sent").read_text()) == {"blocks": [{"type": "markdown", "text": text}]}
+            assert (tmp_path / "called").read_text().split()[-1] == "https://example.org/hook"
 
 
 def test_the_script_and_its_lock_are_shell(tmp_path: Path) -> None:

@@ -76,5 +76,5 @@ def test_metrics_with_references_stand_apart_on_the_console(out: Path) -> None:
     shown = done.stdout
     without, references = shown.index("metrics without references"), shown.index("metrics with references")
     assert without < shown.index(HAS_TEXT) < references < shown.index("rouge_l")
-    assert "54 / 60 / 10 / 6" in shown
+    assert "54 / 10 / 6" in shown and "neg:sacrebleu_ter " in shown
     assert "Is one correlation higher" not in shown

@@ -285,7 +285,10 @@ def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: P
 
 def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
-    result = scorer("run", data, "--out", out, "--bundle", bundle, code=3)
+    report = tmp_path / "report.html"
+    result = scorer("run", data, "--out", out, "--bundle", bundle, "--report", report, code=3)
+    assert "Nothing checked" in report.read_text() and "null_text" in report.read_text()
+    scorer("run", data, "--out", out, "--bundle", bundle, "--report", report, "--part", "1/2", code=2)
     assert "--max-error-rate" in result.stderr
     assert (out / "_SUCCESS").exists()
     scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "0.1")

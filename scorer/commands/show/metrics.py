@@ -19,15 +19,15 @@ def print_metrics(console: Console, lines: Sequence[MetricLine]) -> None:
             chosen = [line for line in lines if line["human"] == human and line["references"] is references]
             if not chosen:
                 continue
-            console.print(f"\nSpearman with {human}, metrics {title} (95% intervals)")
-            made = table("metric", "trained here", "pooled", "with empty texts", "within inputs", "by system", "n")
+            console.print(f"\nSpearman with {human}, metrics {title} (95% intervals); n: rows / inputs / systems")
+            made = table("metric", "trained here", "pooled", "with empty", "within inputs", "by system", "n")
             for line in chosen:
                 estimates = (line["pooled"], line["pooled_with_empty"], line["within"], line["system"])
                 made.add_row(
                     line["metric"],
                     _KNOWN[line["trained"]],
                     *map(_shown, estimates),
-                    " / ".join(f"{one['n']:,}" for one in estimates),
+                    " / ".join(f"{line[level]['n']:,}" for level in ("pooled", "within", "system")),
                 )
             console.print(made)
 
