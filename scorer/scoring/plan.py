@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import OutputError
@@ -136,9 +137,9 @@ class Plan:
         read_back: dict[str, object] = normal(content)
         return read_back
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """SHA-256 of its content, as hex."""
+        """SHA-256 of its content, as hex; computed once, because every receipt names it."""
         return digest(self.to_json())
 
     @classmethod

@@ -62,7 +62,7 @@ def test_four_workers_at_once_do_every_shard_once(data: Path, tmp_path: Path) ->
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     assert [outcome.exit_code for outcome in outcomes] == [0] * 4
     assert same_files(out, whole)
     summary = outcomes[0].summary
