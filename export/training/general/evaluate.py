@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from export.training.e2e.evaluate import figures as label_figures
-from export.training.e2e.facts import TEMPLATES
 from export.training.general.calibrate import calibration_error
 from export.training.general.figures import (
     difference,
@@ -51,6 +50,7 @@ class Task:
     data: Path
     limit: int | None
     webnlg_templates: Path | None
+    e2e_templates: Path | None = None
 
     def rows(self, name: str) -> pa.Table:
         """A Parquet file; with a limit, rows spread over the whole of it."""
@@ -74,7 +74,7 @@ def nli(task: Task) -> tuple[Report, list[Report]]:
         place = {text: i for i, text in enumerate(texts)}
         first, second = (np.array([place[text] for text in side], np.int32) for side in (premise, hypothesis))
         work = engine.prepare(texts, first, second)
-        p = engine.run(work).probabilities[work.pairs.inverse]
+        p = engine.run(work).probabilities
     found = [LABELS[i] for i in p.argmax(1)]
     report: Report = {}
     wrong = []
@@ -94,13 +94,14 @@ def nli(task: Task) -> tuple[Report, list[Report]]:
 
 
 def e2e(task: Task) -> tuple[Report, list[Report]]:
-    """FINE and ROUGH accuracy and both sides' figures, with this project's templates and by backoff."""
+    """FINE and ROUGH accuracy and both sides' figures, with templates where they are given, and by backoff."""
+    ways = {"backoff": None} if task.e2e_templates is None else {"templates": task.e2e_templates, "backoff": None}
     table = task.rows("public/e2e_primary.parquet")
     gold, report, wrong = table["gold_fine"].to_pylist(), {}, []
-    for name, templates in (("templates", TEMPLATES), ("backoff", None)):
+    for name, templates in ways.items():
         found = task.scored(table, templates)["fine"].to_pylist()
         report[name] = label_figures(gold, [label or "" for label in found])
-        if templates:
+        if name == next(iter(ways)):
             wrong = [
                 {"mr": row["mr"], "text": row["text"], "gold": row["gold_fine"], "found": label,
                  "suspect": row["gold_suspect"]}
@@ -201,12 +202,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with public/ and nli/")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sets", default=",".join(SETS), help="comma-separated")
-    parser.add_argument("--precision", default="int8")
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--e2e-templates", type=Path, default=None, help="in addition to backoff")
     parser.add_argument("--webnlg-templates", type=Path, default=None, help="default: backoff")
     parser.add_argument("--limit", type=int, default=None, help="use about N rows of each file")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    task = Task(options.bundle, options.precision, options.data, options.limit, options.webnlg_templates)
+    task = Task(
+        options.bundle, options.precision, options.data, options.limit, options.webnlg_templates, options.e2e_templates
+    )
     path = options.out / "figures.json"
     report: Report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     for name in options.sets.split(","):
