@@ -150,6 +150,7 @@ def test_texts_that_a_run_has_scored_keep_their_scores(data: Path, bundle: Path,
         assert one["best"] == other["best"] and close(one["scores"], other["scores"])
 
 
+@pytest.mark.slow
 def test_texts_of_an_earlier_ranking_keep_their_scores(data: Path, bundle: Path, tmp_path: Path) -> None:
     first = rank(data, tmp_path / "first", bundle, "--prefix", "m_")
     more = pq.read_table(data / "a.parquet")

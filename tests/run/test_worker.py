@@ -54,6 +54,7 @@ def same_files(one: Path, other: Path) -> bool:
     return found[0] == found[1] and len(found[0]) == SHARDS
 
 
+@pytest.mark.slow
 def test_four_workers_at_once_do_every_shard_once(data: Path, tmp_path: Path) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
     lengths(data, whole)
@@ -132,6 +133,7 @@ def test_other_hardware_or_versions_need_an_option(data: Path, tmp_path: Path, a
         other.close()
 
 
+@pytest.mark.slow
 def test_damage_is_found_at_the_end_and_the_shard_is_scored_again(data: Path, tmp_path: Path) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
     lengths(data, whole)
@@ -146,6 +148,7 @@ def test_damage_is_found_at_the_end_and_the_shard_is_scored_again(data: Path, tm
     assert same_files(out, whole)
 
 
+@pytest.mark.slow
 def test_a_bad_shard_is_set_aside_for_all_and_tried_again(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     good = (data / "00.parquet").read_bytes()
