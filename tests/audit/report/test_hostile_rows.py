@@ -50,6 +50,7 @@ def test_no_text_becomes_an_element(page: str) -> None:
         "h1",
         "h2",
         "h3",
+        "button",
     }
     ordinary |= {
         "svg",
