@@ -1,4 +1,4 @@
-"""Does ranking find the right text among four? On E2E inputs that the embedded model never saw, beside simple rules.
+"""Does ranking find the right text among four? On E2E inputs that embedded-e2e never saw, compared with simple rules.
 
     python -m benchmarks.ranking E2E_PRIMARY.parquet [--bundle embedded-e2e] [--draws 10] [--out FOLDER] [--json]
 
