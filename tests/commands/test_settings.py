@@ -31,6 +31,7 @@ NOT_OF_THE_OUTPUT = {
     "lease": "which process scores a shard",
     "mixed_devices": "which processes may take part",
     "max_error_rate": "the exit code",
+    "report": "what is written about the output",
     "as_json": "what is printed",
     "verbose": "what is printed",
 }
