@@ -9,7 +9,18 @@ import typer
 
 from ..errors import ScorerError, UsageError
 from ..scoring.settings import Settings
-from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, metric_scoring, note_of, say
+from .common import (
+    FormatOption,
+    InputsArgument,
+    LimitOption,
+    ReuseOption,
+    SplitRowsOption,
+    guarded,
+    local,
+    metric_scoring,
+    note_of,
+    say,
+)
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
@@ -52,6 +63,7 @@ def run_command(
     devices: DevicesOption = None,
     lease: LeaseOption = LEASE_S,
     mixed_devices: MixedDevicesOption = False,
+    split_rows: SplitRowsOption = None,
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
     report: Annotated[
         Path | None,
@@ -98,6 +110,7 @@ def run_command(
         prune=prune,
         form=form,
         join=JoinOptions(lease, mixed_devices) if workers else None,
+        split_rows=split_rows,
     )
     code = 0
     try:

@@ -20,9 +20,9 @@ from .early_check import refuse_unscorable
 from .join_terms import differ_in_hardware_alone, join_terms, refuse_other_terms
 from .options import JoinOptions, Reporter, RunOptions
 from .plan_file import named_others, plan_of
-from .preview import find_losses, scored_again, told
+from .preview import find_losses, removals, scored_again, told
 from .starts import starts_of
-from .survey import Shard, Survey, survey
+from .survey import Shard, Survey, large_units, survey
 from .versions import versions
 
 
@@ -90,6 +90,7 @@ class Joining:
             limit=None,
             parts=None,
             settings=self.scoring.to_plan(),
+            split_rows=self.options.split_rows,
         )
         terms = join_terms(self.options.inputs, self.options.form, scorer, versions(scorer.versions))
         return scorer, replace(plan, join=terms), reuse
@@ -108,7 +109,8 @@ class Joining:
         """Make the plan that of the folder while no other worker runs, or resume the one that is there."""
         out = self.options.out
         files = resolve_inputs(list(self.options.inputs), self.options.form)
-        found = survey(files, self.reader, self.scoring.find_columns)
+        before = present.inputs if present is not None else {}
+        found = survey(files, self.reader, self.scoring.find_columns, earlier=before)
         refuse_unscorable(found, self.reader, self.options.max_error_rate)
         scorer, plan, reuse = self._open(stack, present, found)
         finished = present is not None and _was_concluded(out, present)
@@ -125,18 +127,20 @@ class Joining:
             return Joined(scorer, plan, reuse)
         self.folder.refuse_links(plan.inputs.keys())
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
-        find_losses(out, plan.inputs.keys(), todo, self.reader).refuse(out, limited=False, parts=True)
+        find_losses(out, plan.inputs, before, todo, self.reader).refuse(out, limited=False, parts=True)
         require_space(out, sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
         if not resumed:
             self._await_claims()
             remove_claims(out)
         self.folder.sweep_temporary()
-        for relative in self.folder.remove_stale(plan.inputs.keys()):
-            self.reporter.say(f"removed {relative}: its input is gone")
+        for line in removals(self.folder.remove_stale(plan.inputs.keys()), plan.inputs, before):
+            self.reporter.say(line)
         if present != plan:
             plan = self._write(plan)
         for line in told(scored_again(out, reasons)):
             self.reporter.say(line)
+        if note := large_units(todo):
+            self.reporter.say(note)
         if todo or found.failed or not resumed:
             self.folder.reopen()
         for shard in todo:

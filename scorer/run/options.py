@@ -30,6 +30,7 @@ class RunOptions:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
     input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``form``: the
     format of the inputs. ``join``: take shards that no other worker of the run holds, until all are done.
+    ``split_rows``: divide Parquet shards of more rows into pieces along their row groups.
     """
 
     inputs: tuple[str, ...]
@@ -43,6 +44,7 @@ class RunOptions:
     prune: bool = False
     form: Format = "auto"
     join: JoinOptions | None = None
+    split_rows: int | None = None
 
 
 class Reporter(Protocol):

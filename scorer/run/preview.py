@@ -6,12 +6,14 @@ anything is written, by the run itself and by ``scorer plan --out``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import OutputError, ShardError
-from ..storage import OutputFolder, Receipts, ShardReader
+from ..storage import InputRecord, OutputFolder, Receipts, ShardReader
+from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
 from .survey import Shard
 
@@ -21,10 +23,12 @@ _NAMED = 3
 @dataclass(frozen=True)
 class Losses:
     """Outputs that would be lost. ``outside``: relative paths of those whose input is not among the inputs.
-    ``shorter``: by relative path, the rows there and the rows that would replace them."""
+    ``shorter``: by relative path, the rows there and the rows that would replace them; all pieces of a shard count as
+    one output. ``divided``: relative paths of outputs whose input would be divided in another way."""
 
     outside: list[str] = field(default_factory=list)
     shorter: dict[str, tuple[int, int]] = field(default_factory=dict)
+    divided: list[str] = field(default_factory=list)
 
     def refuse(self, out: Path, *, limited: bool, parts: bool) -> None:
         """Refuse a run that was not told to prune.
@@ -44,6 +48,12 @@ class Losses:
                 f"{_count(len(self.shorter), 'output')} with more rows than would replace them ({first}: "
                 f"{before:,} rows, now {after:,})"
             )
+        if self.divided:
+            told.append(
+                f"{_count(len(self.divided), 'output')} of inputs that would be divided in another way "
+                f"({named(self.divided)}; give the --split-rows of the earlier run, or score into another --out with "
+                "--reuse)"
+            )
         if not told:
             return
         if limited:
@@ -57,28 +67,64 @@ class Losses:
         raise OutputError(f"{out} holds {' and '.join(told)}; nothing was written: {way}")
 
 
-def find_losses(out: Path, planned: Collection[str], todo: Iterable[Shard], reader: ShardReader) -> Losses:
+def find_losses(
+    out: Path,
+    planned: Mapping[str, InputRecord],
+    before: Mapping[str, InputRecord],
+    todo: Iterable[Shard],
+    reader: ShardReader,
+) -> Losses:
     """Look through the outputs in a folder; no output is hashed.
 
     Args:
-        planned: relative paths of all inputs, those included that cannot be read.
+        planned: all inputs by the relative path of their output, those included that cannot be read.
+        before: the inputs of the plan that is there.
         todo: the shards that would be scored.
 
     Raises:
         OutputError: a plan or receipt is there and cannot be read.
     """
-    shorter = {}
     receipts = Receipts(out)
+    there: Counter[str] = Counter()
+    then: Counter[str] = Counter()
     for shard in todo:
-        there = _rows_there(out, shard, receipts, reader)
-        if there > shard.rows:
-            shorter[shard.file.relative] = (there, shard.rows)
-    return Losses(OutputFolder.outside(out, planned), shorter)
+        name = _shard_name(shard.file.relative, planned)
+        there[name] += _rows_there(out, shard.file.relative, receipts, reader)
+        then[name] += shard.rows
+    outside = OutputFolder.outside(out, planned.keys())
+    divided = _divided(outside, planned, before)
+    shorter = {name: (rows, then[name]) for name, rows in there.items() if rows > then[name]}
+    return Losses(sorted(set(outside).difference(divided)), shorter, divided)
 
 
-def _rows_there(out: Path, shard: Shard, receipts: Receipts, reader: ShardReader) -> int:
-    """Rows of the output that a shard would replace; 0 where there is none, or none that can be read."""
-    relative = shard.file.relative
+def removals(
+    removed: Sequence[str], planned: Mapping[str, InputRecord], before: Mapping[str, InputRecord]
+) -> list[str]:
+    """What to say of outputs that were removed, a line for each; see :func:`find_losses`."""
+    divided = set(_divided(removed, planned, before))
+    return [
+        f"removed {name}: its input is {'divided in another way now' if name in divided else 'gone'}"
+        for name in removed
+    ]
+
+
+def _divided(
+    outputs: Sequence[str], planned: Mapping[str, InputRecord], before: Mapping[str, InputRecord]
+) -> list[str]:
+    """Those of some outputs that are not planned whose shard is planned, in other pieces or as a whole."""
+    if not outputs:
+        return []
+    shards = {_shard_name(name, planned) for name in planned}
+    return [name for name in outputs if name in before and _shard_name(name, before) in shards]
+
+
+def _shard_name(relative: str, inputs: Mapping[str, InputRecord]) -> str:
+    """Relative path of the shard that an output is of, or is a piece of."""
+    return shard_of(relative) if inputs[relative].piece is not None else relative
+
+
+def _rows_there(out: Path, relative: str, receipts: Receipts, reader: ShardReader) -> int:
+    """Rows of an output that is there; 0 where there is none, or none that can be read."""
     path = out / relative
     if not path.is_file():
         return 0

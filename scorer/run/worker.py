@@ -23,7 +23,6 @@ from ..storage import (
     Counts,
     Identity,
     InputFile,
-    InputRecord,
     Maker,
     OutputFolder,
     Receipt,
@@ -64,7 +63,7 @@ def run_joined(options: RunOptions, join: JoinOptions, scoring: RowScoring, repo
     earlier = tuple(check_earlier(options.reuse, options.out))
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
-        reader = stack.enter_context(ShardReader(form=options.form))
+        reader = stack.enter_context(ShardReader(form=options.form, split_rows=options.split_rows))
         opened = OutputFolder.open(options.out, create=True, shared=True, say=reporter.say)
         folder = stack.enter_context(opened)
         joined = Joining(options, join, scoring, reporter, reader, folder, earlier).enter(stack)
@@ -201,7 +200,7 @@ class _Worker:
                 info = self.reader.probe(planned.uri)
                 if info.identity != planned.identity:
                     raise ShardError(f"{planned.uri}: it changed after the run was planned", "changed")
-                shard = Shard(file, info, self.scoring.find_columns(info.schema))
+                shard = Shard(file, info, self.scoring.find_columns(info.schema), piece=planned.piece)
         except ScorerError as error:
             self._set_aside(claim, error, planned.identity)
             return None
@@ -242,7 +241,7 @@ class _Worker:
             self.believed.write(
                 Receipt(
                     relative=relative,
-                    input=InputRecord(shard.file.uri, shard.info.identity),
+                    input=shard.record,
                     fingerprint=shard.fingerprint(self.scorer.signature, reused),
                     output=written,
                     counts=done,
@@ -274,9 +273,11 @@ class _Worker:
         self.reporter.shard_failed(claim.relative, str(error))
 
     def _concluded(self) -> RunSummary | None:
-        """The totals, if a worker has written them."""
+        """The totals, if a worker has written them and, where no shard failed, the marker that comes after them."""
         summary = RunSummary.load(self.options.out)
-        return summary if summary is not None and summary.plan == self.plan.digest else None
+        if summary is None or summary.plan != self.plan.digest:
+            return None
+        return summary if summary.shards.failed or self.folder.is_finished else None
 
     def _conclude(self) -> RunSummary | None:
         """Write the totals; ``None`` if another worker does, or something is not done after all."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from ..system.json_fields import Fields
 from .canonical import canonical, changes, line_parts
+from .pieces import Piece
 
-_WHOLE, _UNKNOWN = "signature_parts", "schema_1"
+_WHOLE, _UNKNOWN, _PIECE = "signature_parts", "schema_1", "piece"
 _NAMES = {_WHOLE: "signature"}
 
 
@@ -45,19 +46,26 @@ class Identity:
 
 @dataclass(frozen=True)
 class InputRecord:
-    """An input. ``identity``: ``None`` where it could not be opened."""
+    """An input. ``identity``: ``None`` where it could not be opened. ``piece``: the rows of it, ``None`` for all."""
 
     uri: str
     identity: Identity | None
+    piece: Piece | None = None
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
-        return {"uri": self.uri, "identity": self.identity.to_json() if self.identity is not None else {}}
+        found: dict[str, object] = {
+            "uri": self.uri,
+            "identity": self.identity.to_json() if self.identity is not None else {},
+        }
+        return found if self.piece is None else {**found, "piece": self.piece.to_json()}
 
     @classmethod
     def from_json(cls, found: Fields) -> InputRecord:
         """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.text("uri"), Identity.from_json(found.inner("identity")))
+        piece = found.optional_inner("piece")
+        identity = Identity.from_json(found.inner("identity"))
+        return cls(found.text("uri"), identity, Piece.from_json(piece) if piece is not None else None)
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,9 @@ class Fingerprint:
         for key in sorted({*before, *after} - {"signature"}):
             one, other = before.get(key), after.get(key)
             if one == other or (found and key == _WHOLE):
+                continue
+            if key == _PIECE:  # each piece differs by other numbers, and one reason is told for all
+                found.append("it holds other rows of its input (--split-rows)")
                 continue
             nested = (one, other) if isinstance(one, dict) and isinstance(other, dict) else ({key: one}, {key: other})
             found.append(f"{_NAMES.get(key, key)} differs: {', '.join(changes(*nested))}")
