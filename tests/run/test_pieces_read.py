@@ -40,7 +40,9 @@ def forms(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> Forms:
 
 
 def asked(*arguments: Any) -> Any:
-    return json.loads(scorer(*arguments, "--json").stdout)
+    """What a command prints as JSON, without the path of the output."""
+    found = json.loads(scorer(*arguments, "--json").stdout)
+    return {key: value for key, value in found.items() if key not in ("path", "out")}
 
 
 def test_every_row_is_the_same(forms: Forms) -> None:
@@ -50,7 +52,7 @@ def test_every_row_is_the_same(forms: Forms) -> None:
     assert pq.read_table(pieces / "b.parquet").equals(pq.read_table(whole / "b.parquet"))
 
 
-@pytest.mark.parametrize("number", [0, 39, 40, 89])
+@pytest.mark.parametrize("number", [39, 89])
 def test_explain_names_rows_by_the_shard(forms: Forms, number: int) -> None:
     _, whole, pieces = forms
     by_row = [asked("explain", out, "--row", f"a.parquet:{number}") for out in (whole, pieces)]
@@ -74,9 +76,10 @@ def test_an_audit_of_one_form_is_that_of_the_other(forms: Forms) -> None:
     for key in ("worst", "rows", "groups", "template_figures", "gates", "callouts"):
         assert found[0][key] == found[1][key]
     compared = asked("audit", pieces, "--baseline", whole)["baseline_changes"]
-    assert compared["rows"]["kept"] == ROWS + 5
+    assert (compared["kept"], compared["added"], compared["removed"]) == (ROWS + 5, 0, 0)
 
 
+@pytest.mark.slow
 def test_evaluate_reads_either_form(forms: Forms) -> None:
     _, whole, pieces = forms
     found = [asked("evaluate", out) for out in (whole, pieces)]
@@ -101,6 +104,7 @@ def test_labels_of_a_sample_of_one_form_fit_the_other(forms: Forms, tmp_path: Pa
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("earlier", "more"), [("whole", ["--split-rows", 40]), ("pieces", [])])
 def test_labels_are_reused_between_the_forms(
     forms: Forms, tmp_path: Path, bundle: Path, earlier: str, more: list[Any]
@@ -115,6 +119,7 @@ def test_labels_are_reused_between_the_forms(
         assert found.drop_columns("reused").equals(expected.drop_columns("reused"))
 
 
+@pytest.mark.slow
 def test_an_output_in_pieces_can_be_an_input(forms: Forms, tmp_path: Path, bundle: Path) -> None:
     """Its pieces are shards then, each with an output of its own; a glob finds them as well."""
     _, _, pieces = forms
