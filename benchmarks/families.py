@@ -7,7 +7,8 @@ random, since speed does not depend on them. Each bundle is exported in a proces
 removed when it was measured. The same pairs of texts, which ``benchmarks.make_rows`` writes, go through each family's
 own tokenizer and through the engine, in fp32 and in int8; a tokenizer with a small vocabulary of its own gives a pair
 more tokens than the real one, so tokens per pair are reported too. The rate is the median of the rounds, in which the
-precisions alternate. Nothing else should run; how many processors other programs kept busy is reported.
+precisions alternate. Sizes that ``--out`` has from this machine are kept. Nothing else should run; how many processors
+other programs kept busy is reported.
 """
 
 from __future__ import annotations
@@ -108,7 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path(".bench") / "families")
     parser.add_argument("--out", type=Path, default=RESULTS, help="JSON; written after each size")
     args = parser.parse_args(arguments)
-    found: list[dict[str, Any]] = []
+    here, found = machine.describe(), []
+    if args.out.exists():  # sizes that were measured on this machine before stay
+        before = json.loads(args.out.read_text())
+        found = [one for one in before["sizes"] if before["machine"] == here]
     print("| size | parameters | tokens per pair | fp32, pairs/s | int8, pairs/s | int8 / fp32 | others' cores |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for name in args.names or usual:
@@ -117,14 +121,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         export(name, folder)
         parameters = Bundle.load(folder).parameters
         one = measure(folder, args.pairs, args.rounds)
-        found.append({"name": name, "parameters": parameters, **one})
+        found = [other for other in found if other["name"] != name]
+        found.append({"name": name, "parameters": parameters, "pairs": args.pairs, "ended": machine.now(), **one})
         fp32, int8 = (one["rates"][precision] for precision in PRECISIONS)
         print(
             f"| `{name}` | {parameters / 1e6:.0f} M | {one['tokens']} | {fp32} | {int8} | {int8 / fp32:.1f} | "
             f"{one['others']} |",
             flush=True,
         )
-        content = {"machine": machine.describe(), "ended": machine.now(), "pairs": args.pairs, "sizes": found}
+        content = {"machine": here, "sizes": found}
         args.out.write_text(json.dumps(content, indent=1) + "\n")
         shutil.rmtree(folder)
 
