@@ -7,12 +7,14 @@ anything is written, by the run itself and by ``scorer plan --out``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import OutputError, ShardError
 from ..storage import InputRecord, OutputFolder, Receipts, ShardReader
+from ..storage.joined import RunReceipts
+from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
 from .survey import Shard
@@ -30,7 +32,7 @@ class Losses:
     shorter: dict[str, tuple[int, int]] = field(default_factory=dict)
     divided: list[str] = field(default_factory=list)
 
-    def refuse(self, out: Path, *, limited: bool, parts: bool) -> None:
+    def refuse(self, out: Location, *, limited: bool, parts: bool) -> None:
         """Refuse a run that was not told to prune.
 
         Args:
@@ -84,14 +86,37 @@ def find_losses(
     Raises:
         OutputError: a plan or receipt is there and cannot be read.
     """
-    receipts = Receipts(out)
+    shards = list(todo)
+    stored = {
+        shard.file.relative: str(path.absolute()) for shard in shards if (path := out / shard.file.relative).is_file()
+    }
+    outside = OutputFolder.outside(out, planned.keys())
+    return losses_of(outside, planned, before, stored, Receipts(out), shards, reader)
+
+
+def losses_of(
+    outside: list[str],
+    planned: Mapping[str, InputRecord],
+    before: Mapping[str, InputRecord],
+    stored: Mapping[str, str],
+    receipts: RunReceipts,
+    todo: Iterable[Shard],
+    reader: ShardReader,
+) -> Losses:
+    """Look at the outputs that shards would replace.
+
+    Args:
+        outside: outputs that are not planned.
+        planned, before: see :func:`find_losses`.
+        stored: by relative path, the outputs that are there, with the path or URI of each.
+        receipts: of the output.
+    """
     there: Counter[str] = Counter()
     then: Counter[str] = Counter()
     for shard in todo:
-        name = _shard_name(shard.file.relative, planned)
-        there[name] += _rows_there(out, shard.file.relative, receipts, reader)
+        name, uri = _shard_name(shard.file.relative, planned), stored.get(shard.file.relative)
+        there[name] += _rows_there(uri, shard.file.relative, receipts, reader) if uri is not None else 0
         then[name] += shard.rows
-    outside = OutputFolder.outside(out, planned.keys())
     divided = _divided(outside, planned, before)
     shorter = {name: (rows, then[name]) for name, rows in there.items() if rows > then[name]}
     return Losses(sorted(set(outside).difference(divided)), shorter, divided)
@@ -123,29 +148,31 @@ def _shard_name(relative: str, inputs: Mapping[str, InputRecord]) -> str:
     return shard_of(relative) if inputs[relative].piece is not None else relative
 
 
-def _rows_there(out: Path, relative: str, receipts: Receipts, reader: ShardReader) -> int:
-    """Rows of an output that is there; 0 where there is none, or none that can be read."""
-    path = out / relative
-    if not path.is_file():
-        return 0
+def _rows_there(uri: str, relative: str, receipts: RunReceipts, reader: ShardReader) -> int:
+    """Rows of an output; 0 where it cannot be read."""
     receipt = receipts.read(relative)
     if receipt is not None:
         return receipt.output.rows
     try:
-        return reader.probe(str(path.absolute()), form="parquet").rows
+        return reader.probe(uri, form="parquet").rows
     except ShardError:
         return 0
 
 
 def scored_again(out: Path, reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    """Relative paths of the shards that have an output already and are scored again, by reason.
+    """Relative paths of the shards that have an output in a folder already and are scored again, by reason.
 
     Args:
         reasons: by relative path, why a shard is not done; see :meth:`scorer.storage.Receipts.check`.
     """
+    return again_by_reason(reasons, lambda relative: (out / relative).exists())
+
+
+def again_by_reason(reasons: Mapping[str, str], is_there: Callable[[str], bool]) -> dict[str, list[str]]:
+    """As :func:`scored_again`. ``is_there``: whether a shard has an output."""
     found: dict[str, list[str]] = {}
     for relative, reason in reasons.items():
-        if reason != NO_RECEIPT or (out / relative).exists():
+        if reason != NO_RECEIPT or is_there(relative):
             found.setdefault(reason, []).append(relative)
     return found
 
