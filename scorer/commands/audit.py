@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import guarded, local, print_json, say
+from .common import guarded, local, parse_by, print_json, say_always
 
 
 class ErrorRows(StrEnum):
@@ -39,6 +39,7 @@ def audit_command(
         list[Path] | None,
         typer.Option(
             "--gates",
+            envvar="D2T_GATES",
             metavar="FILE",
             parser=local,
             help="Gates (TOML); exits 1 if one fails, 2 if one is invalid. Repeatable.",
@@ -133,7 +134,7 @@ def audit_command(
     options = AuditOptions(
         baseline=baseline,
         gates=tuple(gates or ()),
-        by=tuple(tuple(dict.fromkeys(c.strip() for c in one.split(",") if c.strip())) for one in by or ()),
+        by=parse_by(by),
         errors=errors.value,
         across_signatures=across_signatures,
         worst=worst,
@@ -166,8 +167,8 @@ def audit_command(
         print_document(document)
     failed = [gate for gate in document["gates"] if gate["status"] == "fail"]
     if failed:
-        say(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
+        say_always(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
     elif document["status"] == "fail":
-        say("scorer: nothing was checked, and --require-gates is set")
+        say_always("scorer: nothing was checked, and --require-gates is set")
     if document["status"] == "fail":
         raise typer.Exit(1)

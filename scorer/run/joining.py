@@ -135,6 +135,9 @@ class Joining:
             self.reporter.say(f"removed {relative}: its input is gone")
         if present != plan:
             plan = self._write(plan)
+        for shard in found.usable:
+            if shard.file.relative not in reasons:
+                self.folder.receipts.renew(shard.file.relative, shard.info.identity)
         for line in told(scored_again(out, reasons)):
             self.reporter.say(line)
         if todo or found.failed or not resumed:
@@ -168,7 +171,7 @@ class Joining:
         reasons = {}
         for shard in found.usable:
             fingerprint = shard.fingerprint(scorer.signature, reused)
-            why = self.folder.receipts.compare(shard.file.relative, shard.info.identity, fingerprint)
+            why = self.folder.receipts.compare(shard.file.relative, shard.info.identity, fingerprint, shard.file.uri)
             if isinstance(why, str):
                 reasons[shard.file.relative] = why
         return reasons

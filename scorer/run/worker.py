@@ -23,7 +23,6 @@ from ..storage import (
     Counts,
     Identity,
     InputFile,
-    InputRecord,
     Maker,
     OutputFolder,
     Receipt,
@@ -242,7 +241,7 @@ class _Worker:
             self.believed.write(
                 Receipt(
                     relative=relative,
-                    input=InputRecord(shard.file.uri, shard.info.identity),
+                    input=shard.record(),
                     fingerprint=shard.fingerprint(self.scorer.signature, reused),
                     output=written,
                     counts=done,
