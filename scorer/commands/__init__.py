@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -82,7 +81,7 @@ def _root(
         ),
     ] = False,
     log_file: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--log-file",
             metavar="FILE",

@@ -51,7 +51,7 @@ _COMMON: dict[str, tuple[object, Any]] = {
     "log_file": (
         None,
         Annotated[
-            Path | None,
+            str | None,
             typer.Option("--log-file", metavar="FILE", hidden=True, help="Also append what goes to stderr to a file."),
         ],
     ),
@@ -64,7 +64,7 @@ class _Quiet:
     """``--quiet`` and ``--log-file`` in front of the command."""
 
     asked = False
-    log: Path | None = None
+    log: str | None = None
 
 
 def set_quiet(asked: bool) -> None:
@@ -72,7 +72,7 @@ def set_quiet(asked: bool) -> None:
     _Quiet.asked = asked
 
 
-def set_log_file(path: Path | None) -> None:
+def set_log_file(path: str | None) -> None:
     """Apply ``--log-file``."""
     _Quiet.log = path
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -26,13 +25,13 @@ class _Lines:
 
 
 @contextmanager
-def lines_for_people(quiet: bool, log: Path | None) -> Iterator[None]:
+def lines_for_people(quiet: bool, log: str | None) -> Iterator[None]:
     """Within it, lines for people are left out (``quiet``) and also appended to a file, each with its time.
 
     Raises:
         UsageError: the file cannot be opened.
     """
-    _Lines.quiet, _Lines.log = quiet, _opened(log) if log is not None else None
+    _Lines.quiet, _Lines.log = quiet, _opened(log) if log else None
     try:
         yield
     finally:
@@ -68,7 +67,10 @@ def log(message: str) -> None:
         _Lines.log.write(f"{time} {visible(message)}\n".encode("utf-8", "backslashreplace"))
 
 
-def _opened(path: Path) -> LossyFile:
+def _opened(given: str) -> LossyFile:
+    from ...storage.local_paths import local_path
+
+    path = local_path(given, "--log-file")
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     try:
         return LossyFile(os.open(path, flags, 0o666))
