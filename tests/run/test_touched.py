@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,7 +12,6 @@ import pytest
 from scorer.storage import Receipts
 from tests.bundles import make_bundle
 from tests.run.test_runner import bytes_of, rows, run, scorer
-from tests.run.test_worker import work
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +83,3 @@ def test_a_receipt_without_the_content_goes_by_the_time(data: Path, tmp_path: Pa
     assert run(data, out, bundle)["shards"]["skipped"] == 2
     touch(data / "a.parquet")
     assert run(data, out, bundle)["shards"]["skipped"] == 1
-
-
-def test_joined_workers_keep_the_outputs_of_touched_files(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert work(data, out).exit_code == 0
-    times = {path: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
-    copied = Path(shutil.copytree(data, tmp_path / "copy"))
-    shutil.rmtree(data)
-    copied.rename(data)  # copies have times of their own where the file system rounds them
-    moved = {path.name: touch(path) for path in data.iterdir()}
-    assert work(data, out).exit_code == 0
-    assert {path: path.stat().st_mtime_ns for path in out.glob("*.parquet")} == times
-    assert identities(out) == moved
-    assert (out / "_SUCCESS").exists()
