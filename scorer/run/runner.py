@@ -137,6 +137,9 @@ class _Run:
         todo = [s for s in shards if s.file.relative in reasons]
         with self.folder.brief():
             self._enter(todo)
+            for shard in shards:
+                if shard.file.relative not in reasons:
+                    self.believed.renew(shard.file.relative, shard.info.identity)
         for line in told(scored_again(self.options.folder, reasons)):
             self.reporter.say(line)
         if note := large_units(todo):
@@ -208,7 +211,7 @@ class _Run:
         reasons = {}
         for shard in shards:
             relative = shard.file.relative
-            found = self.believed.check(relative, shard.info.identity, self._fingerprint(shard))
+            found = self.believed.check(relative, shard.info.identity, self._fingerprint(shard), shard.file.uri)
             if found is not None:
                 reasons[relative] = found
         return reasons
@@ -236,7 +239,7 @@ class _Run:
         self.believed.write(
             Receipt(
                 relative=relative,
-                input=shard.record,
+                input=shard.record(),
                 fingerprint=self._fingerprint(shard),
                 output=written,
                 counts=total(counts),

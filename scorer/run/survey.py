@@ -12,6 +12,7 @@ from ..errors import ColumnError, InputError, ScorerError, ShardError
 from ..scoring.signature import Signature
 from ..scoring.windows import ShardColumns
 from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
+from ..storage.content import content_sha256, shared_content_sha256
 from ..storage.filesystems import refuse_overlap
 from ..storage.pieces import Piece, piece_name, shard_of
 
@@ -41,9 +42,9 @@ class Shard:
         return self.all_rows if self.limit is None else min(self.limit, self.all_rows)
 
     @property
-    def record(self) -> InputRecord:
-        """What plan and receipt record of it."""
-        return InputRecord(self.file.uri, self.info.identity, self.piece)
+    def planned(self) -> InputRecord:
+        """The input, for the plan."""
+        return InputRecord(self.file.uri, self.info.identity, piece=self.piece)
 
     def windows(
         self, reader: ShardReader, *, max_rows: int, max_bytes: int, limit: int | None = None
@@ -68,6 +69,12 @@ class Shard:
         """Bytes that the output will have at the very least: keys do not compress, the rest of the input may."""
         share = self.rows / self.info.rows if self.info.rows else 0.0
         return 4096 + 20 * self.rows + (int(self.info.identity.size * share) // 4 if self.columns.keeps_all else 0)
+
+    def record(self) -> InputRecord:
+        """The input with its content, for the receipt of its output. The pieces of a file share one hash of it."""
+        uri, identity = self.file.uri, self.info.identity
+        content = content_sha256 if self.piece is None else shared_content_sha256
+        return InputRecord(uri, identity, content(uri, identity), self.piece)
 
     def fingerprint(self, signature: Signature, reuse: str = "") -> Fingerprint:
         """What the output of this shard depends on: the signature of the score, and what else shapes the file.
@@ -106,8 +113,8 @@ class Survey:
         """What the plan records of all inputs, by the relative path of the output."""
         pieces = self.failed_pieces
         return {
-            **{shard.file.relative: shard.record for shard in self.usable},
-            **{name: InputRecord(file.uri, None, pieces.get(name)) for name, (file, _) in self.failed.items()},
+            **{shard.file.relative: shard.planned for shard in self.usable},
+            **{name: InputRecord(file.uri, None, piece=pieces.get(name)) for name, (file, _) in self.failed.items()},
         }
 
 

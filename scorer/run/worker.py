@@ -238,7 +238,7 @@ class _Worker:
             self.publisher.write(
                 Receipt(
                     relative=relative,
-                    input=shard.record,
+                    input=shard.planned,
                     fingerprint=shard.fingerprint(self.scorer.signature, reused),
                     output=written,
                     counts=done,

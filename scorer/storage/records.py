@@ -53,10 +53,12 @@ class Identity:
 
 @dataclass(frozen=True)
 class InputRecord:
-    """An input. ``identity``: ``None`` where it could not be opened. ``piece``: the rows of it, ``None`` for all."""
+    """An input. ``identity``: ``None`` where it could not be opened. ``content``: SHA-256 of a local file as hex,
+    ``None`` where it was not taken (:mod:`.content`). ``piece``: the rows of it, ``None`` for all."""
 
     uri: str
     identity: Identity | None
+    content: str | None = None
     piece: Piece | None = None
 
     def to_json(self) -> dict[str, object]:
@@ -65,14 +67,22 @@ class InputRecord:
             "uri": self.uri,
             "identity": self.identity.to_json() if self.identity is not None else {},
         }
-        return found if self.piece is None else {**found, "piece": self.piece.to_json()}
+        if self.content is not None:
+            found["content_sha256"] = self.content
+        if self.piece is not None:
+            found["piece"] = self.piece.to_json()
+        return found
 
     @classmethod
     def from_json(cls, found: Fields) -> InputRecord:
         """From a JSON object; see :class:`Fields` for errors."""
         piece = found.optional_inner("piece")
-        identity = Identity.from_json(found.inner("identity"))
-        return cls(found.text("uri"), identity, Piece.from_json(piece) if piece is not None else None)
+        return cls(
+            found.text("uri"),
+            Identity.from_json(found.inner("identity")),
+            found.optional_text("content_sha256"),
+            Piece.from_json(piece) if piece is not None else None,
+        )
 
 
 @dataclass(frozen=True)

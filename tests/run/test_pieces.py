@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -78,12 +80,16 @@ def test_pieces_are_recorded_and_resumed_by_themselves(data: Path, tmp_path: Pat
     assert plan.inputs["deep/b.parquet"].piece is None
     for name in NAMES:
         receipt = Receipts(out).read(name)
-        assert receipt is not None and receipt.input == plan.inputs[name] and receipt.plan == plan.digest
+        planned = plan.inputs[name]
+        assert receipt is not None and receipt.plan == plan.digest
+        assert (receipt.input.piece, receipt.input.identity) == (planned.piece, planned.identity)
+        assert receipt.input.content == hashlib.sha256((data / "a.parquet").read_bytes()).hexdigest()
     (out / NAMES[1]).unlink()
     (out / "_receipts" / f"{NAMES[3]}.json").unlink()
     again = lengths(data, out, split_rows=8).summary
     assert (again.shards.done, again.shards.skipped, again.computed_now) == (5, 3, 8 + 1)
     assert files(out) == before
+    os.utime(data / "a.parquet")  # the same content at another time
     assert lengths(data, out, split_rows=8).summary.shards.skipped == 5
 
 

@@ -16,7 +16,7 @@ def places(pieces: list[int], *, without: int | None = None) -> Places:
         records = {"a": InputRecord("/a", None)}
     else:
         records = {
-            piece_name("a", i): InputRecord("/a", None, Piece(first, rows))
+            piece_name("a", i): InputRecord("/a", None, piece=Piece(first, rows))
             for i, (first, rows) in enumerate(zip(firsts, pieces, strict=True))
         }
     rows = dict(zip(records, pieces, strict=True)) | {"b": 3}
