@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scorer.scoring.partitions import partition_keys
 from scorer.scoring.places import Places
 from scorer.storage import InputRecord
 from scorer.storage.pieces import Piece, piece_name
@@ -52,3 +53,8 @@ def test_counterparts_are_the_rows_of_the_same_names() -> None:
             expected = [other.find(*one.locate(int(row))) for row in rows]
             assert one.counterparts(other, rows).tolist() == [-1 if row is None else row for row in expected]
     assert forms[0].counterparts(forms[1], np.array([9, 0, 12, 5])).tolist() == [9, 0, 12, 5]
+
+
+def test_the_folder_of_a_shard_in_pieces_is_no_partition_key() -> None:
+    found = partition_keys(piece_name("country=DE/lang=de.parquet", 3))
+    assert found == partition_keys("country=DE/lang=de.parquet") == {"country": "DE"}
