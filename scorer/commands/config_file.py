@@ -110,9 +110,9 @@ def _checked(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
         what = f"unknown key {unknown[0][:60]!r} in [columns]" if isinstance(columns, dict) else "columns is no table"
         raise UsageError(f"{path}: {what}; [columns] has {', '.join(COLUMNS)}")
     settings = {key: content[key] for key in SETTINGS if key in content}
-    names = {
-        key: tuple(value) if key == "keep" and isinstance(value, list) else value for key, value in columns.items()
-    }
+    names: dict[str, Any] = dict(columns)
+    if isinstance(names.get("keep"), list):
+        names["keep"] = tuple(names["keep"])
     try:
         Settings(**({"bundle": ""} | settings), columns=ColumnNames(**names))
     except (TypeError, UsageError) as error:
