@@ -88,7 +88,7 @@ def ran(tmp_path: Path) -> list[dict[str, Any]]:
     texts = pa.array(["A is a pub.", None], pa.string())
     pq.write_table(pa.table({"text": texts, "mr": ["name[A], eatType[pub]"] * 2}), tmp_path / "a.parquet")
     file = tmp_path / "run.jsonl"
-    given = (tmp_path / "a.parquet", "--bundle", tmp_path / "tiny", "--out", tmp_path / "out")
+    given = (tmp_path / "a.parquet", "--bundle", tmp_path / "tiny", "--out", tmp_path / "scored")
     scorer("run", *given, "--openlineage", file, code=3)
     return events(file)
 
@@ -99,7 +99,7 @@ def test_a_run_names_its_inputs_and_its_output(ran: list[dict[str, Any]]) -> Non
     assert "1 of 2 rows have errors" in end["run"]["facets"]["errorMessage"]["message"]
     assert [Path(one["name"]).name for one in end["inputs"]] == ["a.parquet"]
     (written,) = end["outputs"]
-    assert Path(written["name"]).name == "out"
+    assert Path(written["name"]).name == "scored"
     counts = written["outputFacets"]["outputStatistics"]
     assert (counts["rowCount"], counts["fileCount"]) == (2, 1)
     assert start["eventTime"] <= end["eventTime"]
