@@ -55,7 +55,7 @@ OPTIONS: dict[str, Any] = {
         ),
     ],
     "protocol": Annotated[
-        Protocol, typer.Option("--protocol", help="Metric as in the paper, or as its released code computes it.")
+        Protocol, typer.Option("--protocol", help="Metric as in the paper, as its code computes it, or FactSpotter.")
     ],
     "checks": Annotated[Sides, typer.Option("--checks", help="Check both sides, or hallucinations only.")],
     "optional": Annotated[
