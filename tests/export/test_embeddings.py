@@ -27,8 +27,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bert", "roberta", "electra", "deberta-v2", "modernbert"])
-@pytest.mark.parametrize("layer", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "layer"), [("bert", 1), ("roberta", 2), ("electra", 1), ("deberta-v2", 1), ("modernbert", 2)]
+)
 def test_embeddings_are_the_states_of_a_layer(tmp_path: Path, name: str, layer: int) -> None:
     checkpoint = make_checkpoint(tmp_path / name, name)
     out = export_embeddings(str(checkpoint), tmp_path / "out", layer=layer, log=lambda _: None)
