@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import guarded, local, location, print_json, say
+from .common import guarded, local, location, parse_by, print_json, say_always
 
 if TYPE_CHECKING:
     from ..audit import AuditOptions
@@ -46,6 +46,7 @@ def audit_command(
         list[Path] | None,
         typer.Option(
             "--gates",
+            envvar="D2T_GATES",
             metavar="FILE",
             parser=local,
             help="Gates (TOML); exits 1 if one fails, 2 if one is invalid. Repeatable.",
@@ -139,7 +140,7 @@ def audit_command(
 
     options = AuditOptions(
         gates=tuple(gates or ()),
-        by=tuple(tuple(dict.fromkeys(c.strip() for c in one.split(",") if c.strip())) for one in by or ()),
+        by=parse_by(by),
         errors=errors.value,
         across_signatures=across_signatures,
         worst=worst,
@@ -172,9 +173,9 @@ def audit_command(
         print_document(document)
     failed = [gate for gate in document["gates"] if gate["status"] == "fail"]
     if failed:
-        say(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
+        say_always(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
     elif document["status"] == "fail":
-        say("scorer: nothing was checked, and --require-gates is set")
+        say_always("scorer: nothing was checked, and --require-gates is set")
     if document["status"] == "fail":
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import UsageError
 from ..inference.choices import Precision
-from .common import guarded, local, print_json, say, say_once, tell
+from .common import guarded, local, print_json, say, say_always, say_once, tell
 from .settings import DeviceOption, PrecisionOption
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def challenge_command(
 
         print_challenge(result)
     if fail_under is not None and result.score < fail_under:
-        say(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)")
+        say_always(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)")
         raise typer.Exit(1)
 
 
