@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -92,6 +92,7 @@ def _judge(
 ) -> ChallengeResult:
     from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
     from ..evaluation.challenge.result import challenge
+    from ..inference.bundle import Bundle
     from ..inference.shipped import SHIPPED
     from ..scoring.scorer import Scorer
     from ..storage.local_paths import local_path
@@ -109,7 +110,10 @@ def _judge(
             shown = done
             say(f"{done:,} of {rows:,} texts")
 
-    with Scorer(bundle, templates=challenge_templates(), device=device, precision=precision, log=say_once) as scorer:
+    asked: dict[str, Any] = {"templates": challenge_templates()}
+    if Bundle.load(bundle).layout.one_text:
+        asked = {"protocol": "factspotter"}
+    with Scorer(bundle, **asked, device=device, precision=precision, log=say_once) as scorer:
         return challenge(cases, BundleMetric(name, scorer), seed=seed, per_kind=per_kind, progress=progress)
 
 

@@ -75,7 +75,7 @@ OPTIONS: dict[str, Any] = {
     "protocol": Annotated[
         Protocol,
         typer.Option(
-            "--protocol", envvar="D2T_PROTOCOL", help="Metric as in the paper, or as its released code computes it."
+            "--protocol", envvar="D2T_PROTOCOL", help="Metric as in the paper, as its code computes it, or FactSpotter."
         ),
     ],
     "checks": Annotated[
