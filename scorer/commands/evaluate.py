@@ -194,6 +194,8 @@ def evaluate_command(
     )
     with local_copy(out) as folder:
         report = evaluate(folder, options, lambda message: say(f"note: {message}"))
+    if not isinstance(out, Path):
+        report = report | {"path": str(out)}
     if as_json:
         print_json(report)
     else:
@@ -212,6 +214,8 @@ def _spans(
     options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples, by, inputs)
     with local_copy(out) as folder:
         report = evaluate_spans(folder, options, lambda message: say(f"note: {message}"))
+    if not isinstance(out, Path):
+        report = report | {"path": str(out)}
     if as_json:
         print_json(report)
     else:
