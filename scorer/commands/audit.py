@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import UsageError
 from .common import guarded, local, location, parse_by, print_json, say_always
 
 if TYPE_CHECKING:
@@ -87,6 +88,15 @@ def audit_command(
             help="Write Prometheus metrics, for the textfile collector; replaced in one step.",
         ),
     ] = None,
+    openlineage: Annotated[
+        Path | None,
+        typer.Option(
+            "--openlineage",
+            metavar="FILE",
+            parser=local,
+            help="Write the events of this audit for OpenLineage, as JSON Lines; gates become assertions.",
+        ),
+    ] = None,
     history: Annotated[
         Path | None,
         typer.Option(
@@ -149,7 +159,8 @@ def audit_command(
         require_gates=require_gates,
         allow_partial=allow_partial,
     )
-    for given, option in ((report, "--report"), (junit, "--junit"), (summary, "--summary"), (metrics, "--metrics")):
+    files = {"--report": report, "--junit": junit, "--summary": summary, "--metrics": metrics}
+    for option, given in (files | {"--openlineage": openlineage}).items():
         if given is not None:
             check_user_file(given, option)
     document = _audited(out, baseline, options)
@@ -167,6 +178,10 @@ def audit_command(
         from ..audit.prometheus import metrics as as_metrics
 
         write_user_file(metrics, as_metrics(document).encode("utf-8", "replace"), "--metrics")
+    if openlineage is not None:
+        from ..audit.openlineage import openlineage as as_events
+
+        write_user_file(openlineage, as_events(document), "--openlineage")
     if as_json:
         print_json(document, allow_nan=False)
     else:
@@ -185,6 +200,8 @@ def _audited(out: Location, baseline: Location | None, options: AuditOptions) ->
     from ..audit import audit
     from ..storage.objects.copy import local_copy
 
+    if baseline is not None and not isinstance(baseline, Path) and baseline == out:
+        raise UsageError(f"--baseline {baseline} is the output itself; give that of an earlier run")
     with ExitStack() as stack:
         folder = stack.enter_context(local_copy(out))
         earlier = stack.enter_context(local_copy(baseline)) if baseline is not None else None
