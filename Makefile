@@ -59,8 +59,14 @@ smoke: .venv/installed
 test: lint smoke
 	$(DEV)/pytest -n 2
 
-test-slow: .venv-dev/installed $(AXE)
+test-slow: .venv-dev/installed .venv-ray/installed $(AXE)
 	$(DEV)/pytest -m slow
+
+# Ray, for the tests of --ray and ScoreBatches, and the schema of Kubernetes: in an environment of their own.
+.venv-ray/installed: pyproject.toml constraints.txt constraints-ray.txt
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/pip install $(PIP_FLAGS) -c constraints-ray.txt -e '.[cpu,ray]' 'ray[data]' kubernetes-validate
+	touch $@
 
 # axe-core checks the accessibility of the audit's report. Without npm, its tests are skipped with that reason.
 $(AXE): .venv-dev/installed
@@ -110,4 +116,4 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench .venv-audit demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dev .venv-bench .venv-ray .venv-audit demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,6 +15,7 @@ from tests.bundles import make_bundle
 from tests.conftest import ROOT
 from tests.faults import harness
 
+RAY = ROOT / ".venv-ray" / "bin" / "python"
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
@@ -61,3 +62,53 @@ def test_the_slurm_script_runs_for_every_index(tmp_path: Path) -> None:
     harness.run(home / "data", whole, home / "bundle", "--templates", home / "templates.json")
     assert is_finished(home / "scored")
     harness.assert_same(home / "scored", whole)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not RAY.exists(), reason="the schema is in the environment that `make test-slow` makes for Ray")
+def test_the_job_follows_the_schema_of_kubernetes() -> None:
+    def refused(job: str) -> str:
+        script = (
+            "import sys, yaml, kubernetes_validate as k; k.validate(yaml.safe_load(sys.stdin), '1.31', strict=True)"
+        )
+        done = subprocess.run([str(RAY), "-c", script], input=job, capture_output=True, text=True)
+        return done.stderr if done.returncode else ""
+
+    job = block("yaml", "apiVersion")
+    assert not refused(job)
+    assert "completionMod" in refused(job.replace("completionMode", "completionMod")), "the schema refuses other keys"
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_image_make_an_environment_that_scores(tmp_path: Path) -> None:
+    """What the Dockerfile runs, in an empty environment in place of its base image."""
+    dockerfile = block("dockerfile", "FROM")
+    (run,) = re.findall(r"^RUN (.*)$", dockerfile, re.MULTILINE)
+    (entry,) = re.findall(r'^ENTRYPOINT \["(.*)"\]$', dockerfile, re.MULTILINE)
+    assert "COPY . /src" in dockerfile
+    source, environment = tmp_path / "src", tmp_path / "venv"
+    source.mkdir()
+    with subprocess.Popen(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "-x", "-C", str(source)], stdin=archive.stdout, check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    inside = {**os.environ, "PATH": f"{environment}/bin:{os.environ['PATH']}", "PYTHONPATH": ""}
+    subprocess.run(["sh", "-ec", run.replace("/src", str(source))], env=inside, check=True, cwd=tmp_path)
+    out = tmp_path / "out"
+    sample = source / "scorer" / "embedded" / "domains.parquet"
+    asked = [str(environment / "bin" / entry), "run", str(sample), "--out", str(out), "--bundle", "embedded", "--join"]
+    subprocess.run(asked, env={**inside, "XDG_CACHE_HOME": str(tmp_path)}, check=True, cwd=tmp_path)
+    assert is_finished(out)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not RAY.exists(), reason="Ray has an environment of its own, which `make test-slow` makes")
+def test_the_pipeline_of_the_page_is_python_that_ray_data_takes() -> None:
+    """It runs up to the first batch: without a GPU the cluster has no place for the actor."""
+    from tests.faults.test_ray import ENVIRONMENT
+
+    code = block("python", "import ray").replace("/shared/data", str(ROOT / "scorer" / "embedded" / "domains.parquet"))
+    code, _, written = code.partition("scored.write_parquet(")
+    assert written
+    script = f"{code}\nassert [op.name for op in [scored._logical_plan.dag]] == ['MapBatches(ScoreBatches)']"
+    done = subprocess.run([str(RAY), "-c", script], env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
