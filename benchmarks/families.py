@@ -4,10 +4,12 @@
 
 Each NAME is a size that ``scorer export --random-init`` knows; by default all of them but the tiny ones. Weights are
 random, since speed does not depend on them. Each bundle is exported in a process of its own into ``--folder`` and
-removed when it was measured. The same pairs of texts, which ``benchmarks.make_rows`` writes, go through each family's
-own tokenizer and through the engine, in fp32 and in int8; a tokenizer with a small vocabulary of its own gives a pair
-more tokens than the real one, so tokens per pair are reported too. The rate is the median of the rounds, in which the
-precisions alternate. Nothing else should run; how many processors other programs kept busy is reported.
+removed when it was measured; with ``--step export`` and ``--step measure`` all are exported first and stay. The same
+pairs of texts, which ``benchmarks.make_rows`` writes, go through each family's own tokenizer and through the engine,
+in fp32 and in int8; a tokenizer with a small vocabulary of its own gives a pair more tokens than the real one, so
+tokens per pair are reported too. The rate is the median of the rounds, in which the precisions alternate. Sizes that
+``--out`` has from this machine are kept. Nothing else should run; how many processors other programs kept busy is
+reported.
 """
 
 from __future__ import annotations
@@ -107,26 +109,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path(".bench") / "families")
     parser.add_argument("--out", type=Path, default=RESULTS, help="JSON; written after each size")
+    parser.add_argument("--step", choices=("export", "measure"), help="one of the two, with the bundles kept")
     args = parser.parse_args(arguments)
-    found: list[dict[str, Any]] = []
-    print("| size | parameters | tokens per pair | fp32, pairs/s | int8, pairs/s | int8 / fp32 | others' cores |")
-    print("|---|---|---|---|---|---|---|", flush=True)
+    here, found = machine.describe(), []
+    if args.out.exists():  # sizes that were measured on this machine before stay
+        before = json.loads(args.out.read_text())
+        found = [one for one in before["sizes"] if before["machine"] == here]
+    if args.step != "export":
+        print("| size | parameters | tokens per pair | fp32, pairs/s | int8, pairs/s | int8 / fp32 | others' cores |")
+        print("|---|---|---|---|---|---|---|", flush=True)
     for name in args.names or usual:
         folder = args.folder / name
-        shutil.rmtree(folder, ignore_errors=True)
-        export(name, folder)
+        if args.step != "measure":
+            shutil.rmtree(folder, ignore_errors=True)
+            export(name, folder)
+        if args.step == "export":
+            continue
         parameters = Bundle.load(folder).parameters
         one = measure(folder, args.pairs, args.rounds)
-        found.append({"name": name, "parameters": parameters, **one})
+        found = [other for other in found if other["name"] != name]
+        found.append({"name": name, "parameters": parameters, "pairs": args.pairs, "ended": machine.now(), **one})
         fp32, int8 = (one["rates"][precision] for precision in PRECISIONS)
         print(
             f"| `{name}` | {parameters / 1e6:.0f} M | {one['tokens']} | {fp32} | {int8} | {int8 / fp32:.1f} | "
             f"{one['others']} |",
             flush=True,
         )
-        content = {"machine": machine.describe(), "ended": machine.now(), "pairs": args.pairs, "sizes": found}
+        content = {"machine": here, "sizes": found}
         args.out.write_text(json.dumps(content, indent=1) + "\n")
-        shutil.rmtree(folder)
+        if args.step is None:
+            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

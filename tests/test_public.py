@@ -27,6 +27,7 @@ from scorer.convert import (
 from scorer.errors import ScorerError
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.evaluation.spans import SpanOptions, evaluate_spans
+from scorer.inference.shipped import SHIPPED
 from scorer.metric.slots import load_templates
 from scorer.metric.templates import Templates, parse_optional
 
@@ -131,6 +132,7 @@ def _cases() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "argument"), list(_cases()))
 def test_wrong_types(name: str, argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(SHIPPED, "embedded", SHIPPED["embedded-e2e"])  # opens faster; which model does not matter
     function, right = CALLS[name]
     refused = 0
     for wrong in WRONG:

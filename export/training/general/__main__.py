@@ -6,6 +6,7 @@ The same command continues a run that was interrupted. SIGTERM and Ctrl-C save t
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ import torch
 from export.training.general import nli, rows
 from export.training.general.base import vocabulary, weights
 from export.training.general.batches import Mix, Pools
-from export.training.general.network import from_base
+from export.training.general.network import Network, from_base, load_checkpoint
 from export.training.general.train import Run
 from export.training.general.vocabulary import cut, make_tokenizer
 
@@ -42,6 +43,16 @@ def agree(out: Path, settings: dict[str, object]) -> None:
         sys.exit(f"{out} holds a run under other settings ({', '.join(changed)}); use those, or another --out")
 
 
+def settings(options: argparse.Namespace) -> dict[str, object]:
+    """What the weights of a run depend on; the checkpoint it starts from by the hash of its weights."""
+    unbound = {"base", "data", "out", "device", "start"}
+    found = {name: value for name, value in vars(options).items() if name not in unbound}
+    if options.start is not None:
+        content = (options.start / "model.safetensors").read_bytes()
+        found["start"] = hashlib.sha256(content).hexdigest()
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m export.training.general", description=__doc__)
     parser.add_argument("--base", type=Path, required=True, help="folder with the base's files")
@@ -56,13 +67,13 @@ def main() -> None:
     parser.add_argument("--d2t", type=int, default=Mix.d2t, help="pairs from facts and texts of a pool")
     parser.add_argument("--limit", type=int, default=None, help="use about N rows of each file (for tests)")
     parser.add_argument("--all-licences", action="store_true", help="experiments only: weights must not be shipped")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=Path, default=None, help="checkpoint of an earlier run, trained on from there")
+    parser.add_argument("--seed", type=int, default=0, help="with --start take another one than the earlier run's")
     options = parser.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the cores belong to the workers
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
-    unbound = {"base", "data", "out", "device"}
-    agree(options.out, {name: value for name, value in vars(options).items() if name not in unbound})
+    agree(options.out, settings(options))
     with prepared(options) as run:
         run.resume()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -86,8 +97,20 @@ def prepared(options: argparse.Namespace) -> Run:
     tokenizer.encode_special_tokens = True
     pairs = nli.pairs(found, tokenizer, options.out)
     pools = Pools(pairs, rows.corpus(facts), tokenizer, Mix(options.nli, options.d2t), options.seed)
-    network = from_base(weights(options.base), [base[piece] for piece in pieces], options.seed)
+    if options.start is None:
+        network = from_base(weights(options.base), [base[piece] for piece in pieces], options.seed)
+    else:
+        network = continued(options.start, pieces)
     return Run(network, tokenizer, pools, options.out, device=options.device, workers=options.workers)
+
+
+def continued(start: Path, pieces: list[str]) -> Network:
+    """The network of an earlier run's checkpoint, which must have the same word pieces."""
+    known = json.loads((start / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    if sorted(known, key=known.__getitem__) != pieces:
+        sys.exit(f"{start}: the checkpoint has other word pieces ({len(known):,}, this run {len(pieces):,}); "
+                 "use the --data and --vocabulary of its run")  # fmt: skip
+    return load_checkpoint(start)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from safetensors.torch import save_file  # noqa: E402
 
 from export.training.general import __main__ as recipe  # noqa: E402
 from export.training.general import base, calibrate, evaluate  # noqa: E402
-from export.training.general.network import Network, Size, to_transformers  # noqa: E402
+from export.training.general.network import Network, Size, load_checkpoint, to_transformers  # noqa: E402
 from export.training.general.rebuild import rebuild  # noqa: E402
 from export.training.general.vocabulary import SPECIAL, make_tokenizer  # noqa: E402
 
@@ -57,6 +57,12 @@ def test_from_the_base_to_the_figures(
     call(recipe, *settings, "--out", out, "--tokens", 60_000, "--vocabulary", 110)
     with pytest.raises(SystemExit, match="under other settings"):
         call(recipe, *settings, "--out", out, "--tokens", 70_000, "--vocabulary", 110)
+    second, on = tmp_path / "second", ["--start", out / "checkpoint", "--seed", 1]
+    with pytest.raises(SystemExit, match="other word pieces"):
+        call(recipe, *settings, "--out", tmp_path / "other", "--tokens", 4_000, "--vocabulary", 105, *on)
+    call(recipe, *settings, "--out", second, "--tokens", 4_000, "--vocabulary", 110, *on)
+    weights = [load_checkpoint(folder / "checkpoint").out.weight for folder in (out, second)]
+    assert 0 < float((weights[0] - weights[1]).abs().max()) < 0.1  # trained on, from there and not from the base
     call(calibrate, "--data", data / "nli", "--checkpoint", out / "checkpoint", "--out", final, "--pairs", 200)
     calibration = json.loads((final / "calibration.json").read_text())
     assert calibration["after"]["calibration_error"] <= calibration["before"]["calibration_error"] + 0.02
