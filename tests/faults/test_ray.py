@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -242,8 +243,8 @@ def test_a_gpu_that_cannot_start_is_named_with_its_node(
     nodes.add(2, 2)
     said = finish(nodes.launch(data, tmp_path / "out", bundle), 2)
     assert "ray: 2 workers on 1 node, each with a GPU" in said
-    print(said)
-    assert "#0: " in said and "#1: " in said and "CUDA" in said
+    for number in (0, 1):
+        assert f"#{number}: device cuda:0 was asked for" in said
     assert "no worker came to the end of the run" in said
 
 
@@ -296,5 +297,13 @@ scored.write_parquet({str(tmp_path / "out")!r})
 """
     done = subprocess.run([str(PYTHON), "-c", script], env=ENVIRONMENT, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
-    assert harness.verdicts(tmp_path / "out") == harness.verdicts(whole)
-    assert sum(pq.read_metadata(path).num_rows for path in (tmp_path / "out").glob("*.parquet")) == 8 * 60
+    found, expected = (
+        pa.concat_tables(pq.read_table(path) for path in harness.outputs(out).values()).sort_by("weight").to_pylist()
+        for out in (tmp_path / "out", whole)
+    )
+    assert len(found) == len(expected) == 8 * 60
+    for one, other in zip(found, expected, strict=True):
+        for column in harness.JUDGED:
+            # Its batches are others, so the last digits may differ.
+            close = pytest.approx(other[column], rel=1e-4) if "ent" in column or "conf" in column else other[column]
+            assert one[column] == close, (column, one["weight"])
