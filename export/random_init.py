@@ -72,7 +72,7 @@ def _random_model(family: Family, known: Mapping[str, Any], seed: int) -> Any:
                 value.add_(1.0)
         # Labels apart by far more than int8 moves a logit, as in a trained model; else no variant would keep them.
         last = [part for part in model.modules() if isinstance(part, torch.nn.Linear)][-1]
-        last.bias.add_(torch.tensor([-0.5, 0.0, 0.5]))
+        last.bias.add_(torch.tensor([-1.5, 0.0, 1.5]))
     return model
 
 

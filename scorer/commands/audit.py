@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import guarded, local, print_json, say
+from .common import guarded, local, location, print_json, say
+
+if TYPE_CHECKING:
+    from ..audit import AuditOptions
+    from ..audit.document import Document
+    from ..storage.objects.uri import Location
 
 
 class ErrorRows(StrEnum):
@@ -21,17 +28,17 @@ class ErrorRows(StrEnum):
 @guarded
 def audit_command(
     out: Annotated[
-        Path,
+        Any,  # a Path or a StoreUri: typer takes no unions
         typer.Argument(
-            metavar="OUT", parser=local, help="Finished output folder of `scorer run`; exits 2 if it is not finished."
+            metavar="OUT", parser=location, help="Finished output of `scorer run`; exits 2 if it is not finished."
         ),
     ],
     baseline: Annotated[
-        Path | None,
+        Any,
         typer.Option(
             "--baseline",
             metavar="OUT0",
-            parser=local,
+            parser=location,
             help="Finished output of an earlier run to compare with; exits 2 if its signature differs.",
         ),
     ] = None,
@@ -125,13 +132,12 @@ def audit_command(
     set; 2 usage or configuration. It also exits 2 if OUT or the baseline is unfinished or changes during the audit, if
     their signatures differ, or if only one of them is partial.
     """
-    from ..audit import AuditOptions, audit
+    from ..audit import AuditOptions
     from ..audit.junit import junit as as_junit
     from ..storage.user_files import check_user_file, write_user_file
     from .show.audit import print_document
 
     options = AuditOptions(
-        baseline=baseline,
         gates=tuple(gates or ()),
         by=tuple(tuple(dict.fromkeys(c.strip() for c in one.split(",") if c.strip())) for one in by or ()),
         errors=errors.value,
@@ -145,7 +151,7 @@ def audit_command(
     for given, option in ((report, "--report"), (junit, "--junit"), (summary, "--summary"), (metrics, "--metrics")):
         if given is not None:
             check_user_file(given, option)
-    document = audit(out, options)
+    document = _audited(out, baseline, options)
     if report is not None:
         from ..audit.report import render
 
@@ -171,3 +177,19 @@ def audit_command(
         say("scorer: nothing was checked, and --require-gates is set")
     if document["status"] == "fail":
         raise typer.Exit(1)
+
+
+def _audited(out: Location, baseline: Location | None, options: AuditOptions) -> Document:
+    """The audit; what is in an object store is copied for it, and named by its URI."""
+    from ..audit import audit
+    from ..storage.objects.copy import local_copy
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(local_copy(out))
+        earlier = stack.enter_context(local_copy(baseline)) if baseline is not None else None
+        document = audit(folder, replace(options, baseline=earlier))
+    if not isinstance(out, Path):
+        document = document | {"out": str(out)}
+    if baseline is not None and not isinstance(baseline, Path) and document["baseline"] is not None:
+        document = document | {"baseline": document["baseline"] | {"out": str(baseline)}}
+    return document

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
     from ..scoring.settings import Settings
+    from ..storage.objects.uri import StoreUri
 
 
 def local(given: str) -> Path:
@@ -35,6 +36,24 @@ def local(given: str) -> Path:
 
     try:
         return local_path(given)
+    except ScorerError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def location(given: str) -> Path | StoreUri:
+    """Parse an argument that is an output: a local path, or a URI of an object store.
+
+    Raises:
+        typer.BadParameter: a URI of another kind.
+    """
+    from ..storage.objects.store import client
+    from ..storage.objects.uri import StoreUri, parse_location
+
+    try:
+        found = parse_location(given)
+        if isinstance(found, StoreUri):
+            client()
+        return found
     except ScorerError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from .common import guarded, local, print_json, say
+from .common import guarded, local, location, print_json, say
+
+if TYPE_CHECKING:
+    from ..storage.objects.uri import Location
 
 
 class Against(StrEnum):
@@ -21,7 +24,8 @@ class Against(StrEnum):
 @guarded
 def evaluate_command(
     out: Annotated[
-        Path, typer.Argument(metavar="OUT", parser=local, help="Output folder of `scorer run`, or one scored file.")
+        Any,  # a Path or a StoreUri: typer takes no unions
+        typer.Argument(metavar="OUT", parser=location, help="Output of `scorer run`, or one local scored file."),
     ],
     gold_fine: Annotated[
         str | None,
@@ -169,6 +173,7 @@ def evaluate_command(
         )
         return
     from ..evaluation.report import EvaluateOptions, evaluate
+    from ..storage.objects.copy import local_copy
     from .show.evaluation import print_report
 
     options = EvaluateOptions(
@@ -187,7 +192,8 @@ def evaluate_command(
         against=against.value if against else None,
         resamples=resamples,
     )
-    report = evaluate(out, options, lambda message: say(f"note: {message}"))
+    with local_copy(out) as folder:
+        report = evaluate(folder, options, lambda message: say(f"note: {message}"))
     if as_json:
         print_json(report)
     else:
@@ -195,15 +201,17 @@ def evaluate_command(
 
 
 def _spans(
-    out: Path, gold: Path, text_id: str, system: str, prefix: str | None, below: float, annotations: Path | None,
+    out: Location, gold: Path, text_id: str, system: str, prefix: str | None, below: float, annotations: Path | None,
     resamples: int, by: tuple[str, ...], inputs: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Evaluate error spans instead of labels."""
     from ..evaluation.spans import SpanOptions, evaluate_spans
+    from ..storage.objects.copy import local_copy
     from .show.spans import print_spans
 
     options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples, by, inputs)
-    report = evaluate_spans(out, options, lambda message: say(f"note: {message}"))
+    with local_copy(out) as folder:
+        report = evaluate_spans(folder, options, lambda message: say(f"note: {message}"))
     if as_json:
         print_json(report)
     else:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..inference.choices import Precision
-from .common import guarded, local, open_scorer, print_json, say
+from .common import guarded, location, open_scorer, print_json, say
 
 
 @guarded
 def explain_command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", parser=local, help="Output folder of `scorer run`.")],
+    out: Annotated[
+        Any,  # a Path or a StoreUri: typer takes no unions
+        typer.Argument(metavar="OUT", parser=location, help="Output of `scorer run`, local or in a store."),
+    ],
     row: Annotated[
         str | None,
         typer.Option(
@@ -43,14 +45,17 @@ def explain_command(
     """
     from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
     from ..scoring.output_files import settings_of
+    from ..storage.objects.copy import local_copy
     from .show.verdict import print_explanation
 
-    settings = settings_of(out)
-    file, number = find_row(out, row, key)
-    if precision is not None:
-        settings = dataclasses.replace(settings, precision=precision)
-    with open_scorer(settings, budgets_of_run(out, settings)) as scorer:
-        found = explain(out, with_bound_of_run(scorer, out), file, number)
+    name = row.rpartition(":")[0] if row is not None else None
+    with local_copy(out, lambda relative: name is None or relative == name) as folder:
+        settings = settings_of(folder)
+        file, number = find_row(folder, row, key)
+        if precision is not None:
+            settings = dataclasses.replace(settings, precision=precision)
+        with open_scorer(settings, budgets_of_run(folder, settings)) as scorer:
+            found = explain(folder, with_bound_of_run(scorer, folder), file, number)
     if as_json:
         print_json(dataclasses.asdict(found))
         return

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import ScorerError, UsageError
 from ..scoring.settings import Settings
-from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, metric_scoring, note_of, say
+from .common import (
+    FormatOption,
+    InputsArgument,
+    LimitOption,
+    ReuseOption,
+    guarded,
+    local,
+    location,
+    metric_scoring,
+    note_of,
+    say,
+)
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
@@ -37,12 +48,12 @@ LEASE_S = 300.0
 def run_command(
     inputs: InputsArgument,
     out: Annotated[
-        Path,
+        Any,  # a Path or a StoreUri: typer takes no unions
         typer.Option(
             "--out",
             metavar="OUT",
-            parser=local,
-            help="Folder for the scored shards; a rerun resumes. Exits 2 if it holds other files.",
+            parser=location,
+            help="Folder or s3:// prefix for the scored shards; a rerun resumes. Exits 2 if it holds other files.",
         ),
     ],
     settings: Settings,
@@ -78,6 +89,7 @@ def run_command(
     from ..run.options import JoinOptions, RunOptions
     from ..storage.user_files import check_user_file
 
+    join = join or not isinstance(out, Path)  # a store has no locks, so that only workers can share it
     workers = join or devices is not None or ray is not None
     if devices is not None and ray is not None:
         raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
@@ -92,7 +104,8 @@ def run_command(
         check_user_file(report, "--report")
         if part is not None or join:
             raise UsageError(
-                "--report with --part or --join would show a part of the run; use `scorer audit` when all are done"
+                "--report with --part, --join or an OUT in a store would show a part of the run; use `scorer audit` "
+                "when all are done"
             )
     if note := note_of(settings):
         say(f"note: {note}")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .common import guarded, local, print_json
+from .common import guarded, location, print_json
 
 
 @guarded
 def status_command(
     out: Annotated[
-        Path,
-        typer.Argument(metavar="OUT", parser=local, help="Output folder of a run; exits 2 if it is none."),
+        Any,  # a Path or a StoreUri: typer takes no unions
+        typer.Argument(metavar="OUT", parser=location, help="Output of a run, local or in a store; exits 2 if none."),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False,
 ) -> None:

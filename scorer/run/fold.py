@@ -11,17 +11,17 @@ from ..scoring.counts import total
 from ..scoring.origin import Origin
 from ..scoring.plan import Plan
 from ..scoring.summary import Recheck, ReusedOutput, RunSummary, ShardCounts, Speed
-from ..storage import Receipt, Receipts
-from ..storage.believed import Believed
+from ..storage import Receipt
 from ..storage.counts import Counts
+from ..storage.joined import KnownReceipts, RunReceipts
 
 
 def verified_receipts(
-    plan: Plan, receipts: Receipts, believed: Believed, reused: str, renew: Callable[[], None]
+    plan: Plan, receipts: RunReceipts, known: KnownReceipts, reused: str, renew: Callable[[], None]
 ) -> tuple[list[Receipt], list[str]]:
     """The receipts of a plan that agree with it and with their outputs, and the paths of those that do not.
 
-    Every output is hashed that this process has not written itself.
+    In a folder, every output is hashed that this process has not written itself.
 
     Args:
         reused: digest of the reused outputs, empty if there are none.
@@ -33,7 +33,7 @@ def verified_receipts(
         planned = plan.inputs.get(relative)
         if planned is None:
             continue
-        receipt = believed.receipt(relative)
+        receipt = known.receipt(relative)
         if receipt is None:
             receipt = receipts.read(relative)
             renew()

@@ -12,6 +12,7 @@ from ..scoring.plan import JoinTerms, Plan
 from ..scoring.row_scorer import RowScorer
 from ..scoring.signature import differences as signature_differences
 from ..storage.canonical import changes, normal
+from ..storage.objects.uri import Location
 
 _HARDWARE = ("device", "runtime", "provider", "versions", "budgets")
 """Differences that ``--mixed-devices`` allows: labels mean the same, and numbers differ in their last digits."""
@@ -30,7 +31,7 @@ def join_terms(inputs: Sequence[str], form: str, scorer: RowScorer, versions: Ma
 
 
 def refuse_other_terms(
-    present: Plan, mine: Plan, out: Path, *, mixed_devices: bool, say: Callable[[str], None]
+    present: Plan, mine: Plan, out: Location, *, mixed_devices: bool, say: Callable[[str], None]
 ) -> None:
     """A worker must mean the same as the plan that it joins; where the bundle or a template file lies may differ.
 

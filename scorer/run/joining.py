@@ -13,14 +13,13 @@ from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse import Reuse
 from ..scoring.row_scorer import RowScorer, RowScoring
 from ..scoring.summary import RunSummary
-from ..storage import InputFile, OutputFolder, ShardReader, require_space, resolve_inputs
-from ..storage.claims import remove_claims, standing_claims
-from ..storage.workers import write_card
+from ..storage import InputFile, ShardReader, resolve_inputs
+from ..storage.joined import JoinedOutput
 from .early_check import refuse_unscorable
 from .join_terms import differ_in_hardware_alone, join_terms, refuse_other_terms
 from .options import JoinOptions, Reporter, RunOptions
 from .plan_file import named_others, plan_of
-from .preview import find_losses, scored_again, told
+from .preview import again_by_reason, losses_of, told
 from .starts import starts_of
 from .survey import Shard, Survey, survey
 from .versions import versions
@@ -45,7 +44,7 @@ class Joining:
     scoring: RowScoring
     reporter: Reporter
     reader: ShardReader
-    folder: OutputFolder
+    output: JoinedOutput
     earlier: tuple[Path, ...]
 
     def enter(self, stack: ExitStack) -> Joined:
@@ -58,9 +57,9 @@ class Joining:
             OutputError: another run is going on, or outputs would be lost.
             ScorerError: nothing can be scored.
         """
-        with self.folder.brief():
-            others = self.folder.join_worker()
-            present = Plan.usable(self.folder.read_plan())
+        with self.output.brief():
+            others = self.output.join_worker()
+            present = Plan.usable(self.output.read_plan())
             joined = self._first(stack, present) if not others else None
         if joined is None:
             if present is None or present.join is None:
@@ -70,7 +69,7 @@ class Joining:
                 )
             joined = self._later(stack, present)
         device = joined.scorer.origin.device
-        write_card(self.folder.holder, f"{device.kind} {device.name}".strip())
+        self.output.announce(f"{device.kind} {device.name}".strip())
         return joined
 
     def _open(self, stack: ExitStack, present: Plan | None, found: Survey) -> tuple[RowScorer, Plan, Reuse | None]:
@@ -111,7 +110,7 @@ class Joining:
         found = survey(files, self.reader, self.scoring.find_columns)
         refuse_unscorable(found, self.reader, self.options.max_error_rate)
         scorer, plan, reuse = self._open(stack, present, found)
-        finished = present is not None and _was_concluded(out, present)
+        finished = present is not None and self._was_concluded(present)
         unfinished = present is not None and present.join is not None and not finished
         if present is not None and unfinished and differ_in_hardware_alone(present, plan):
             self._refuse_differences(present, plan)
@@ -119,30 +118,32 @@ class Joining:
         if present is not None and _on_device_of(plan, present) == present:
             plan = present  # another worker of the same run was the first one then
         resumed = present == plan and not finished
+        self.output.refresh()
         reasons = self._why_not_done(found, scorer, reuse)
-        aside = self.folder.receipts.failed_names()
-        if present == plan and finished and self.folder.is_finished and not reasons and not aside:
+        aside = self.output.receipts.failed_names()
+        if present == plan and finished and self.output.is_finished and not reasons and not aside:
             return Joined(scorer, plan, reuse)
-        self.folder.refuse_links(plan.inputs.keys())
+        self.output.refuse_links(plan.inputs.keys())
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
-        find_losses(out, plan.inputs.keys(), todo, self.reader).refuse(out, limited=False, parts=True)
-        require_space(out, sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
+        stored = self.output.stored(shard.file.relative for shard in todo)
+        outside = self.output.outside_of(plan.inputs.keys())
+        losses_of(outside, stored, self.output.receipts, todo, self.reader).refuse(out, limited=False, parts=True)
+        self.output.require_space(sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
         if not resumed:
             self._await_claims()
-            remove_claims(out)
-        self.folder.sweep_temporary()
-        for relative in self.folder.remove_stale(plan.inputs.keys()):
+            self.output.remove_claims()
+        self.output.sweep_temporary()
+        for relative in self.output.remove_stale(plan.inputs.keys()):
             self.reporter.say(f"removed {relative}: its input is gone")
         if present != plan:
             plan = self._write(plan)
-        for line in told(scored_again(out, reasons)):
+        for line in told(again_by_reason(reasons, stored.__contains__)):
             self.reporter.say(line)
         if todo or found.failed or not resumed:
-            self.folder.reopen()
-        for shard in todo:
-            self.folder.receipts.remove(shard.file.relative)
+            self.output.reopen()
+        self.output.receipts.remove_all(shard.file.relative for shard in todo)
         for relative in aside if not resumed else ():
-            self.folder.receipts.clear_failed(relative)  # it is tried again
+            self.output.receipts.clear_failed(relative)  # it is tried again
         for file, error in found.failed.values():
             self._set_aside(file, str(error), getattr(error, "kind", "columns"))
         rows = sum(shard.rows for shard in todo)
@@ -151,12 +152,13 @@ class Joining:
 
     def _write(self, plan: Plan) -> Plan:
         """Write the plan; the plan that holds, which on a file system without real locks may be another worker's."""
-        if self.folder.read_plan() is not None:
-            self.folder.write_plan(plan.to_json())
-        elif not self.folder.create_plan(plan.to_json()):
-            present = Plan.load(self.options.out)
+        if self.output.read_plan() is not None:
+            self.output.write_plan(plan.to_json())
+        elif not self.output.create_plan(plan.to_json()):
+            found = self.output.read_plan()
+            present = Plan.from_json(found) if found is not None else None
             if present is None:
-                self.folder.write_plan(plan.to_json())  # a damaged one was there
+                self.output.write_plan(plan.to_json())  # a damaged one was there
             else:
                 self._refuse_differences(present, plan)
                 return present
@@ -168,7 +170,7 @@ class Joining:
         reasons = {}
         for shard in found.usable:
             fingerprint = shard.fingerprint(scorer.signature, reused)
-            why = self.folder.receipts.compare(shard.file.relative, shard.info.identity, fingerprint)
+            why = self.output.receipts.compare(shard.file.relative, shard.info.identity, fingerprint)
             if isinstance(why, str):
                 reasons[shard.file.relative] = why
         return reasons
@@ -176,15 +178,20 @@ class Joining:
     def _await_claims(self) -> None:
         """Wait until no worker of an earlier plan can believe that it holds a shard."""
         said = False
-        while any(not claim.is_free(self.join.lease_s) for claim in standing_claims(self.options.out).values()):
+        while any(not claim.is_free(self.join.lease_s) for claim in self.output.standing_claims().values()):
             if not said:
                 self.reporter.say(f"{self.options.out}: waiting for the claims of workers of an earlier plan to expire")
                 said = True
             time.sleep(min(1.0, self.join.lease_s / 4))
 
+    def _was_concluded(self, plan: Plan) -> bool:
+        """Whether the workers of a plan came to its end."""
+        summary = RunSummary.parse(self.output.read_run(), str(self.output.path))
+        return summary is not None and summary.plan == plan.digest
+
     def _set_aside(self, file: InputFile, message: str, kind: str) -> None:
-        self.folder.set_aside(file.relative)
-        self.folder.receipts.write_failed(file.relative, kind, message, None)
+        self.output.set_aside(file.relative)
+        self.output.receipts.write_failed(file.relative, kind, message, None)
         self.reporter.shard_failed(file.relative, message)
 
 
@@ -193,9 +200,3 @@ def _on_device_of(plan: Plan, present: Plan) -> Plan:
     What the device is, the terms say."""
     device = {key: value for key, value in present.settings.items() if key == "device"}
     return replace(plan, settings={**plan.settings, **device})
-
-
-def _was_concluded(out: Path, plan: Plan) -> bool:
-    """Whether the workers of a plan came to its end."""
-    summary = RunSummary.load(out)
-    return summary is not None and summary.plan == plan.digest

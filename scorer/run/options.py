@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from ..errors import UsageError
 from ..scoring.summary import RunSummary
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
+from ..storage.objects.uri import Location
 from ..system.input_formats import Format
 
 
@@ -33,7 +35,7 @@ class RunOptions:
     """
 
     inputs: tuple[str, ...]
-    out: Path
+    out: Location
     limit: int | None = None
     part: tuple[int, int] | None = None
     max_error_rate: float = 0.001
@@ -43,6 +45,17 @@ class RunOptions:
     prune: bool = False
     form: Format = "auto"
     join: JoinOptions | None = None
+
+    @property
+    def folder(self) -> Path:
+        """OUT of a run that holds a whole folder.
+
+        Raises:
+            UsageError: OUT is in an object store.
+        """
+        if not isinstance(self.out, Path):
+            raise UsageError(f"--out {self.out} is in an object store, which only workers can write; add --join")
+        return self.out
 
 
 class Reporter(Protocol):

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..errors import OutputError
 from ..scoring.plan import Plan
-from ..storage import OutputFolder
-from ..storage.finished import PLAN
-from ..storage.stamps import Stamp, stamp_of
+from ..storage.joined import JoinedOutput
 
 
 @dataclass(frozen=True)
 class PlanWatch:
     """Looks at the plan file before anything is published. ``digest``: of the plan; ``stamp``: of its file."""
 
-    out: Path
+    output: JoinedOutput
     digest: str
-    stamp: Stamp | None
+    stamp: Hashable | None
 
     @classmethod
-    def of(cls, out: Path, plan: Plan) -> PlanWatch:
+    def of(cls, output: JoinedOutput, plan: Plan) -> PlanWatch:
         """Of the plan that is there now."""
-        return cls(out, plan.digest, stamp_of(out / PLAN))
+        return cls(output, plan.digest, output.plan_stamp())
 
     def check(self) -> None:
         """One look at the file; it is read only if it was replaced.
@@ -31,11 +29,11 @@ class PlanWatch:
         Raises:
             OutputError: there is another plan, or none.
         """
-        if self.stamp is not None and stamp_of(self.out / PLAN) == self.stamp:
+        if self.stamp is not None and self.output.plan_stamp() == self.stamp:
             return
-        present = Plan.usable(OutputFolder.peek_plan(self.out))
+        present = Plan.usable(self.output.read_plan())
         if present is None or present.digest != self.digest:
             raise OutputError(
-                f"{self.out}: _plan.json was replaced or removed while this worker ran, so that the folder is another "
-                "run's now; start the worker again"
+                f"{self.output.path}: _plan.json was replaced or removed while this worker ran, so that the folder is "
+                "another run's now; start the worker again"
             )

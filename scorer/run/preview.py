@@ -6,12 +6,14 @@ anything is written, by the run itself and by ``scorer plan --out``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import OutputError, ShardError
 from ..storage import OutputFolder, Receipts, ShardReader
+from ..storage.joined import RunReceipts
+from ..storage.objects.uri import Location
 from ..storage.receipts import NO_RECEIPT
 from .survey import Shard
 
@@ -26,7 +28,7 @@ class Losses:
     outside: list[str] = field(default_factory=list)
     shorter: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def refuse(self, out: Path, *, limited: bool, parts: bool) -> None:
+    def refuse(self, out: Location, *, limited: bool, parts: bool) -> None:
         """Refuse a run that was not told to prune.
 
         Args:
@@ -67,39 +69,57 @@ def find_losses(out: Path, planned: Collection[str], todo: Iterable[Shard], read
     Raises:
         OutputError: a plan or receipt is there and cannot be read.
     """
+    shards = list(todo)
+    stored = {
+        shard.file.relative: str(path.absolute()) for shard in shards if (path := out / shard.file.relative).is_file()
+    }
+    return losses_of(OutputFolder.outside(out, planned), stored, Receipts(out), shards, reader)
+
+
+def losses_of(
+    outside: list[str], stored: Mapping[str, str], receipts: RunReceipts, todo: Iterable[Shard], reader: ShardReader
+) -> Losses:
+    """Look at the outputs that shards would replace.
+
+    Args:
+        outside: see :class:`Losses`.
+        stored: by relative path, the outputs that are there, with the path or URI of each.
+        receipts: of the output.
+    """
     shorter = {}
-    receipts = Receipts(out)
     for shard in todo:
-        there = _rows_there(out, shard, receipts, reader)
+        uri = stored.get(shard.file.relative)
+        there = _rows_there(uri, shard.file.relative, receipts, reader) if uri is not None else 0
         if there > shard.rows:
             shorter[shard.file.relative] = (there, shard.rows)
-    return Losses(OutputFolder.outside(out, planned), shorter)
+    return Losses(outside, shorter)
 
 
-def _rows_there(out: Path, shard: Shard, receipts: Receipts, reader: ShardReader) -> int:
-    """Rows of the output that a shard would replace; 0 where there is none, or none that can be read."""
-    relative = shard.file.relative
-    path = out / relative
-    if not path.is_file():
-        return 0
+def _rows_there(uri: str, relative: str, receipts: RunReceipts, reader: ShardReader) -> int:
+    """Rows of an output; 0 where it cannot be read."""
     receipt = receipts.read(relative)
     if receipt is not None:
         return receipt.output.rows
     try:
-        return reader.probe(str(path.absolute()), form="parquet").rows
+        return reader.probe(uri, form="parquet").rows
     except ShardError:
         return 0
 
 
 def scored_again(out: Path, reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    """Relative paths of the shards that have an output already and are scored again, by reason.
+    """Relative paths of the shards that have an output in a folder already and are scored again, by reason.
 
     Args:
         reasons: by relative path, why a shard is not done; see :meth:`scorer.storage.Receipts.check`.
     """
+    return again_by_reason(reasons, lambda relative: (out / relative).exists())
+
+
+def again_by_reason(reasons: Mapping[str, str], is_there: Callable[[str], bool]) -> dict[str, list[str]]:
+    """As :func:`scored_again`. ``is_there``: whether a shard has an output."""
     found: dict[str, list[str]] = {}
     for relative, reason in reasons.items():
-        if reason != NO_RECEIPT or (out / relative).exists():
+        if reason != NO_RECEIPT or is_there(relative):
             found.setdefault(reason, []).append(relative)
     return found
 

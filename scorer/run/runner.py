@@ -64,24 +64,24 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
             f"--prune with {other} would remove or shorten what this run does not look at; give one of the two"
         )
     files = resolve_inputs(list(options.inputs), options.form)
-    check_output_apart(list(options.inputs), options.out, options.form)
-    inspect_output(options.out)
-    earlier_outputs = check_earlier(options.reuse, options.out)
+    check_output_apart(list(options.inputs), options.folder, options.form)
+    inspect_output(options.folder)
+    earlier_outputs = check_earlier(options.reuse, options.folder)
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
         reader = stack.enter_context(ShardReader(form=options.form))
         found = survey(files, reader, scoring.find_columns, options.limit)
         refuse_unscorable(found, reader, options.max_error_rate)
-        earlier = earlier_budgets(options.out)
+        earlier = earlier_budgets(options.folder)
         while True:
             with ExitStack() as inner:
                 scorer = inner.enter_context(scoring.open(earlier))
-                scorer = scorer.warm_up(earlier_plan(options.out), starts_of(found, reader))
+                scorer = scorer.warm_up(earlier_plan(options.folder), starts_of(found, reader))
                 reuse = None
                 if earlier_outputs:
                     reuse = inner.enter_context(scorer.open_reuse(earlier_outputs))
                 shared = options.part is not None
-                opened = OutputFolder.open(options.out, create=True, shared=shared, say=reporter.say)
+                opened = OutputFolder.open(options.folder, create=True, shared=shared, say=reporter.say)
                 folder = inner.enter_context(opened)
                 try:
                     plan = plan_of(
@@ -121,14 +121,14 @@ class _Run:
         self.survey = found
         self.receipts = folder.receipts
         self.failures: dict[str, str] = {}
-        self.believed = Believed(options.out, self.receipts)
+        self.believed = Believed(options.folder, self.receipts)
         self.written: set[str] = set()
         self.scoring = 0.0
         self.reuse = reuse
         self.plan = plan
         self.recheck_log = RecheckLog(reuse.sources if reuse is not None else None)
         early_check = EarlyCheck(scorer.warnings, options.max_error_rate, reporter.say)
-        self.stream = ShardStream(scorer, reader, options.out, plan.budgets, reporter, self.recheck_log, early_check)
+        self.stream = ShardStream(scorer, reader, options.folder, plan.budgets, reporter, self.recheck_log, early_check)
 
     def execute(self, started: float) -> Outcome:
         shards = [s for s in self.survey.usable if self._mine(s.file.relative)]
@@ -136,7 +136,7 @@ class _Run:
         todo = [s for s in shards if s.file.relative in reasons]
         with self.folder.brief():
             self._enter(todo)
-        for line in told(scored_again(self.options.out, reasons)):
+        for line in told(scored_again(self.options.folder, reasons)):
             self.reporter.say(line)
         failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
         require_space(self.folder.path, sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
@@ -170,11 +170,11 @@ class _Run:
         self.folder.refuse_links(inputs)
         present = Plan.usable(self.folder.read_plan())
         if others:
-            refuse_another_plan(present, self.plan, others, options.out)
+            refuse_another_plan(present, self.plan, others, options.folder)
             self.plan = present or self.plan
         if not options.prune:
-            losses = find_losses(options.out, inputs, todo, self.reader)
-            losses.refuse(options.out, limited=options.limit is not None, parts=options.part is not None)
+            losses = find_losses(options.folder, inputs, todo, self.reader)
+            losses.refuse(options.folder, limited=options.limit is not None, parts=options.part is not None)
         self.folder.sweep_temporary()
         if others:
             return
@@ -195,8 +195,8 @@ class _Run:
             self.folder.write_plan(self.plan.to_json())
         elif present != self.plan:
             raise OutputError(
-                f"{self.options.out}: _plan.json was replaced during the run, so that the folder is another run's now; "
-                "run again when nothing else writes there"
+                f"{self.options.folder}: _plan.json was replaced during the run, so that the folder is another run's "
+                "now; run again when nothing else writes there"
             )
 
     def _why_not_done(self, shards: list[Shard]) -> dict[str, str]:
@@ -295,7 +295,7 @@ class _Run:
             )
         failed = self.failures if totals.missing else totals.failed
         if failed:
-            reasons.append(f"{len(failed)} shards failed, see {self.options.out}/_failed/")
+            reasons.append(f"{len(failed)} shards failed, see {self.options.folder}/_failed/")
         if wrong := summary.recheck.disagreed:
             reasons.append(
                 f"{wrong} of {summary.recheck.rows} reused rows that were scored again disagree with the earlier "

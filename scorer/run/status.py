@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from ..errors import OutputError
 from ..scoring.plan import Plan
-from ..storage import Receipt, Receipts
-from ..storage.claims import StandingClaim, standing_claims
-from ..storage.finished import PLAN, is_finished
-from ..storage.workers import WorkerLine, workers
+from ..storage import Receipt
+from ..storage.claims import StandingClaim
+from ..storage.finished import PLAN
+from ..storage.objects.uri import Location
+from ..storage.run_view import view_of
+from ..storage.workers import WorkerLine
 
 RECENT_S = 600.0
 """The rate is that of the shards finished in so many seconds."""
@@ -58,30 +59,30 @@ class RunStatus:
         return {"schema": 1, **asdict(self)}
 
 
-def status_of(out: Path) -> RunStatus:
-    """Look at an output folder; nothing is written but a probe of the file system's clock.
+def status_of(out: Location) -> RunStatus:
+    """Look at an output; nothing is written but a probe of the clock of its file system or store.
 
     Raises:
-        OutputError: it is no output folder, or cannot be read.
+        OutputError: it is no output, or cannot be read.
     """
-    plan = Plan.load(out) if out.is_dir() else None
-    if plan is None:
+    view = view_of(out)
+    if view is None:
         raise OutputError(f"{out} has no readable {PLAN}; name the --out folder of a run")
-    receipts = Receipts(out)
+    plan, receipts = Plan.from_json(view.plan), view.receipts
     names = [relative for relative in receipts.all() if relative in plan.inputs]
     failed = {relative for relative in receipts.failed_names() if relative in plan.inputs}.difference(names)
     settled = {*names, *failed}
-    claims = {claim.relative: claim for claim in standing_claims(out).values() if not claim.ended}
+    claims = {claim.relative: claim for claim in view.claims.values() if not claim.ended}
     held = {relative for relative in claims if relative in plan.inputs and relative not in settled}
     waiting = len(plan.inputs) - len(settled) - len(held)
     done = [receipt for relative in names if (receipt := receipts.read(relative)) is not None]
     rows = sum(receipt.output.rows for receipt in done)
-    rate = _rate(done, plan, (out / PLAN).stat().st_mtime)
+    rate = _rate(done, plan, view.planned)
     mean = rows / len(done) if done else 0.0
     left = (waiting + len(held)) * mean / rate if rate else None
     return RunStatus(
         out=str(out),
-        finished=is_finished(out),
+        finished=view.finished,
         planned=len(plan.inputs),
         done=len(names),
         held=len(held),
@@ -92,7 +93,7 @@ def status_of(out: Path) -> RunStatus:
         left_s=None if left is None else round(left, 1),
         workers=tuple(
             _worker(worker, [claim for claim in claims.values() if claim.worker == worker.token])
-            for worker in workers(out)
+            for worker in view.workers
         ),
     )
 

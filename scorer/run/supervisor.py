@@ -12,10 +12,11 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ..errors import OutputError, ScorerError
 from ..scoring.summary import RunSummary
+from ..storage.objects.uri import Location
+from ..storage.open_joined import read_run
 from ..system.closing import Closing
 from ..system.signals import sigterm_raises
 from .devices import Slot
@@ -31,7 +32,7 @@ _GRACE_S = 10.0
 
 
 def supervise(
-    out: Path, slots: Sequence[Slot], module: str, request: Callable[[Slot], bytes], reporter: Reporter
+    out: Location, slots: Sequence[Slot], module: str, request: Callable[[Slot], bytes], reporter: Reporter
 ) -> Outcome:
     """Run a worker for each slot until the run ends.
 
@@ -47,7 +48,7 @@ def supervise(
         ended = workers.listen()
     if ended is None:
         raise ScorerError(f"{out}: no worker came to the end of the run: {workers.why}; the same command resumes")
-    summary = RunSummary.load(out)
+    summary = RunSummary.parse(read_run(out), str(out))
     if summary is None:
         raise OutputError(f"{out}: the workers ended, and there is no _run.json; run again")
     return Outcome(summary, ended.code, ended.reason)

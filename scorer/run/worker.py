@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from hashlib import blake2b
+from pathlib import Path
 
 from ..errors import ScorerError, ShardError, UsageError
 from ..scoring.counts import total
@@ -25,17 +26,14 @@ from ..storage import (
     InputFile,
     InputRecord,
     Maker,
-    OutputFolder,
     Receipt,
-    Receipts,
     ShardReader,
     ShardWriter,
-    check_output_apart,
-    inspect_output,
 )
-from ..storage.believed import Believed
-from ..storage.claims import Claim, ClaimLostError, Claims, StandingClaim, key, remove_claims
+from ..storage.claims import ClaimLostError, HeldClaim, StandingClaim, key
 from ..storage.durable import Holder
+from ..storage.joined import JoinedOutput, RunClaims
+from ..storage.open_joined import check_location, open_joined
 from ..system.signals import sigterm_raises
 from .early_check import EarlyCheck
 from .fold import fold, verified_receipts
@@ -61,15 +59,16 @@ def run_joined(options: RunOptions, join: JoinOptions, scoring: RowScoring, repo
         Terminated, KeyboardInterrupt: interrupted; the shards that this worker held are free again.
     """
     check_join(options)
-    earlier = tuple(check_earlier(options.reuse, options.out))
+    out = options.out
+    earlier = tuple(check_earlier(options.reuse, out if isinstance(out, Path) else None))
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
         reader = stack.enter_context(ShardReader(form=options.form))
-        opened = OutputFolder.open(options.out, create=True, shared=True, say=reporter.say)
-        folder = stack.enter_context(opened)
-        joined = Joining(options, join, scoring, reporter, reader, folder, earlier).enter(stack)
-        claims = stack.enter_context(Claims(options.out, folder.token, join.lease_s))
-        return _Worker(options, join, scoring, reporter, reader, folder, joined, claims).work()
+        output = open_joined(out, reporter.say)
+        stack.callback(output.close)
+        joined = Joining(options, join, scoring, reporter, reader, output, earlier).enter(stack)
+        claims = stack.enter_context(output.claims(join.lease_s))
+        return _Worker(options, join, scoring, reporter, reader, output, joined, claims).work()
 
 
 def check_join(options: RunOptions) -> JoinOptions:
@@ -81,8 +80,7 @@ def check_join(options: RunOptions) -> JoinOptions:
     for option, given in (("--prune", options.prune), ("--limit", options.limit), ("--part", options.part)):
         if given:
             raise UsageError(f"{option} with --join: workers divide all shards among themselves; give one of the two")
-    check_output_apart(list(options.inputs), options.out, options.form)
-    inspect_output(options.out)
+    check_location(options.inputs, options.out, options.form)
     return options.join or JoinOptions()
 
 
@@ -96,24 +94,22 @@ class _Worker:
         scoring: RowScoring,
         reporter: Reporter,
         reader: ShardReader,
-        folder: OutputFolder,
+        output: JoinedOutput,
         joined: Joined,
-        claims: Claims,
+        claims: RunClaims,
     ) -> None:
         self.options, self.join, self.scoring = options, join, scoring
-        self.reporter, self.reader, self.folder, self.claims = reporter, reader, folder, claims
+        self.reporter, self.reader, self.output, self.claims = reporter, reader, output, claims
         self.scorer, self.plan, self.reuse, self.known = joined.scorer, joined.plan, joined.reuse, joined.known
-        self.watch = PlanWatch.of(options.out, self.plan)
-        self.publishing: Claim | None = None
-        self.shared = Holder(options.out, folder.token, self._check)
-        self.receipts = Receipts(options.out, self.shared)
-        self.believed = Believed(options.out, self.receipts)
-        self.claimed: dict[str, Claim] = {}
+        self.watch = PlanWatch.of(output, self.plan)
+        self.publishing: HeldClaim | None = None
+        self.publisher = output.publisher(self._check, self._confirm)
+        self.receipts = output.receipts
+        self.claimed: dict[str, HeldClaim] = {}
         self.recheck_log = RecheckLog(self.reuse.sources if self.reuse is not None else None)
         early = EarlyCheck(self.scorer.warnings, options.max_error_rate, reporter.say)
-        self.stream = ShardStream(
-            self.scorer, reader, options.out, self.plan.budgets, reporter, self.recheck_log, early
-        )
+        staging = self.publisher.holder.root
+        self.stream = ShardStream(self.scorer, reader, staging, self.plan.budgets, reporter, self.recheck_log, early)
         self.name = f"{os.getpid()}@{socket.gethostname()}"
         self.taken = 0
         self.loaded = False
@@ -140,7 +136,7 @@ class _Worker:
         """The shards that are neither done nor set aside, in an order of this worker's own."""
         settled = {*self.receipts.all(), *self.receipts.failed_names()}
         left = [relative for relative in self.plan.inputs if relative not in settled]
-        return sorted(left, key=lambda relative: blake2b((self.folder.token + key(relative)).encode()).digest())
+        return sorted(left, key=lambda relative: blake2b((self.output.token + key(relative)).encode()).digest())
 
     def _score(self, left: list[str]) -> None:
         if self.reuse is not None and not self.loaded:
@@ -167,9 +163,7 @@ class _Worker:
                 return
             if not self._is_free(relative, standing):
                 continue
-            claim = None
-            if not self._is_settled(relative):
-                claim = self.claims.take(relative, standing.get(key(relative)))
+            claim = self.claims.take(relative, standing.get(key(relative)))
             if claim is None:
                 misses += 1
                 continue
@@ -185,9 +179,9 @@ class _Worker:
             self.taken += 1
             yield shard
 
-    def _claimed_shard(self, claim: Claim) -> Shard | None:
+    def _claimed_shard(self, claim: HeldClaim) -> Shard | None:
         """The shard of a claim; ``None`` if it is done, or has been set aside."""
-        if self._is_settled(claim.relative):
+        if self.receipts.is_settled(claim.relative):
             return None
         planned = self.plan.inputs[claim.relative]
         file = InputFile(planned.uri, claim.relative)
@@ -207,19 +201,22 @@ class _Worker:
             return None
         return shard
 
-    def _is_settled(self, relative: str) -> bool:
-        return self.receipts.is_settled(relative)
-
     def _check(self) -> None:
         """Make sure that what is about to be published may be: the folder, the plan and the claim are as they were."""
-        self.folder.check()
+        self.output.check()
         self.watch.check()
         if self.publishing is not None:
             self.publishing.check()
 
+    def _confirm(self) -> None:
+        """As :meth:`_check`, before something that another process wrote is replaced."""
+        self._check()
+        if self.publishing is not None:
+            self.claims.confirm(self.publishing)
+
     def holder(self, shard: Shard) -> Holder:
         """See :class:`.shard_stream.Sink`."""
-        return self.shared
+        return self.publisher.holder
 
     def moved(self, window: bool) -> None:
         """Renew the claims after a window, or after a batch; a device that hangs renews nothing."""
@@ -234,12 +231,12 @@ class _Worker:
         relative = shard.file.relative
         claim = self.publishing = self.claimed.pop(relative)
         try:
-            written = writer.commit()
+            written = self.publisher.publish(relative, writer.commit())
             reused = self.reuse.sources.digest if self.reuse is not None else ""
             done, now = total(counts), time.monotonic()
             maker = Maker.of(self.name, self.scorer.origin.to_json(), now - self.ended, done.checks.computed)
             self.ended = now
-            self.believed.write(
+            self.publisher.write(
                 Receipt(
                     relative=relative,
                     input=InputRecord(shard.file.uri, shard.info.identity),
@@ -264,18 +261,18 @@ class _Worker:
             self._set_aside(claim, error, shard.info.identity)
         self.claims.give_back(claim)
 
-    def _set_aside(self, claim: Claim, error: ScorerError, identity: Identity | None) -> None:
-        self.folder.check()
+    def _set_aside(self, claim: HeldClaim, error: ScorerError, identity: Identity | None) -> None:
+        self.output.check()
         self.watch.check()
         claim.check()
-        self.folder.set_aside(claim.relative)
+        self.output.set_aside(claim.relative)
         kind = error.kind if isinstance(error, ShardError) else "columns"
-        self.folder.receipts.write_failed(claim.relative, kind, str(error), identity)
+        self.receipts.write_failed(claim.relative, kind, str(error), identity)
         self.reporter.shard_failed(claim.relative, str(error))
 
     def _concluded(self) -> RunSummary | None:
         """The totals, if a worker has written them."""
-        summary = RunSummary.load(self.options.out)
+        summary = RunSummary.parse(self.output.read_run(), str(self.output.path))
         return summary if summary is not None and summary.plan == self.plan.digest else None
 
     def _conclude(self) -> RunSummary | None:
@@ -302,7 +299,8 @@ class _Worker:
         """Write ``_run.json`` and the marker; false if a shard is not done after all, which is then scored again."""
         reuse = self.reuse
         reused = reuse.sources.digest if reuse is not None else ""
-        found, wrong = verified_receipts(self.plan, self.receipts, self.believed, reused, self.claims.renew)
+        self.output.refresh()
+        found, wrong = verified_receipts(self.plan, self.receipts, self.publisher, reused, self.claims.renew)
         failed = [name for name in self.receipts.failed_names() if name in self.plan.inputs]
         done = {receipt.relative for receipt in found}
         for relative in wrong:
@@ -321,10 +319,10 @@ class _Worker:
             recheck=self.recheck_log.figures,
             versions=versions(self.scorer.versions),
         )
-        self.folder.write_run(summary.to_json(), self.shared)
+        self.publisher.write_run(summary.to_json())
         if not failed:
-            self.folder.write_success(self.plan.digest, self.shared)
-        remove_claims(self.options.out)
+            self.publisher.write_success(self.plan.digest)
+        self.output.remove_claims()
         return True
 
     def _outcome(self, summary: RunSummary) -> Outcome:

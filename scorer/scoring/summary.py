@@ -218,10 +218,14 @@ class RunSummary:
         Raises:
             OutputError: it is there and cannot be read, or a field is damaged; names it.
         """
-        content = read_json(out / RUN)
+        return cls.parse(read_json(out / RUN), str(out))
+
+    @classmethod
+    def parse(cls, content: object, where: str) -> RunSummary | None:
+        """The summary in the content of ``_run.json``; see :meth:`load`. ``where``: the output, for messages."""
         if not isinstance(content, dict) or "rows" not in content:
             return None
-        return cls.from_json(Fields(content, str(out / RUN)))
+        return cls.from_json(Fields(content, f"{where}/{RUN}"))
 
 
 def origins_of(out: Path) -> tuple[Origin, ...]:

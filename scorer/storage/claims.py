@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,11 +62,14 @@ class StandingClaim:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A claim that this process holds. ``crashes``, ``expiries``: what became of the claims before it."""
+class HeldClaim(ABC):
+    """A claim that this process holds.
+
+    ``relative``: of the shard. ``number``: how often it was claimed. ``crashes``, ``expiries``: what became of the
+    claims before it.
+    """
 
     relative: str
-    path: Path
     number: int
     crashes: int = 0
     expiries: int = 0
@@ -79,12 +83,23 @@ class Claim:
             return f"{self.expiries} claims expired, because no batch of it was finished within --lease"
         return None
 
+    @abstractmethod
     def check(self) -> None:
         """Make sure that the shard is still this worker's.
 
         Raises:
             ClaimLostError: it was taken over, or all claims were removed.
         """
+
+
+@dataclass(frozen=True)
+class Claim(HeldClaim):
+    """A claim in a folder. ``path``: its file."""
+
+    path: Path = Path()
+
+    def check(self) -> None:
+        """See :class:`HeldClaim`; one look at two files."""
         if not self.path.exists() or _numbered(self.path, self.number + 1).exists():
             raise ClaimLostError(f"{self.relative}: another worker took it over, since no batch was finished in time")
 
@@ -123,7 +138,7 @@ class Claims(Closing):
         if over is not None:
             number = over.number + 1
             crashes, expiries = over.crashes + over.ended, over.expiries + (not over.ended)
-        claim = Claim(relative, self._folder / f"{key(relative)}.{number}", number, crashes, expiries)
+        claim = Claim(relative, number, crashes, expiries, self._folder / f"{key(relative)}.{number}")
         line = {"relative": relative, "worker": self._token, "crashes": crashes, "expiries": expiries}
         with self._guard:
             if self._closed or not _create(claim.path, json.dumps(line).encode("ascii")):
@@ -143,11 +158,15 @@ class Claims(Closing):
                 with suppress(OSError):
                     os.utime(claim.path)
 
-    def give_back(self, claim: Claim) -> None:
+    def confirm(self, claim: HeldClaim) -> None:
+        """Make sure that a claim is held; see :meth:`HeldClaim.check`."""
+        claim.check()
+
+    def give_back(self, claim: HeldClaim) -> None:
         """Let go of a shard: it is done, set aside, or for another worker."""
         with self._guard:
-            if self._held.pop(claim.relative, None) is not None:
-                _remove(claim)
+            if (held := self._held.pop(claim.relative, None)) is not None:
+                _remove(held)
 
     def close(self) -> None:
         """Give all claims back and take no more."""

@@ -200,10 +200,11 @@ def atomic_json(path: Path, content: Any, label: str = "json", holder: Holder | 
 
     NaN and infinity, which JSON cannot represent, become null.
     """
-    atomic_bytes(path, _as_json(content), label, holder)
+    atomic_bytes(path, json_bytes(content), label, holder)
 
 
-def _as_json(content: Any) -> bytes:
+def json_bytes(content: Any) -> bytes:
+    """The content of a JSON file; see :func:`atomic_json`."""
     return (json.dumps(_finite(content), sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
 
 
@@ -219,7 +220,7 @@ def create_json(path: Path, content: Any, label: str, holder: Holder) -> bool:
         temporary, file = open_temporary(path, holder)
         try:
             with file:
-                file.write(_as_json(content))
+                file.write(json_bytes(content))
                 file.flush()
                 os.fsync(file.fileno())
             crash_point(f"{label}.synced")

@@ -13,6 +13,7 @@ from pathlib import Path
 from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
 from .listing import LocalListing, Place, RemoteListing, expand, is_hidden, walk
+from .objects.reading import StoreListing, opened_here
 
 LONGEST_NAME = 250
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -136,7 +137,7 @@ def _parse(given: str) -> _Input:
     scheme = _SCHEME.match(given)
     if scheme is not None:
         magic = "*["  # a question mark begins the query of a URI
-        place: Place = RemoteListing.place(given) if scheme[1].lower() != "file" else LocalListing.from_uri(given)
+        place = _remote(given) if scheme[1].lower() != "file" else LocalListing.from_uri(given)
     else:
         if not given or "\0" in given:
             raise UsageError(f"{given!r} is not a path; name a file, a folder, a glob or a URI")
@@ -150,6 +151,11 @@ def _parse(given: str) -> _Input:
         return _Input(given, place)
     pattern = tuple(part for part in parts[first:] if part)
     return _Input(given, place.at("/".join(parts[:first]) or "/"), pattern)
+
+
+def _remote(given: str) -> Place:
+    store = opened_here(given)
+    return StoreListing.place(store) if store is not None else RemoteListing.place(given)
 
 
 def _refuse_overlap(relatives: Iterable[str]) -> None:

@@ -10,11 +10,10 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from ..errors import OutputError
 from ..system.closing import Closing
-from ..system.formats import PLAN_SCHEMA
 from ..system.json_fields import Fields
 from . import lease
 from .claims import remove_claims
@@ -33,7 +32,7 @@ from .durable import (
     sync_folder,
     token_of,
 )
-from .finished import PLAN, RUN, SUCCESS, is_finished
+from .finished import PLAN, RUN, SUCCESS, is_finished, plan_fields
 from .local_paths import local_path
 from .receipts import FAILED, RECEIPTS, Receipts, check_relative
 from .workers import CLAIMS, remove_card
@@ -138,7 +137,7 @@ class OutputFolder(Closing):
         create: bool = False,
         shared: bool = False,
         say: Callable[[str], None] = lambda message: None,
-    ) -> OutputFolder:
+    ) -> Self:
         """Take hold of a folder.
 
         Args:
@@ -215,16 +214,7 @@ class OutputFolder(Closing):
         Raises:
             OutputError: it was written by a newer version of this program.
         """
-        plan = read_json(out / PLAN)
-        if not isinstance(plan, dict):
-            return None
-        schema = plan.get("schema")
-        if isinstance(schema, int) and schema > PLAN_SCHEMA:
-            raise OutputError(
-                f"{out / PLAN} has schema {schema}, and this version knows {PLAN_SCHEMA}: a newer version wrote it; "
-                "use that version or choose another --out"
-            )
-        return Fields(plan, str(out / PLAN)) if schema == PLAN_SCHEMA else None
+        return plan_fields(read_json(out / PLAN), str(out / PLAN))
 
     def read_plan(self) -> Fields | None:
         """The plan; see :meth:`peek_plan`."""

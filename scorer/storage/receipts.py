@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,6 +158,11 @@ class Receipts:
         """Make a shard not done."""
         self._remove(self._path(self._receipts, relative))
 
+    def remove_all(self, relatives: Iterable[str]) -> None:
+        """Make shards not done."""
+        for relative in relatives:
+            self.remove(relative)
+
     def check(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | str:
         """The receipt of a shard that is done, or why it is not.
 
@@ -174,11 +179,8 @@ class Receipts:
         if receipt is None:
             there = self._path(self._receipts, relative).exists()
             return DAMAGED_RECEIPT if there else NO_RECEIPT
-        if receipt.fingerprint != fingerprint:
-            return "; ".join(receipt.fingerprint.differences(fingerprint))
-        found = receipt.input.identity
-        if found != identity:
-            return f"its input changed: {', '.join(found.changes_to(identity)) if found is not None else 'identity'}"
+        if why := why_not_done(receipt, identity, fingerprint):
+            return why
         try:
             size = (self._out / relative).lstat().st_size
         except OSError:
@@ -246,6 +248,16 @@ class Receipts:
                 return
             crash_point("removed")
             sync_folder(path.parent)
+
+
+def why_not_done(receipt: Receipt, identity: Identity, fingerprint: Fingerprint) -> str | None:
+    """Why a receipt does not hold for an input that is to be scored in some way; ``None`` if it does."""
+    if receipt.fingerprint != fingerprint:
+        return "; ".join(receipt.fingerprint.differences(fingerprint))
+    found = receipt.input.identity
+    if found != identity:
+        return f"its input changed: {', '.join(found.changes_to(identity)) if found is not None else 'identity'}"
+    return None
 
 
 def check_relative(relative: str) -> None:

@@ -15,16 +15,22 @@ _NAMES = {_WHOLE: "signature"}
 
 @dataclass(frozen=True)
 class Identity:
-    """What identifies an input: ``size`` in bytes, ``mtime_ns`` (``None`` where a store has none), and the SHA-256 of
-    its Parquet footer as hex."""
+    """What identifies an input: ``size`` in bytes, ``mtime_ns`` (``None`` where a store has none), the SHA-256 of its
+    Parquet footer as hex, and the version that an object store gave it (empty for local files)."""
 
     size: int
     mtime_ns: int | None
     footer_sha256: str
+    e_tag: str = ""
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
-        return {"size": self.size, "mtime_ns": self.mtime_ns, "footer_sha256": self.footer_sha256}
+        content: dict[str, object] = {
+            "size": self.size,
+            "mtime_ns": self.mtime_ns,
+            "footer_sha256": self.footer_sha256,
+        }
+        return {**content, "e_tag": self.e_tag} if self.e_tag else content
 
     @classmethod
     def from_json(cls, found: Fields) -> Identity | None:
@@ -36,7 +42,8 @@ class Identity:
         if not found.content:
             return None
         found.only(cls.__dataclass_fields__)
-        return cls(found.required_count("size"), found.optional_integer("mtime_ns"), found.text("footer_sha256"))
+        size, mtime_ns = found.required_count("size"), found.optional_integer("mtime_ns")
+        return cls(size, mtime_ns, found.text("footer_sha256"), found.text("e_tag"))
 
     def changes_to(self, other: Identity) -> list[str]:
         """The names of the fields in which two identities differ, sorted."""
@@ -62,20 +69,23 @@ class InputRecord:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A committed file: SHA-256 as hex, size in bytes, rows."""
+    """A committed file: SHA-256 as hex, size in bytes, rows. ``e_tag``: in an object store, its version."""
 
     sha256: str
     bytes: int
     rows: int
+    e_tag: str = ""
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
-        return {"sha256": self.sha256, "bytes": self.bytes, "rows": self.rows}
+        content: dict[str, object] = {"sha256": self.sha256, "bytes": self.bytes, "rows": self.rows}
+        return {**content, "e_tag": self.e_tag} if self.e_tag else content
 
     @classmethod
     def from_json(cls, found: Fields) -> WrittenFile:
         """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.text("sha256"), found.required_count("bytes"), found.required_count("rows"))
+        size, rows = found.required_count("bytes"), found.required_count("rows")
+        return cls(found.text("sha256"), size, rows, found.text("e_tag"))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.commands.common import local
+from scorer.commands.common import local, location
 from tests.faults import harness
 
 
@@ -29,7 +30,13 @@ def parameters(group: typer.Typer = app, above: str = "") -> Iterator[tuple[str,
         yield from parameters(inner.typer_instance, f"{inner.name} ")
 
 
-PATHS = {name: found for name, found in parameters() if "Path" in str(found.annotation)}
+def parser_of(parameter: inspect.Parameter) -> Any:
+    return next((getattr(one, "parser", None) for one in getattr(parameter.annotation, "__metadata__", ())), None)
+
+
+PATHS = {name: found for name, found in parameters() if "Path" in str(found.annotation) or parser_of(found)}
+STORES = {"run out", "audit out", "audit baseline", "evaluate out", "explain out", "status out"}
+"""What may be in an object store."""
 
 
 def test_there_are_paths() -> None:
@@ -39,8 +46,7 @@ def test_there_are_paths() -> None:
 
 @pytest.mark.parametrize("name", PATHS)
 def test_every_path_goes_through_one_parser(name: str) -> None:
-    (declared,) = PATHS[name].annotation.__metadata__
-    assert declared.parser is local
+    assert parser_of(PATHS[name]) is (location if name in STORES else local)
 
 
 def invoke(*arguments: Any) -> Any:
@@ -56,21 +62,22 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "in.parquet"
 
 
-S3 = "s3://bucket/x"
+S3, HDFS = "s3://bucket/x", "hdfs://bucket/x"
 REFUSED = {
-    "run --out": ["run", "{data}", "--out", S3, "--bundle", "embedded-e2e"],
+    "run --out": ["run", "{data}", "--out", HDFS, "--bundle", "embedded-e2e"],
     "run --reuse": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--reuse", S3],
     "run --bundle": ["run", "{data}", "--out", "out", "--bundle", S3],
     "run --templates": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--templates", S3],
     "plan --out": ["plan", "{data}", "--out", S3, "--bundle", "embedded-e2e"],
-    "audit OUT": ["audit", S3],
-    "audit --baseline": ["audit", "out", "--baseline", S3],
+    "audit OUT": ["audit", HDFS],
+    "audit --baseline": ["audit", "out", "--baseline", HDFS],
     "audit --report": ["audit", "out", "--report", S3],
     "audit --history": ["audit", "out", "--history", S3],
     "audit --junit": ["audit", "out", "--junit", S3],
     "audit --gates": ["audit", "out", "--gates", S3],
-    "explain": ["explain", S3, "--row", "a:0"],
-    "evaluate": ["evaluate", S3],
+    "explain": ["explain", HDFS, "--row", "a:0"],
+    "evaluate": ["evaluate", HDFS],
+    "status": ["status", HDFS],
     "convert --out": ["convert", "e2e", "{data}", "--out", S3 + ".parquet"],
     "convert IN": ["convert", "e2e", S3, "--out", "x.parquet"],
     "baseline --out": ["baseline", "keywords", "{data}", "--out", S3],
@@ -78,7 +85,7 @@ REFUSED = {
     "templates check": ["templates", "check", S3, "--data", "{data}"],
     "doctor --bundle": ["doctor", "--bundle", S3],
     "export OUT_DIR": ["export", "checkpoint", S3],
-    "gs": ["run", "{data}", "--out", "gs://bucket/x", "--bundle", "embedded-e2e"],
+    "plan gs": ["plan", "{data}", "--out", "gs://bucket/x", "--bundle", "embedded-e2e"],
 }
 
 
@@ -87,6 +94,14 @@ def test_uris_of_stores_are_exit_2_and_leave_nothing(data: Path, arguments: list
     result = invoke(*[argument.format(data=data) for argument in arguments])
     assert result.exit_code == 2, result.output
     assert "is a URI" in result.output and "plain or as file:///path" in " ".join(result.output.split())
+    assert list(Path().iterdir()) == []
+
+
+def test_a_store_without_its_extra_is_exit_2(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    for arguments in (["run", data, "--out", S3, "--bundle", "embedded-e2e"], ["audit", S3], ["status", S3]):
+        result = invoke(*arguments)
+        assert result.exit_code == 2 and "d2t-scorer[objects]" in result.output, result.output
     assert list(Path().iterdir()) == []
 
 

@@ -301,16 +301,16 @@ def test_one_of_our_outputs_can_be_an_input(tree: Path) -> None:
 
 @pytest.fixture
 def store(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store behind URIs `s3://bucket/...`, which is the tree."""
+    """A store that pyarrow opens, behind URIs `hdfs://bucket/...`, which is the tree."""
     (tree / "bucket").symlink_to(tree)
     local = fs.SubTreeFileSystem(str(tree), fs.LocalFileSystem())
 
     class FileSystem:
         @staticmethod
         def from_uri(uri: str) -> tuple[Any, str]:
-            if not uri.startswith("s3://bucket"):
+            if not uri.startswith("hdfs://bucket"):
                 raise ValueError("unknown\nbucket")
-            return local, uri.removeprefix("s3://").partition("?")[0].replace("%20", " ").rstrip("/")
+            return local, uri.removeprefix("hdfs://").partition("?")[0].replace("%20", " ").rstrip("/")
 
     monkeypatch.setattr(fs, "FileSystem", FileSystem)
 
@@ -320,23 +320,23 @@ def test_a_store_behind_uris() -> None:
     def uris(given: str) -> dict[str, str]:
         return {file.relative: file.uri for file in resolve_inputs([given])}
 
-    assert uris("s3://bucket/other") == {
-        "a.parquet": "s3://bucket/other/a.parquet",
-        "year=1/x.parquet": "s3://bucket/other/year%3D1/x.parquet",
+    assert uris("hdfs://bucket/other") == {
+        "a.parquet": "hdfs://bucket/other/a.parquet",
+        "year=1/x.parquet": "hdfs://bucket/other/year%3D1/x.parquet",
     }
-    assert uris("s3://bucket/odd/with%20blank?region=x") == {
-        "ü.parquet": "s3://bucket/odd/with%20blank/%C3%BC.parquet?region=x"
+    assert uris("hdfs://bucket/odd/with%20blank?region=x") == {
+        "ü.parquet": "hdfs://bucket/odd/with%20blank/%C3%BC.parquet?region=x"
     }
-    assert uris("s3://bucket/in/2026/*/d.parq") == {"02/d.parq": "s3://bucket/in/2026/02/d.parq"}
-    assert uris("s3://bucket/in/a.parquet") == {"a.parquet": "s3://bucket/in/a.parquet"}
+    assert uris("hdfs://bucket/in/2026/*/d.parq") == {"02/d.parq": "hdfs://bucket/in/2026/02/d.parq"}
+    assert uris("hdfs://bucket/in/a.parquet") == {"a.parquet": "hdfs://bucket/in/a.parquet"}
     with pytest.raises(InputError, match="does not exist"):
-        uris("s3://bucket/none")
+        uris("hdfs://bucket/none")
     with pytest.raises(UsageError, match="cannot open it: unknown bucket"):
-        uris("s3://elsewhere/none")
+        uris("hdfs://elsewhere/none")
     with pytest.raises(UsageError, match="contains a password") as caught:
-        uris("s3://key:secret@bucket/other")
+        uris("hdfs://key:secret@bucket/other")
     assert "secret" not in str(caught.value)
-    check_output_apart(["s3://bucket/in"], Path("in"))
+    check_output_apart(["hdfs://bucket/in"], Path("in"))
 
 
 def test_unknown_schemes_are_refused() -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rich.console import Console
 
 from ...metric.verdict import FINE
 from ...scoring.summary import ReusedOutput, RunSummary, Speed
 from ...storage.counts import FactCounts
+from ...storage.objects.uri import Location
 from ...system.display import all_visible
 from .console import make_console
 from .figures import kinds, share, table
 
 
-def print_summary(summary: RunSummary, out: Path, *, to_stderr: bool = False) -> None:
+def print_summary(summary: RunSummary, out: Location, *, to_stderr: bool = False) -> None:
     """Print the labels, the errors, notes, backoff and failed shards, and the output folder.
 
     ``to_stderr``: where ``--json`` takes stdout.

@@ -55,8 +55,9 @@ def run_on_ray(
     """
     from .cluster import Job, RayCluster, connect
 
+    out = options.folder
     with ExitStack() as stack:
-        probe = stack.enter_context(Probe(options.out))
+        probe = stack.enter_context(Probe(out))
         paths = shared_paths(options, files, probe)
         ray = stack.enter_context(connect(address))
         # After the connection, because Ray has a handler of its own.
@@ -66,12 +67,10 @@ def run_on_ray(
         driver = Driver(cluster, Fleet(demand), demand, Relay(reporter), probe.path)
         ended = driver.drive()
     if ended is None:
-        raise ScorerError(
-            f"{options.out}: no worker came to the end of the run: {driver.why}; the same command resumes"
-        )
-    summary = RunSummary.load(options.out)
+        raise ScorerError(f"{out}: no worker came to the end of the run: {driver.why}; the same command resumes")
+    summary = RunSummary.load(out)
     if summary is None:
-        raise OutputError(f"{options.out}: the workers ended, and there is no _run.json; run again")
+        raise OutputError(f"{out}: the workers ended, and there is no _run.json; run again")
     return Outcome(summary, ended.code, ended.reason)
 
 

@@ -110,4 +110,4 @@ def shared_paths(options: RunOptions, files: Sequence[Path], probe: Probe) -> Sh
             contents.append((str(path), sha256(path.read_bytes()).hexdigest()))
         except OSError as error:
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
-    return SharedPaths(str(options.out), str(probe.path), probe.token, tuple(inputs), tuple(contents))
+    return SharedPaths(str(options.folder), str(probe.path), probe.token, tuple(inputs), tuple(contents))

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...system.closing import Closing
+from ..objects.reading import VersionedFile, opened_here
 
 ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it unencrypted"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -20,7 +21,8 @@ class RefusedError(Exception):
 
 
 class OpenedFile(Closing):
-    """A file, local or remote. ``file``: of pyarrow; ``size`` in bytes; ``mtime_ns``: ``None`` if the store has none.
+    """A file, local or remote. ``file``: of pyarrow; ``size`` in bytes; ``mtime_ns``: ``None`` if the store has none;
+    ``e_tag``: its version in an object store, which is the one that is read; empty elsewhere.
 
     Raises:
         RefusedError: it cannot be opened.
@@ -32,6 +34,7 @@ class OpenedFile(Closing):
         self.is_remote = _SCHEME.match(uri) is not None
         self.size: int
         self.mtime_ns: int | None
+        self.e_tag = ""
         if self.is_remote:
             self._open_remote(uri)
         else:
@@ -52,6 +55,15 @@ class OpenedFile(Closing):
     def _open_remote(self, uri: str) -> None:
         from pyarrow import fs
 
+        place = opened_here(uri)
+        if place is not None:
+            try:
+                versioned = VersionedFile(place)
+            except OSError as error:
+                raise RefusedError(f"cannot be opened: {describe(error)}") from error
+            self.file = pa.PythonFile(versioned, "r")
+            self.size, self.mtime_ns, self.e_tag = versioned.stored.size, None, versioned.stored.e_tag
+            return
         try:
             store, path = fs.FileSystem.from_uri(uri)
             found = store.get_file_info(path)

@@ -14,12 +14,15 @@ from ...errors import ShardError
 from ...system.closing import Closing
 from ...system.input_formats import Format
 from ...system.json_fields import Fields
+from ..objects.reading import opened_here
 from ..records import Identity
 from .child import Child, EndedError, StalledError
 
 MEMORY_BYTES = 8 << 30
 MINIMUM_MEMORY = 2 << 30  # with less address space, Arrow hangs or aborts
 TIMEOUT_S = 20.0
+STORE_TIMEOUT_S = 300.0
+"""As the timeout, for a shard in an object store, whose client repeats requests for four minutes."""
 _ATTEMPTS = 2
 
 
@@ -176,8 +179,11 @@ class ShardReader(Closing):
             child = self._child
         else:
             raise EndedError("was closed")
+        timeout_s = self._timeout_s
+        if opened_here(talk.request["uri"]) is not None:
+            timeout_s = max(timeout_s, STORE_TIMEOUT_S)
         while True:
-            header, payload = child.hear(self._timeout_s)
+            header, payload = child.hear(timeout_s)
             if header["type"] == "error":
                 self._talk = None
                 if header["last"]:

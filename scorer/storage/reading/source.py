@@ -25,7 +25,8 @@ MAX_FOOTER_BYTES = 512 << 20
 class Source(Closing):
     """A Parquet file, local or remote, opened for reading.
 
-    ``identity``: ``size``, ``mtime_ns`` (``None`` if the store has none) and ``footer_sha256``.
+    ``identity``: ``size``, ``mtime_ns`` (``None`` if the store has none), ``footer_sha256``, and in an object store
+    ``e_tag``.
 
     Raises:
         RefusedError: it is not a Parquet file, or cannot be opened.
@@ -39,6 +40,8 @@ class Source(Closing):
         footer = self._footer(opened.size)
         digest = hashlib.sha256(footer).hexdigest()
         self.identity = {"size": opened.size, "mtime_ns": opened.mtime_ns, "footer_sha256": digest}
+        if opened.e_tag:
+            self.identity["e_tag"] = opened.e_tag
         self.parquet = pq.ParquetFile(
             opened.file, memory_map=False, buffer_size=buffer_bytes, pre_buffer=False, page_checksum_verification=True
         )
@@ -169,4 +172,4 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 
 def identity_of(found: dict[str, Any]) -> dict[str, Any]:
     """The parts of an identity that are compared."""
-    return {key: found.get(key) for key in ("size", "mtime_ns", "footer_sha256")}
+    return {key: found[key] for key in ("size", "mtime_ns", "footer_sha256", "e_tag") if key in found}

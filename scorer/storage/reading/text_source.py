@@ -49,7 +49,7 @@ class TextSource(Closing):
 
     def __init__(self, uri: str, form: str, tick: Callable[[], None], known: dict[Any, Scan]) -> None:
         self._opened, self._form = OpenedFile(uri), form
-        key = (uri, form, self._opened.size, self._opened.mtime_ns)
+        key = (uri, form, self._opened.size, self._opened.mtime_ns, self._opened.e_tag)
         if key not in known:
             known[key] = self._scan(tick)
         scan = known[key]
@@ -59,6 +59,8 @@ class TextSource(Closing):
             "mtime_ns": self._opened.mtime_ns,
             "footer_sha256": scan.digest,
         }
+        if self._opened.e_tag:
+            self.identity["e_tag"] = self._opened.e_tag
 
     def close(self) -> None:
         """Close the file."""

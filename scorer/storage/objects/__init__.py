@@ -1,0 +1,1 @@
+"""Inputs and outputs in object stores, through the package ``obstore`` (extra ``objects``)."""

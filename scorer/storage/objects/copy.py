@@ -1,0 +1,105 @@
+"""A finished output in an object store, copied to a local folder to be read there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ...errors import OutputError
+from ..durable import output_errors
+from ..finished import PLAN, RUN, SUCCESS
+from ..listing import is_hidden
+from ..receipts import FAILED, RECEIPTS, Receipts, check_relative
+from ..space import require_space
+from .store import ObjectStore, Stored
+from .uri import Location, StoreUri
+
+_THREADS = 8
+_PART = 32 << 20
+_OWN = (PLAN, RUN, SUCCESS)
+
+
+@contextmanager
+def local_copy(out: Location, only: Callable[[str], bool] = lambda relative: True) -> Iterator[Path]:
+    """A local folder with what is at a place: the folder itself, or a temporary copy of what is in a store.
+
+    Each object is copied in the version that one listing showed, and the outputs must have the SHA-256 that their
+    receipts name. So the copy is that of one moment.
+
+    Args:
+        only: which outputs are needed, by their relative paths; receipts are copied of these alone.
+
+    Raises:
+        OutputError: there is no output, it changed meanwhile, or is not what its receipts say.
+        MissingDependencyError: ``obstore`` is not installed.
+    """
+    if isinstance(out, Path):
+        yield out
+        return
+    store = ObjectStore.open(out, patient=False)
+    with TemporaryDirectory(prefix="d2t-") as top:
+        folder = Path(top) / (out.path or out.bucket)
+        with output_errors("make", folder):
+            folder.mkdir(parents=True)
+        objects = _objects(store, out, only)
+        if PLAN not in objects:
+            raise OutputError(f"{out} is not an output of `scorer run`: it has no {PLAN}")
+        require_space(folder, sum(one.size for one in objects.values()), f"a copy of {out}")
+        with ThreadPoolExecutor(_THREADS, "copy") as pool:
+            list(pool.map(lambda item: _fetch(store, item[1], folder / item[0]), objects.items()))
+        _check(out, folder)
+        if {name: one.e_tag for name, one in _objects(store, out, only).items()} != {
+            name: one.e_tag for name, one in objects.items()
+        }:
+            raise OutputError(f"{out} changed while it was copied; wait until the run that writes there has ended")
+        yield folder
+
+
+def _objects(store: ObjectStore, out: StoreUri, only: Callable[[str], bool]) -> dict[str, Stored]:
+    """What is to be copied, by its path below the output."""
+    skip = len(out.key("x")) - 1
+    listed = {one.key[skip:]: one for one in store.below(out.path)}
+    found = {}
+    for name, one in listed.items():
+        top, _, inner = name.partition("/")
+        if top in (RECEIPTS, FAILED) and inner.endswith(".json"):
+            relative = inner.removesuffix(".json")
+        elif name in _OWN:
+            found[name] = one
+            continue
+        else:
+            relative = name
+            if f"{RECEIPTS}/{relative}.json" not in listed:
+                continue
+        if any(map(is_hidden, relative.split("/"))) or not only(relative):
+            continue
+        check_relative(relative)
+        found[name] = one
+    return found
+
+
+def _fetch(store: ObjectStore, one: Stored, path: Path) -> None:
+    """Copy one version of an object, in parts that fit the memory."""
+    with output_errors("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            for start in range(0, one.size, _PART):
+                file.write(store.read_range(one.key, start, min(one.size, start + _PART), one.e_tag))
+
+
+def _check(out: StoreUri, folder: Path) -> None:
+    receipts = Receipts(folder)
+    for relative in receipts.all():
+        receipt = receipts.read(relative)
+        if receipt is None:
+            continue  # what reads the copy says so
+        path = folder / relative
+        if not path.is_file():
+            raise OutputError(f"{out}: the output {relative} has a receipt and is not there; run `scorer run` again")
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != receipt.output.sha256:
+                raise OutputError(f"{out}: the output {relative} is not what its receipt says; run `scorer run` again")

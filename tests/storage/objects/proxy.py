@@ -1,0 +1,108 @@
+"""A proxy in front of an S3 server that counts requests, loses acknowledgements, and answers with errors."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+Action = Literal["pass", "lose", "503", "403", "409", "gone"]
+"""``lose``: the server gets the request, and the client no answer. ``gone``: the connection is closed before."""
+
+
+@dataclass
+class Proxy:
+    """A proxy that runs. ``rule``: what becomes of a request, from its method and its path with the query.
+    ``requests``: (method, path) of all so far."""
+
+    target: int
+    port: int = 0
+    rule: Callable[[str, str], Action] = lambda method, path: "pass"
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def counts(self, below: str) -> Counter[str]:
+        """Requests by method, for objects below a path, and listings by their prefix."""
+        with self.guard:
+            return Counter(method for method, path in self.requests if below in path)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Any
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):
+            super().handle()
+
+    def _forward(self) -> None:
+        proxy: Proxy = self.server.proxy
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        with proxy.guard:
+            proxy.requests.append((self.command, self.path))
+            action = proxy.rule(self.command, self.path)
+        if action in ("503", "403", "409"):
+            self._answer(int(action), [], b"")
+            return
+        if action == "gone":
+            self.close_connection = True
+            return
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.target, timeout=60)
+        try:
+            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                connection.putheader(name, value)
+            connection.endheaders(body or None)
+            answer = connection.getresponse()
+            content = answer.read()
+            headers = [(n, v) for n, v in answer.getheaders() if n.lower() not in ("transfer-encoding", "connection")]
+        finally:
+            connection.close()
+        if action == "lose":
+            self.close_connection = True
+            return
+        self._answer(answer.status, headers, content)
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() != "content-length" or self.command == "HEAD":
+                self.send_header(name, value)
+        if self.command != "HEAD":
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _forward  # noqa: N815  # names of the base class
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass  # a client that is killed leaves its connections
+
+
+@contextmanager
+def proxying(target: int) -> Iterator[Proxy]:
+    """A proxy in front of the server at a port."""
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        proxy = Proxy(target, server.server_address[1])
+        server.proxy = proxy  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield proxy
+        finally:
+            server.shutdown()
+            thread.join()
