@@ -29,7 +29,7 @@ help:
 .venv-dev/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
-	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,dev]'
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,factspotter,dev]'
 	touch $@
 
 demo: .venv/installed
@@ -59,7 +59,7 @@ smoke: .venv/installed
 test: lint smoke
 	$(DEV)/pytest -n 2
 
-test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed $(AXE)
+test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed $(AXE)
 	$(DEV)/pytest -m slow
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
@@ -77,6 +77,12 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed $(AXE
 # axe-core checks the accessibility of the audit's report. Without npm, its tests are skipped with that reason.
 $(AXE): .venv-dev/installed
 	-npm install --silent --no-save --no-audit --no-fund --prefix .venv-dev/axe axe-core@4.14.1
+
+# The package that the baseline bertscore is compared with. Where it cannot be installed, its test is skipped.
+.venv-bertscore/installed: Makefile constraints.txt
+	$(PYTHON) -m venv .venv-bertscore
+	-.venv-bertscore/bin/pip install $(PIP_FLAGS) torch && .venv-bertscore/bin/pip install $(PIP_FLAGS) \
+	  'transformers<4.58' bert-score==0.3.13 && touch $@
 
 # Tools that check dependencies, in an environment of their own.
 .venv-audit/installed: Makefile
@@ -122,4 +128,5 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-objects .venv-ray demo-out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray demo-out build *.egg-info \
+	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

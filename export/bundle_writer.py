@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import re
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scorer.errors import BundleError, OutputError, UsageError
+from scorer.errors import BundleError, UsageError
 from scorer.inference.bundle import PRECISIONS, SCHEMA, Bundle
 from scorer.inference.schemes import NLI
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
+from .fact_pairs import fact_pairs
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
+from .out_folder import NOT_IN_NAMES, check_name, check_out, rename, staging
 from .packed import SHARED as FP16_SHARED
 from .packed import export_packed, packed_forms, packed_inputs
 from .parity import Logits, accept, checkpoint_logits, measure_variant
 from .plain_pairs import PLAIN_PAIRS, contradicts_labels, mean_probabilities
-from .probes import Probe, built_in_probes, merge, read_probes
+from .probes import Probe, built_in_probes, measured, merge, read_probes
 from .random_init import random_checkpoint
 from .shared_weights import SHARED, round_weights, share_weights
 from .source import sha256
 from .variants import export_variant
 
-_NOT_IN_NAMES = r"[|@/\\\s]+"
-"""What would break the line of a signature."""
 _FUSED = (
     "Attention", "QAttention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
     "Scan", "PackedAttention", "PackedMultiHeadAttention",
@@ -78,7 +76,7 @@ def export_bundle(
     """
     wanted = _check_options(precisions, templates, name, revision, random_init, answers, log)
     out = Path(out)
-    _check_out(out)
+    check_out(out)
     toolchain.require()
     with toolchain.quiet():
         if random_init:
@@ -92,13 +90,15 @@ def export_bundle(
             f"pairs of up to {opened.max_length} tokens"
         )
         chosen = built_in_probes(opened.tokenizer, opened.max_length)
+        if opened.tokenizer.layout.one_text:
+            chosen = merge(chosen, measured(fact_pairs(), opened.tokenizer))
         if probes is not None:
             chosen = merge(chosen, read_probes(Path(probes), opened.tokenizer, opened.max_length, log))
         opened.tokenizer.prove((probe.premise, probe.hypothesis) for probe in chosen)
-        with _staging(out) as folder:
+        with staging(out) as folder:
             _fill(folder, opened, chosen, wanted, half_weights, templates, name, force, log)
             Bundle.load(folder)  # the scorer must accept the bundle
-            _rename(folder, out)
+            rename(folder, out)
     log(f"bundle written to {out}")
     return out
 
@@ -120,8 +120,9 @@ def _fill(
     log("exporting to ONNX and fusing")
     fused, fp32 = folder / "fused.onnx", folder / "model.fp32.onnx"
     if not opened.source["random_init"]:
-        log(f"asking {len(PLAIN_PAIRS)} plain pairs")
-        refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, opened.scheme), opened.scheme)
+        plain = fact_pairs() if opened.tokenizer.layout.one_text else PLAIN_PAIRS
+        log(f"asking {len(plain)} plain pairs")
+        refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, opened.scheme, plain), opened.scheme)
         _refuse(refusal, force, log)
     if half_weights:
         round_weights(model)
@@ -179,7 +180,7 @@ def _fill(
     scheme = opened.scheme
     manifest = {
         "schema": SCHEMA,
-        "name": name or re.sub(_NOT_IN_NAMES, "-", opened.name) or "checkpoint",
+        "name": name or re.sub(NOT_IN_NAMES, "-", opened.name) or "checkpoint",
         "source": dict(opened.source),
         "architecture": dict(opened.architecture),
         "scheme": scheme.kind,
@@ -274,44 +275,10 @@ def _check_options(
     if unknown or not precisions:
         raise UsageError(f"--precision is {','.join(precisions)!r}; choose from {','.join(PRECISIONS)}")
     if random_init and (revision is not None or answers != NO_ANSWERS):
-        raise UsageError("--random-init takes neither --revision nor --labels nor --scheme; remove them")
-    if name is not None and (not name or re.search(_NOT_IN_NAMES, name)):
-        raise UsageError(f"--name is {name!r}; it stands in signatures, so it may not hold blanks or | @ / \\")
+        raise UsageError("--random-init takes none of --revision, --labels, --scheme and --task; remove them")
+    check_name(name)
     if templates is not None:
         from scorer.metric.slots import load_templates
 
         load_templates(templates, log)
     return [precision for precision in PRECISIONS if precision in precisions]
-
-
-def _check_out(out: Path) -> None:
-    if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
-        raise OutputError(f"{out} exists and is not an empty folder; choose a new folder for the bundle")
-
-
-@contextlib.contextmanager
-def _staging(out: Path) -> Iterator[Path]:
-    """A temporary folder next to ``out``; it is removed at the end with what it still holds."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    except OSError as e:
-        raise OutputError(f"{out.parent} cannot be written ({e.strerror}); choose another folder") from e
-    try:
-        yield folder
-    except OSError as e:  # most likely a full disk; the files that are read were checked before
-        raise OutputError(
-            f"writing the bundle for {out} failed ({e.strerror or e}); free space or choose another folder"
-        ) from e
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _rename(folder: Path, out: Path) -> None:
-    try:
-        folder.chmod(0o755)  # temporary folders are private; a bundle is to be read
-        if out.exists():
-            out.rmdir()
-        folder.rename(out)
-    except OSError as e:
-        raise OutputError(f"the bundle cannot be moved to {out} ({e.strerror}); choose another folder") from e

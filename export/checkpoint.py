@@ -59,7 +59,7 @@ def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log
     family = find_family(config, where)
     known = family.read(config, where)
     scheme = choose_scheme(config, answers, where, log)
-    tokenizer, model_max_length = read_tokenizer(source, family, known, answers.hypothesis_first)
+    tokenizer, model_max_length = read_tokenizer(source, family, known, answers.hypothesis_first, answers.one_text)
     tokenizer.check_ids(known[family.sizes.vocab], config.get("pad_token_id", known.get("pad_token_id")))
     return Checkpoint(
         name=source.name.split("/")[-1],

@@ -41,7 +41,7 @@ def export_fused(model: Any, family: Family, architecture: Mapping[str, Any], se
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".graph-") as scratch:
         raw = Path(scratch) / "raw.onnx"
-        _to_onnx(model, raw, inputs_of(segments))
+        to_onnx(model, raw, inputs_of(segments))
         graph = _fuse(raw, architecture)
         counts = family.fused(int(architecture["layers"]))
         if family.form == ENCODER:
@@ -174,18 +174,26 @@ def _graphs(graph: Any) -> Iterator[Any]:
                 yield from _graphs(attribute.g)
 
 
-def _to_onnx(model: Any, path: Path, inputs: Sequence[str]) -> None:
+def to_onnx(model: Any, path: Path, inputs: Sequence[str], output: str = "logits") -> None:
+    """Write a model of PyTorch as ONNX, not yet fused.
+
+    Args:
+        output: what of the model's results the graph gives: ``logits``, or ``last_hidden_state`` of an encoder.
+
+    Raises:
+        CheckpointError: the exporter failed.
+    """
     import torch
 
-    class Logits(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
-        """The classifier with its inputs in a fixed order and its logits alone as output."""
+    class OneOutput(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+        """The model with its inputs in a fixed order and one output."""
 
         def __init__(self) -> None:
             super().__init__()
             self.wrapped = model
 
         def forward(self, *values: Any) -> Any:
-            return self.wrapped(**dict(zip(inputs, values, strict=True))).logits
+            return getattr(self.wrapped(**dict(zip(inputs, values, strict=True))), output)
 
     config = model.config
     # Two rows of different lengths: what depends on padding is traced, not folded away. They end as pairs end.
@@ -196,16 +204,18 @@ def _to_onnx(model: Any, path: Path, inputs: Sequence[str]) -> None:
     mask[1, 9:] = 0
     ids[1, 9:] = config.pad_token_id or 0
     example = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
-    axes = {name: {0: "batch", 1: "sequence"} for name in inputs} | {"logits": {0: "batch"}}
+    axes = {name: {0: "batch", 1: "sequence"} for name in inputs} | {output: {0: "batch"}}
+    if output != "logits":
+        axes[output][1] = "sequence"
     try:
         with torch.inference_mode():
             # The TorchScript exporter: its graph is the one that the fusion below knows.
             torch.onnx.export(
-                Logits().eval(),
+                OneOutput().eval(),
                 tuple(example[name] for name in inputs),
                 str(path),
                 input_names=list(inputs),
-                output_names=["logits"],
+                output_names=[output],
                 dynamic_axes=axes,
                 opset_version=OPSET,
                 dynamo=False,

@@ -22,7 +22,9 @@ class Answers:
 
     ``labels``: of the columns, in their order. ``scheme``: ``nli``, ``binary`` or ``score``. ``supported``: of two
     labels the one that means that the premise supports the hypothesis. ``threshold``: the least P(entailment) that
-    passes. ``hypothesis_first``: whether the model was trained with the hypothesis as the first text.
+    passes. ``hypothesis_first``: whether the model was trained with the hypothesis as the first text. ``one_text``:
+    whether it was trained on one text, both with a blank between them, and two labels of which the second means
+    supported unless ``supported`` names it (:data:`FACTSPOTTER`).
     """
 
     labels: Sequence[str] | None = None
@@ -30,9 +32,12 @@ class Answers:
     supported: str | None = None
     threshold: float | None = None
     hypothesis_first: bool = False
+    one_text: bool = False
 
 
 NO_ANSWERS = Answers()
+FACTSPOTTER = Answers(scheme=BINARY, hypothesis_first=True, one_text=True)
+"""The classifier of FactSpotter: a triple and a text as one text, class 1 where the text says the triple."""
 
 
 def choose_scheme(config: Mapping[str, Any], answers: Answers, where: str, log: Callable[[str], None]) -> Scheme:
@@ -72,7 +77,8 @@ def choose_scheme(config: Mapping[str, Any], answers: Answers, where: str, log: 
         if answers.supported is not None:
             raise UsageError("--supported names one of two labels, and this model has one logit; remove it")
         return Scheme(SCORE, labels, None, threshold)
-    return Scheme(BINARY, labels, _supported(labels, answers.supported, where), threshold)
+    given = labels[1] if answers.one_text and answers.supported is None else answers.supported
+    return Scheme(BINARY, labels, _supported(labels, given, where), threshold)
 
 
 def _supported(labels: tuple[str, ...], given: str | None, where: str) -> str:

@@ -49,6 +49,11 @@ def built_in_probes(tokenizer: PairTokenizer, max_length: int) -> list[Probe]:
     return _sorted(chosen)
 
 
+def measured(pairs: Iterable[Pair], tokenizer: PairTokenizer) -> list[Probe]:
+    """Pairs as probes, sorted by length."""
+    return _sorted(Probe(p, h, tokenizer.length(p, h)) for p, h, _ in pairs)
+
+
 def read_probes(path: Path, tokenizer: PairTokenizer, max_length: int, log: Callable[[str], None]) -> list[Probe]:
     """Pairs of a user's file: Parquet, or TSV with a header, with the columns premise and hypothesis.
 
@@ -73,14 +78,14 @@ def read_probes(path: Path, tokenizer: PairTokenizer, max_length: int, log: Call
                 f"--probes {path}: the pair ({premise!r}, {hypothesis!r}) contains the special token {special[0]}; "
                 "remove it"
             )
-    measured = [Probe(p, h, tokenizer.length(p, h)) for p, h in pairs]
-    fitting = [probe for probe in measured if probe.tokens <= max_length]
+    given = [Probe(p, h, tokenizer.length(p, h)) for p, h in pairs]
+    fitting = [probe for probe in given if probe.tokens <= max_length]
     if not fitting:
-        raise UsageError(f"--probes {path} holds {len(measured)} pairs, none of at most {max_length} tokens; add some")
+        raise UsageError(f"--probes {path} holds {len(given)} pairs, none of at most {max_length} tokens; add some")
     if len(fitting) > MOST_PROBES - COUNT:
         raise UsageError(f"--probes {path} holds {len(fitting):,} pairs; a bundle has room for {MOST_PROBES - COUNT:,}")
-    if len(fitting) < len(measured):
-        log(f"probes: {len(measured) - len(fitting)} of {len(measured)} pairs in {path.name} are too long and left out")
+    if len(fitting) < len(given):
+        log(f"probes: {len(given) - len(fitting)} of {len(given)} pairs in {path.name} are too long and left out")
     return _sorted(fitting)
 
 

@@ -25,7 +25,7 @@ class PairTokenizer:
 
     ``text``: the content of tokenizer.json, with truncation and padding off. ``kinds``: of tokenizers that the family
     has. ``segments``: whether its model is fed segment ids. ``hypothesis_first``: whether pairs begin with the
-    hypothesis.
+    hypothesis. ``one_text``: whether a pair is one text with a blank between its halves, and no segment ids.
 
     Raises:
         CheckpointError: not a tokenizer, or its pairs are not prefix + premise + separator + hypothesis + suffix.
@@ -39,6 +39,7 @@ class PairTokenizer:
         kinds: Sequence[str] = (BPE,),
         segments: bool = False,
         hypothesis_first: bool = False,
+        one_text: bool = False,
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -66,27 +67,38 @@ class PairTokenizer:
         pad_id = self._tokenizer.token_to_id(pad_token)
         if pad_id is None:
             raise CheckpointError(f"{where} has no padding token {pad_token!r}; add it, and save the tokenizer again")
-        self._segments, self._hypothesis_first = segments, hypothesis_first
-        self.layout = self._derive(pad_id)
-        self.prove((a, b) for a in _EXAMPLES for b in _EXAMPLES)
+        self._segments, self._hypothesis_first, self._one_text = segments and not one_text, hypothesis_first, one_text
+        self.layout = self._derive_one_text(pad_id) if one_text else self._derive(pad_id)
+        self.prove((a, b) for a in self._examples for b in self._examples)
 
     def length(self, premise: str, hypothesis: str) -> int:
         """Tokens of a pair, special tokens included."""
-        overhead = len(self.layout.prefix) + len(self.layout.separator) + len(self.layout.suffix)
-        return overhead + sum(len(self._ids(text)) for text in (premise, hypothesis))
+        return self.layout.overhead + sum(map(len, self._halves(premise, hypothesis)))
 
     def encode(self, premise: str, hypothesis: str) -> list[int]:
         """Ids of a pair, by the tokenizer's own pair encoding."""
-        return list(self._tokenizer.encode(*self._ordered(premise, hypothesis)).ids)
+        first, second = self._ordered(premise, hypothesis)
+        given = (f"{first} {second}",) if self._one_text else (first, second)
+        return list(self._tokenizer.encode(*given).ids)
 
     def segment_ids(self, premise: str, hypothesis: str) -> list[int]:
         """Segment ids of a pair, by the layout."""
-        first, second = (len(self._ids(text)) for text in self._ordered(premise, hypothesis))
+        first, second = map(len, self._halves(premise, hypothesis))
         layout = self.layout
         return [0] * (len(layout.prefix) + first + len(layout.separator)) + [1] * (second + len(layout.suffix))
 
     def _ordered(self, premise: str, hypothesis: str) -> tuple[str, str]:
         return (hypothesis, premise) if self._hypothesis_first else (premise, hypothesis)
+
+    def _halves(self, premise: str, hypothesis: str) -> tuple[list[int], list[int]]:
+        """Ids of the first and the second text of a pair, without special tokens."""
+        first, second = self._ordered(premise, hypothesis)
+        return self._ids(first), self._ids(f" {second}" if self._one_text else second)
+
+    @property
+    def _examples(self) -> tuple[str, ...]:
+        """In one text, blanks at the ends of its halves would run together; no protocol has them there."""
+        return tuple(one for one in _EXAMPLES if one == one.strip() != "") if self._one_text else _EXAMPLES
 
     def prove(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Check that joining the two texts' ids in the layout is the tokenizer's own pair encoding.
@@ -96,8 +108,8 @@ class PairTokenizer:
         """
         layout = self.layout
         for premise, hypothesis in pairs:
-            first, second = self._ordered(premise, hypothesis)
-            joined = [*layout.prefix, *self._ids(first), *layout.separator, *self._ids(second), *layout.suffix]
+            first, second = self._halves(premise, hypothesis)
+            joined = [*layout.prefix, *first, *layout.separator, *second, *layout.suffix]
             own = self.encode(premise, hypothesis)
             if joined != own:
                 raise CheckpointError(
@@ -125,6 +137,19 @@ class PairTokenizer:
 
     def _ids(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _derive_one_text(self, pad_id: int) -> PairLayout:
+        """The layout of one text, from the special ids around it."""
+        encoding = self._tokenizer.encode("first second")
+        special = [sequence is None for sequence in encoding.sequence_ids]
+        begin, end = special.index(False), len(special) - special[::-1].index(False)
+        prefix, suffix = tuple(encoding.ids[:begin]), tuple(encoding.ids[end:])
+        if not prefix:
+            raise CheckpointError(
+                f"{self._where}: the text 'first second' is {encoding.tokens}, without a special token before it, "
+                "which a classifier reads; take the tokenizer of this very checkpoint"
+            )
+        return PairLayout(prefix, (), suffix, pad_id, False, self._hypothesis_first, one_string=True)
 
     def _derive(self, pad_id: int) -> PairLayout:
         """Read the special ids off one encoded pair; :meth:`prove` then checks them on many."""
@@ -156,7 +181,7 @@ class PairTokenizer:
 
 
 def read_tokenizer(
-    source: Source, family: Family, known: Mapping[str, Any], hypothesis_first: bool = False
+    source: Source, family: Family, known: Mapping[str, Any], hypothesis_first: bool = False, one_text: bool = False
 ) -> tuple[PairTokenizer, object]:
     """The tokenizer of a checkpoint, and its ``model_max_length`` as it stands (or ``None``).
 
@@ -189,13 +214,14 @@ def read_tokenizer(
     else:
         text = backend.to_str()
     tokenizer = PairTokenizer(
-        text, str(reference.pad_token), where, family.tokenizers, family.segments(known), hypothesis_first
+        text, str(reference.pad_token), where, family.tokenizers, family.segments(known), hypothesis_first, one_text
     )
     backend.no_truncation()
     backend.no_padding()
     for example in _EXAMPLES:
         mine = tokenizer.encode(example, "A")
-        theirs = list(backend.encode(*(("A", example) if hypothesis_first else (example, "A"))).ids)
+        pair = ("A", example) if hypothesis_first else (example, "A")
+        theirs = list(backend.encode(*((" ".join(pair),) if one_text else pair)).ids)
         if mine != theirs:
             raise CheckpointError(
                 f"{where} encodes ({example!r}, 'A') as {mine}, but with tokenizer_config.json it is {theirs}; make "

@@ -107,9 +107,11 @@ def make_bundle(
     bad: dict[str, tuple[str, float]] | None = None,
     scheme: tuple[str, str | None, float | None] | None = None,
     order: str = "premise_first",
+    one_text: bool = False,
 ) -> Path:
     """Write a bundle. ``bad``: by precision, (a text of one token, what pairs with it get as logits). ``scheme``: its
-    name, the supported label and the threshold; without one, the bundle is of schema 1."""
+    name, the supported label and the threshold; without one, the bundle is of schema 1. ``one_text``: pairs are one
+    text with a blank between its halves."""
     path.mkdir(parents=True)
     made = tokenizer()
     made.save(str(path / "tokenizer.json"))
@@ -118,7 +120,8 @@ def make_bundle(
     words = [word for line in CORPUS for word in line.split()]
     texts = [" ".join(rng.choice(words, n)) for n in rng.integers(1, 24, 64)]
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
-    ids = [made.encode(*pair[:: 1 if order == "premise_first" else -1]).ids for pair in pairs]
+    ordered = [pair[:: 1 if order == "premise_first" else -1] for pair in pairs]
+    ids = [made.encode(*([" ".join(pair)] if one_text else pair)).ids for pair in ordered]
     width = len(labels)
     by_length = sorted(range(len(pairs)), key=lambda i: len(ids[i]))
     logits = pa.array(
@@ -153,7 +156,8 @@ def make_bundle(
     }
     if scheme is not None:
         manifest |= {"schema": 2, "scheme": scheme[0], "supported": scheme[1], "threshold": scheme[2]}
-        manifest["pair_layout"] |= {"order": order, "strings": 2, "segments": None}
+        manifest["pair_layout"] |= {"order": order, "strings": 1 if one_text else 2, "segments": None}
+        manifest["pair_layout"] |= {"separator": []} if one_text else {}
     (path / "bundle.json").write_text(json.dumps(manifest))
     return path
 

@@ -12,10 +12,11 @@
     facts.py        predicates of a window            figures.py     the figures of each group
     matching.py     rows that are in both runs        changes.py     a group against the baseline
     significance.py tests of change                   power.py       what gates can find
+    suggest.py      gates files for an output         reach.py       which gates can fire
     templates.py    figures of each template          failing_templates.py   templates that look wrong
     rules.py        gates as a file has them          gates.py       the result of each gate
     callouts.py     what to look at first             rows.py        single rows, for people
-    worse.py        rows that got worse               summary.py, prometheus.py       files for pipelines
+    worse.py        rows that got worse               summary.py, prometheus.py, openlineage.py   for pipelines
     document.py     the types of the document         history.py, junit.py, report/   files made from it
 """
 

@@ -21,7 +21,7 @@ from ..scoring.snapshot import unchanged
 from ..storage.counts import FactCounts
 from ..system.arguments import check_fields, checked
 from ..system.formats import AUDIT_SCHEMA
-from . import callouts, failing_templates, gates, history, rules
+from . import callouts, failing_templates, gates, history, rules, true_rates
 from .changes import add_changes, correct
 from .document import (
     Baseline,
@@ -156,6 +156,7 @@ class _Audit:
             template_figures=templates,
             worst=worst_rows(run, ids[1], group_columns(list(self.codes)), known, self.options.worst),
             worse=self._worse(run, before, ids),
+            true_rates=true_rates.true_rates(self.rates),
             history=[],
             notes=self.notes,
         )
@@ -281,19 +282,9 @@ class _Audit:
                 "figures by template are missing: the template file is not where the run found it, or has changed"
             )
         if self.rates is not None:
-            self.notes += _true_rate_notes(self.rates)
+            self.notes += true_rates.notes(self.rates)
         if self.options.errors == "excluded":
             self.notes.append("rows with errors are left out of the rates of labels (--errors excluded)")
-
-
-def _true_rate_notes(rates: RatesFile) -> list[str]:
-    source = "labels of an earlier run" if rates.source == "calibration" else "labels"
-    return [
-        f"true {one.rate.removesuffix('_rate')} rate {one.value:.1%}, 95 % {one.low:.1%} to {one.high:.1%}, "
-        f"from {one.labels:,} {source} (the metric's own: {one.metric:.1%})"
-        for one in rates.rates
-        if one.group is None
-    ]
 
 
 def _omission_rates(run: ScannedRun) -> dict[str, float]:

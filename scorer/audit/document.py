@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from ..stats.intervals import Rate as Rate
+from .true_rates import TrueRate as TrueRate
+from .true_rates import TrueRates as TrueRates
 
 Status = Literal["pass", "warn", "fail"]
 Group = dict[str, str | None]
@@ -367,7 +369,7 @@ class Document(TypedDict):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
     first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
     what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
-    ``worse``: null without a baseline."""
+    ``worse``: null without a baseline; ``true_rates``: null without ``--rates``."""
 
     schema: int
     out: str
@@ -391,5 +393,6 @@ class Document(TypedDict):
     template_figures: list[TemplateFigures]
     worst: list[WorstRow]
     worse: Worse | None
+    true_rates: TrueRates | None
     history: list[HistoryRow]
     notes: list[str]

@@ -18,6 +18,8 @@ import numpy.typing as npt
 from .gates import ROUNDING
 
 POWER = 0.8
+MOST_ROWS = 5_000
+"""Rows for which callers compute; larger runs vary less, and their distributions take longer."""
 _STEPS = 40
 
 Floats = npt.NDArray[np.floating[Any]]

@@ -12,11 +12,13 @@ from . import (
     baseline,
     challenge,
     check,
+    config,
     convert,
     doctor,
     evaluate,
     explain,
     export,
+    gates,
     plan,
     rank,
     rate,
@@ -25,7 +27,7 @@ from . import (
     status,
     templates,
 )
-from .ending import run_app, set_verbose
+from .ending import run_app, set_log_file, set_quiet, set_verbose
 from .ray_address import RunCommand
 from .show.output import tell
 
@@ -71,6 +73,23 @@ def _root(
             help="Show the traceback of an unexpected error; may also follow the command.",
         ),
     ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            callback=set_quiet,
+            help="Print results and errors only, no progress and no notes; may also follow the command.",
+        ),
+    ] = False,
+    log_file: Annotated[
+        str | None,
+        typer.Option(
+            "--log-file",
+            metavar="FILE",
+            callback=set_log_file,
+            help="Append what goes to stderr to a file too, with times; may also follow the command.",
+        ),
+    ] = None,
 ) -> None:
     pass
 
@@ -90,6 +109,8 @@ app.command("sample")(sample.sample_command)
 app.command("rate")(rate.rate_command)
 app.command("challenge")(challenge.challenge_command)
 app.command("audit")(audit.audit_command)
+app.add_typer(gates.app, name="gates")
+app.command("config")(config.config_command)
 app.command("doctor")(doctor.doctor_command)
 
 

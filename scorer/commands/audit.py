@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import guarded, local, location, print_json, say
+from .common import guarded, local, location, parse_by, print_json, say_always
 
 if TYPE_CHECKING:
     from ..audit import AuditOptions
@@ -46,6 +46,7 @@ def audit_command(
         list[Path] | None,
         typer.Option(
             "--gates",
+            envvar="D2T_GATES",
             metavar="FILE",
             parser=local,
             help="Gates (TOML); exits 1 if one fails, 2 if one is invalid. Repeatable.",
@@ -84,6 +85,15 @@ def audit_command(
             metavar="FILE",
             parser=local,
             help="Write Prometheus metrics, for the textfile collector; replaced in one step.",
+        ),
+    ] = None,
+    openlineage: Annotated[
+        Path | None,
+        typer.Option(
+            "--openlineage",
+            metavar="FILE",
+            parser=local,
+            help="Write the events of this audit for OpenLineage, as JSON Lines; gates become assertions.",
         ),
     ] = None,
     history: Annotated[
@@ -139,7 +149,7 @@ def audit_command(
 
     options = AuditOptions(
         gates=tuple(gates or ()),
-        by=tuple(tuple(dict.fromkeys(c.strip() for c in one.split(",") if c.strip())) for one in by or ()),
+        by=parse_by(by),
         errors=errors.value,
         across_signatures=across_signatures,
         worst=worst,
@@ -148,7 +158,8 @@ def audit_command(
         require_gates=require_gates,
         allow_partial=allow_partial,
     )
-    for given, option in ((report, "--report"), (junit, "--junit"), (summary, "--summary"), (metrics, "--metrics")):
+    files = {"--report": report, "--junit": junit, "--summary": summary, "--metrics": metrics}
+    for option, given in (files | {"--openlineage": openlineage}).items():
         if given is not None:
             check_user_file(given, option)
     document = _audited(out, baseline, options)
@@ -166,15 +177,19 @@ def audit_command(
         from ..audit.prometheus import metrics as as_metrics
 
         write_user_file(metrics, as_metrics(document).encode("utf-8", "replace"), "--metrics")
+    if openlineage is not None:
+        from ..audit.openlineage import openlineage as as_events
+
+        write_user_file(openlineage, as_events(document), "--openlineage")
     if as_json:
         print_json(document, allow_nan=False)
     else:
         print_document(document)
     failed = [gate for gate in document["gates"] if gate["status"] == "fail"]
     if failed:
-        say(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
+        say_always(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
     elif document["status"] == "fail":
-        say("scorer: nothing was checked, and --require-gates is set")
+        say_always("scorer: nothing was checked, and --require-gates is set")
     if document["status"] == "fail":
         raise typer.Exit(1)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UsageError
 from .common import LimitOption, guarded, local, say
-from .settings import MrColumnOption, TextColumnOption, TriplesColumnOption
+from .settings import DeviceOption, MrColumnOption, TextColumnOption, TriplesColumnOption
 from .sharded import (
     MAX_ERROR_RATE,
     MaxErrorRateOption,
@@ -21,6 +23,9 @@ from .sharded import (
     run_shards,
 )
 
+if TYPE_CHECKING:
+    from ..evaluation.baselines.reference_judges import BertScoreJudge
+
 ONE_FILE = (".parquet", ".pq")
 """Endings of --out that mean one file instead of a folder."""
 
@@ -28,6 +33,7 @@ ONE_FILE = (".parquet", ".pq")
 class Rival(StrEnum):
     """Names of the baselines."""
 
+    bertscore = "bertscore"
     e2e_slots = "e2e-slots"
     entities = "entities"
     keywords = "keywords"
@@ -37,7 +43,7 @@ class Rival(StrEnum):
 @guarded
 def baseline_command(
     rival: Annotated[
-        Rival, typer.Argument(metavar="e2e-slots|entities|keywords|overlap", help="Baseline to score with.")
+        Rival, typer.Argument(metavar="bertscore|e2e-slots|entities|keywords|overlap", help="Baseline to score with.")
     ],
     inputs: Annotated[
         list[str],
@@ -63,8 +69,17 @@ def baseline_command(
         ),
     ] = False,
     references_column: Annotated[
-        str, typer.Option("--references-column", metavar="NAME", help="overlap: column of lists of references.")
+        str,
+        typer.Option("--references-column", metavar="NAME", help="overlap, bertscore: column of lists of references."),
     ] = "references",
+    encoder: Annotated[
+        str | None,
+        typer.Option("--encoder", metavar="BUNDLE", help="bertscore: bundle of `export --task embeddings`."),
+    ] = None,
+    idf: Annotated[
+        bool, typer.Option("--idf", help="bertscore: weigh tokens by how few of all references have them.")
+    ] = False,
+    device: DeviceOption = "auto",
     limit: LimitOption = None,
     prune: PruneOption = False,
     part: PartOption = None,
@@ -77,12 +92,13 @@ def baseline_command(
     --part and --json are for folders only. e2e-slots: match patterns for the E2E slots, and report the slot error rate.
     keywords: look for values or their synonyms in the text. entities: look for subjects and objects, with names, dates
     and numbers in other forms; neither finds hallucinations. overlap: add BLEU, chrF, TER, NIST, ROUGE-L, CIDEr and
-    METEOR (words and stems) against references as columns, after reading all references; with the output of a run as
-    IN, and F.parquet as OUT, next to its scores.
+    METEOR (words and stems) against references as columns, after reading all references. bertscore: add precision,
+    recall and F1 of BERTScore with the encoder of --encoder. With the output of a run as IN, and F.parquet as OUT,
+    overlap, bertscore and entities add their columns next to its scores.
     """
     from ..evaluation.baselines.judges import EntitiesJudge, Judge, KeywordsJudge, SlotsJudge
-    from ..evaluation.baselines.overlap_judge import OverlapJudge
     from ..evaluation.baselines.reference_counts import count_references
+    from ..evaluation.baselines.reference_judges import OverlapJudge
     from ..evaluation.baselines.rows import BaselineScoring
     from ..evaluation.baselines.writing import write
     from ..metric.inputs import ColumnNames
@@ -90,25 +106,51 @@ def baseline_command(
 
     if as_gold and rival is not Rival.e2e_slots:
         raise UsageError("--as-gold applies to the baseline e2e-slots only; remove it for other baselines")
-    judge: Judge
-    if rival is Rival.overlap:
-        judge = OverlapJudge(text_column, references_column, count_references(inputs, references_column))
-    elif rival is Rival.e2e_slots:
-        judge = SlotsJudge(as_gold=as_gold)
-    else:
-        judge = KeywordsJudge() if rival is Rival.keywords else EntitiesJudge()
+    if rival is not Rival.bertscore and (encoder is not None or idf or device != "auto"):
+        raise UsageError(f"--encoder, --idf and --device apply to the baseline bertscore, not to {rival.value}")
     names = ColumnNames(text=text_column, triples=triples_column, mr=mr_column)
-    if out.suffix in ONE_FILE or out.is_file():
-        given = {"--limit": limit, "--prune": prune, "--part": part, "--json": as_json}
-        if unusable := [option for option, value in given.items() if value]:
-            raise UsageError(f"{unusable[0]} needs a folder as --out; {out} is one file of all rows")
-        rows = write(inputs, out, judge, names)
-        say(f"{out}: {rows:,} rows by {rival.value}")
-        if isinstance(judge, OverlapJudge):
-            totals = judge.metric.totals
-            say(f"all texts as one corpus, tokenised as by the E2E challenge: BLEU {totals.bleu}, NIST {totals.nist}")
-        return
-    options = RunOptions(
-        tuple(inputs), out, limit=limit, part=parse_part(part), max_error_rate=max_error_rate, prune=prune
-    )
-    run_shards(options, BaselineScoring(judge, names), as_json=as_json)
+    judge: Judge
+    with ExitStack() as opened:
+        if rival is Rival.overlap:
+            judge = OverlapJudge(text_column, references_column, count_references(inputs, references_column))
+        elif rival is Rival.bertscore:
+            judge = opened.enter_context(_bertscore(inputs, text_column, references_column, encoder, idf, device))
+        elif rival is Rival.e2e_slots:
+            judge = SlotsJudge(as_gold=as_gold)
+        else:
+            judge = KeywordsJudge() if rival is Rival.keywords else EntitiesJudge()
+        if out.suffix in ONE_FILE or out.is_file():
+            given = {"--limit": limit, "--prune": prune, "--part": part, "--json": as_json}
+            if unusable := [option for option, value in given.items() if value]:
+                raise UsageError(f"{unusable[0]} needs a folder as --out; {out} is one file of all rows")
+            rows = write(inputs, out, judge, names)
+            say(f"{out}: {rows:,} rows by {rival.value}")
+            if isinstance(judge, OverlapJudge):
+                told = judge.metric.totals
+                say(f"all texts as one corpus, tokenised as by the E2E challenge: BLEU {told.bleu}, NIST {told.nist}")
+            return
+        options = RunOptions(
+            tuple(inputs), out, limit=limit, part=parse_part(part), max_error_rate=max_error_rate, prune=prune
+        )
+        run_shards(options, BaselineScoring(judge, names), as_json=as_json)
+
+
+@contextmanager
+def _bertscore(
+    inputs: list[str], text: str, references: str, encoder: str | None, idf: bool, device: str
+) -> Iterator[BertScoreJudge]:
+    """BERTScore with an encoder that is open until the end of the block."""
+    from ..evaluation.baselines.bertscore import BertScore, count_tokens
+    from ..evaluation.baselines.reference_counts import DistinctLists
+    from ..evaluation.baselines.reference_judges import BertScoreJudge
+    from ..inference.encoder import Encoder, EncoderBundle
+    from ..storage.local_paths import local_path
+
+    if encoder is None:
+        raise UsageError("bertscore needs --encoder BUNDLE; make one with `scorer export --task embeddings`")
+    with Encoder(EncoderBundle.load(local_path(encoder, "--encoder")), device=device) as opened:
+        weights = None
+        if idf:
+            distinct = DistinctLists(inputs, references)
+            weights = count_tokens(distinct, distinct.digest, opened)
+        yield BertScoreJudge(text, references, BertScore(opened, weights))

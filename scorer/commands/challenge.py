@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
 from ..inference.choices import Precision
-from .common import guarded, local, print_json, say, say_once, tell
+from .common import guarded, local, print_json, say, say_always, say_once, tell
 from .settings import DeviceOption, PrecisionOption
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def challenge_command(
 
         print_challenge(result)
     if fail_under is not None and result.score < fail_under:
-        say(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)")
+        say_always(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)")
         raise typer.Exit(1)
 
 
@@ -92,6 +92,7 @@ def _judge(
 ) -> ChallengeResult:
     from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
     from ..evaluation.challenge.result import challenge
+    from ..inference.bundle import Bundle
     from ..inference.shipped import SHIPPED
     from ..scoring.scorer import Scorer
     from ..storage.local_paths import local_path
@@ -109,7 +110,10 @@ def _judge(
             shown = done
             say(f"{done:,} of {rows:,} texts")
 
-    with Scorer(bundle, templates=challenge_templates(), device=device, precision=precision, log=say_once) as scorer:
+    asked: dict[str, Any] = {"templates": challenge_templates()}
+    if Bundle.load(bundle).layout.one_text:
+        asked = {"protocol": "factspotter"}
+    with Scorer(bundle, **asked, device=device, precision=precision, log=say_once) as scorer:
         return challenge(cases, BundleMetric(name, scorer), seed=seed, per_kind=per_kind, progress=progress)
 
 

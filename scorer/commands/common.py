@@ -13,6 +13,7 @@ from ..system.input_formats import Format
 from .ending import guarded as guarded
 from .show.output import print_json as print_json
 from .show.output import say as say
+from .show.output import say_always as say_always
 from .show.output import say_once as say_once
 from .show.output import tell as tell
 
@@ -76,6 +77,11 @@ ReuseOption = Annotated[
         "otherwise they are scored. Repeatable.",
     ),
 ]
+
+
+def parse_by(given: list[str] | None) -> tuple[tuple[str, ...], ...]:
+    """The groupings of ``--by``: a tuple of columns of each time it was given."""
+    return tuple(tuple(dict.fromkeys(c.strip() for c in one.split(",") if c.strip())) for one in given or ())
 
 
 def note_of(settings: Settings) -> str | None:

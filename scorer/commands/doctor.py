@@ -23,7 +23,10 @@ def doctor_command(
     bundle: Annotated[
         str,
         typer.Option(
-            "--bundle", metavar="B", help="Bundle folder, or `embedded`: verified, and used to measure the speed."
+            "--bundle",
+            envvar="D2T_BUNDLE",
+            metavar="B",
+            help="Bundle folder, or `embedded`: verified, and used to measure the speed.",
         ),
     ] = "embedded",
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,

@@ -18,16 +18,16 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ScorerError
+from ..errors import ScorerError, UsageError
 from ..system.display import visible
 from ..system.signals import Terminated
-from .show.output import begin_command, say
+from .config_file import CONFIG, NAME, find_config
+from .show.output import begin_command, lines_for_people, say, say_always
 from .show.streams import install, was_lost
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 _PASSED_ON = (typer.Exit, typer.Abort, _ParserError)
-_OPTION = "verbose"
 AGAIN = "run again with --verbose to see the traceback"
 
 
@@ -42,34 +42,84 @@ def set_verbose(asked: bool) -> None:
     _Verbose.asked = asked
 
 
-_VerboseOption = Annotated[
-    bool, typer.Option("--verbose", hidden=True, help="Show the traceback of an unexpected error.")
-]
+_COMMON: dict[str, tuple[object, Any]] = {
+    "verbose": (
+        False,
+        Annotated[bool, typer.Option("--verbose", hidden=True, help="Show the traceback of an unexpected error.")],
+    ),
+    "quiet": (False, Annotated[bool, typer.Option("--quiet", hidden=True, help="Print results and errors only.")]),
+    "log_file": (
+        None,
+        Annotated[
+            str | None,
+            typer.Option("--log-file", metavar="FILE", hidden=True, help="Also append what goes to stderr to a file."),
+        ],
+    ),
+    "context": (inspect.Parameter.empty, typer.Context),
+}
+"""Parameters of every command: default and option. ``context`` is what the option parser knows."""
+
+
+class _Quiet:
+    """``--quiet`` and ``--log-file`` in front of the command."""
+
+    asked = False
+    log: str | None = None
+
+
+def set_quiet(asked: bool) -> None:
+    """Apply ``--quiet``."""
+    _Quiet.asked = asked
+
+
+def set_log_file(path: str | None) -> None:
+    """Apply ``--log-file``."""
+    _Quiet.log = path
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """Decorate a command so that it ends with one line on stderr and a documented exit code.
 
-    The command also takes ``--verbose``, which is documented once, as an option of ``scorer`` itself.
+    The command also takes ``--verbose``, ``--quiet`` and ``--log-file``, which are documented once, as options of
+    ``scorer`` itself. It says which of its options have their values from the configuration file.
     """
 
     @functools.wraps(command)
     def wrapper(*args: Any, **options: Any) -> None:
-        if options.pop(_OPTION, False):
+        common = {name: options.pop(name, None) for name in _COMMON}
+        if common["verbose"]:
             set_verbose(True)
         begin_command()
         try:
-            command(*args, **options)
-        except _PASSED_ON:
-            raise
-        except (Exception, KeyboardInterrupt, Terminated) as error:
+            with lines_for_people(bool(common["quiet"]) or _Quiet.asked, common["log_file"] or _Quiet.log):
+                try:
+                    if names := _configured(common["context"]):
+                        say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(names)}")
+                    command(*args, **options)
+                except _PASSED_ON:
+                    raise
+                except (Exception, KeyboardInterrupt, Terminated) as error:
+                    raise typer.Exit(_code_of(error)) from error
+        except UsageError as error:  # the log file cannot be opened
             raise typer.Exit(_code_of(error)) from error
 
     shape = inspect.signature(command, eval_str=True)
-    more = inspect.Parameter(_OPTION, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_VerboseOption)
-    wrapper.__signature__ = shape.replace(parameters=[*shape.parameters.values(), more])  # type: ignore[attr-defined]
-    wrapper.__annotations__ = inspect.get_annotations(command, eval_str=True) | {_OPTION: _VerboseOption}
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
+        for name, (default, option) in _COMMON.items()
+    ]
+    wrapper.__signature__ = shape.replace(parameters=[*shape.parameters.values(), *more])  # type: ignore[attr-defined]
+    annotations = {name: option for name, (_, option) in _COMMON.items()}
+    wrapper.__annotations__ = inspect.get_annotations(command, eval_str=True) | annotations
     return wrapper
+
+
+def _configured(context: typer.Context | None) -> list[str]:
+    """The options of a command that have their values from the configuration file."""
+    if context is None or not context.default_map:
+        return []
+    sources = ((one, context.get_parameter_source(one.name or "")) for one in context.command.params)
+    return [one.opts[0] for one, source in sources if source is not None and source.name == "DEFAULT_MAP"]
 
 
 def run_app(app: typer.Typer, name: str = "scorer") -> int:
@@ -81,7 +131,7 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
     code = _run(app, name)
     sys.stdout.flush()
     if lost := was_lost(out):
-        say(f"scorer: stdout: {lost}; the output printed there is incomplete")
+        say_always(f"scorer: stdout: {lost}; the output printed there is incomplete")
     sys.stderr.flush()
     return code
 
@@ -89,17 +139,20 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
 def _run(app: typer.Typer, name: str) -> int:
     try:
         # Not standalone: in that mode the parser has its own exit codes for usage errors, broken pipes and interrupts.
-        code = typer.main.get_command(app).main(prog_name=name, standalone_mode=False)
+        command = typer.main.get_command(app)
+        config = find_config()
+        defaults = config.defaults(command) if config is not None else None
+        code = command.main(prog_name=name, standalone_mode=False, default_map=defaults)
         return code if isinstance(code, int) else 0
     except SystemExit as ended:
         if isinstance(ended.code, str):
-            say(ended.code)
+            say_always(ended.code)
         return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
     except _ParserError as error:
         shown = io.StringIO()
         error.show(shown)  # type: ignore[attr-defined]  # the class is found at run time
         for line in shown.getvalue().splitlines():
-            say(line)
+            say_always(line)
         return 2
     except typer.Abort as error:  # the parser raises it for an interrupt, and for the end of its input
         return _code_of(error.__cause__ if isinstance(error.__cause__, EOFError) else KeyboardInterrupt())
@@ -111,15 +164,15 @@ def _code_of(error: BaseException) -> int:
     """Print the error in one line and return its exit code."""
     if isinstance(error, KeyboardInterrupt | Terminated):
         number, what = (130, "interrupted") if isinstance(error, KeyboardInterrupt) else (143, "terminated")
-        say(f"scorer: {what}; the same command resumes")
+        say_always(f"scorer: {what}; the same command resumes")
         return number
     if isinstance(error, ScorerError):
-        say(f"scorer: {_one_line(error)}")
+        say_always(f"scorer: {_one_line(error)}")
         return error.exit_code
     if _Verbose.asked:
         for line in "".join(traceback.format_exception(error)).split("\n"):
-            say(line)
-    say(f"scorer: {_unexpected(error)}" if _Verbose.asked else f"scorer: {_unexpected(error)}; {AGAIN}")
+            say_always(line)
+    say_always(f"scorer: {_unexpected(error)}" if _Verbose.asked else f"scorer: {_unexpected(error)}; {AGAIN}")
     return 2
 
 

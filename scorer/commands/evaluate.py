@@ -137,6 +137,9 @@ def evaluate_command(
     prefix: Annotated[
         str | None, typer.Option("--prefix", metavar="P", help="The --prefix of the run. Default: as in its plan.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print every table, not only the main figures; --json always has all.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Compare scores with gold labels and human ratings.
@@ -155,6 +158,7 @@ def evaluate_command(
             "--trained": trained,
             "--exclude-system": exclude_system,
             "--against": against,
+            "--full": full or None,
         }
         if given := [name for name, value in about_labels.items() if value is not None]:
             raise UsageError(f"{given[0]} applies to labels, and --spans evaluates spans; remove {given[0]}")
@@ -175,6 +179,7 @@ def evaluate_command(
     from ..evaluation.report import EvaluateOptions, evaluate
     from ..storage.objects.copy import local_copy
     from .show.evaluation import print_report
+    from .show.evaluation_short import print_short
 
     options = EvaluateOptions(
         gold_fine=gold_fine,
@@ -196,8 +201,10 @@ def evaluate_command(
         report = evaluate(folder, options, lambda message: say(f"note: {message}"))
     if as_json:
         print_json(report)
-    else:
+    elif full:
         print_report(report)
+    else:
+        print_short(report, tuple(by or ()))
 
 
 def _spans(

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..errors import MissingDependencyError
+from ..errors import MissingDependencyError, UsageError
 from .common import guarded, local, say, tell
+
+_PRECISIONS = "fp32,fp16,int8"
+
+
+class Task(StrEnum):
+    """What a checkpoint was trained for."""
+
+    pairs = "pairs"
+    factspotter = "factspotter"
+    embeddings = "embeddings"
 
 
 @guarded
@@ -19,13 +31,24 @@ def export_command(
     ],
     precision: Annotated[
         str, typer.Option("--precision", metavar="LIST", help="Comma-separated variants to export.")
-    ] = "fp32,fp16,int8",
+    ] = _PRECISIONS,
     revision: Annotated[
         str | None,
         typer.Option(
             "--revision",
             help="Revision of a hub checkpoint; recorded as a commit. Default: the newest. Exits 2 for a folder.",
         ),
+    ] = None,
+    task: Annotated[
+        Task,
+        typer.Option(
+            "--task",
+            help="What the model was trained for: pairs of texts, FactSpotter's triples in texts, or embeddings.",
+        ),
+    ] = Task.pairs,
+    layer: Annotated[
+        int | None,
+        typer.Option("--layer", metavar="N", help="embeddings: layer to take them from. Default: the last."),
     ] = None,
     labels: Annotated[
         str | None,
@@ -95,17 +118,36 @@ def export_command(
     A bundle holds fused ONNX models in several precisions, the tokeniser, probes to verify them with, and hashes.
     """
     try:
-        from export import Answers, export_bundle
+        from export import FACTSPOTTER, Answers, export_bundle, export_embeddings
     except ImportError as error:
         raise MissingDependencyError(
             f"export needs further packages ({error}); install them with: pip install 'd2t-scorer[export,cpu]'"
         ) from error
+    if task is Task.embeddings:
+        others = {
+            "--precision": precision != _PRECISIONS,
+            "--labels": labels, "--scheme": scheme, "--supported": supported, "--threshold": threshold is not None,
+            "--hypothesis-first": hypothesis_first, "--half-weights": half_weights, "--templates": templates,
+            "--probes": probes, "--random-init": random_init, "--force": force,
+        }  # fmt: skip
+        if unusable := [option for option, given in others.items() if given]:
+            raise UsageError(f"{unusable[0]} does not apply to --task embeddings; remove it")
+        tell(str(export_embeddings(checkpoint, out, layer=layer, revision=revision, name=name, log=say)))
+        return
+    if layer is not None:
+        raise UsageError("--layer is for --task embeddings; remove it")
+    names = _split(labels) if labels else None
+    answers = Answers(names, scheme, supported, threshold, hypothesis_first)
+    if task is Task.factspotter:
+        if scheme not in (None, FACTSPOTTER.scheme) or templates is not None:
+            raise UsageError("--task factspotter means --scheme binary and no --templates; remove the options")
+        answers = replace(FACTSPOTTER, labels=names, supported=supported, threshold=threshold)
     path = export_bundle(
         checkpoint,
         out,
         precisions=_split(precision),
         revision=revision,
-        answers=Answers(_split(labels) if labels else None, scheme, supported, threshold, hypothesis_first),
+        answers=answers,
         half_weights=half_weights,
         random_init=random_init,
         seed=seed,

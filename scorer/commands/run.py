@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,6 +79,15 @@ def run_command(
             help="Also write the audit report of this run to one HTML file; not with --part or --join.",
         ),
     ] = None,
+    openlineage: Annotated[
+        Path | None,
+        typer.Option(
+            "--openlineage",
+            metavar="FILE",
+            parser=local,
+            help="Write the events of this run for OpenLineage, as JSON Lines; not with --part or --join.",
+        ),
+    ] = None,
     as_json: RunJsonOption = False,
 ) -> None:
     """Score files of rows and write them to a folder.
@@ -100,13 +110,16 @@ def run_command(
     if not workers and (mixed_devices or lease != LEASE_S):
         option = "--mixed-devices" if mixed_devices else "--lease"
         raise UsageError(f"{option} is for workers; add --join, --devices or --ray, or leave it out")
-    if report is not None:
-        check_user_file(report, "--report")
+    for option, given in (("--report", report), ("--openlineage", openlineage)):
+        if given is None:
+            continue
+        check_user_file(given, option)
         if part is not None or join:
             raise UsageError(
-                "--report with --part, --join or an OUT in a store would show a part of the run; use `scorer audit` "
+                f"{option} with --part, --join or an OUT in a store would show a part of the run; use `scorer audit` "
                 "when all are done"
             )
+    started = datetime.now(UTC).isoformat(timespec="microseconds")
     if note := note_of(settings):
         say(f"note: {note}")
 
@@ -138,8 +151,19 @@ def run_command(
             if not code:
                 raise
             say(f"no report was written: {error}")  # the run failed already, and its exit code stays
+    if openlineage is not None and code in (0, 3):
+        _write_events(tuple(inputs), out, openlineage, started, code)
     if code:
         raise typer.Exit(code)
+
+
+def _write_events(inputs: tuple[str, ...], out: Path, file: Path, started: str, code: int) -> None:
+    from ..run.openlineage import openlineage
+    from ..scoring.summary import RunSummary
+    from ..storage.user_files import write_user_file
+
+    if (summary := RunSummary.load(out)) is not None:
+        write_user_file(file, openlineage(inputs, out, summary, started, failed=code != 0), "--openlineage")
 
 
 def _write_report(out: Path, report: Path) -> None:

@@ -15,12 +15,13 @@ from ..metric.column_names import ColumnNames
 from ..scoring.settings import Settings
 
 BundleOption = Annotated[
-    str, typer.Option("--bundle", metavar="B", help="Bundle folder, `embedded` or `embedded-e2e`.")
+    str, typer.Option("--bundle", envvar="D2T_BUNDLE", metavar="B", help="Bundle folder, `embedded` or `embedded-e2e`.")
 ]
 DeviceOption = Annotated[
     str,
     typer.Option(
         "--device",
+        envvar="D2T_DEVICE",
         metavar="auto|cpu|cuda|cuda:N",
         help="Device to use; exits 2 if a named device cannot start. auto: CUDA if it starts, otherwise the CPU.",
     ),
@@ -28,21 +29,37 @@ DeviceOption = Annotated[
 PrecisionOption = Annotated[
     Precision,
     typer.Option(
-        "--precision", help="Variant of the model; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU."
+        "--precision",
+        envvar="D2T_PRECISION",
+        help="Variant of the model; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU.",
     ),
 ]
 TextColumnOption = Annotated[
-    str, typer.Option("--text-column", metavar="NAME", help="Column of texts; a file without it fails.")
+    str,
+    typer.Option(
+        "--text-column", envvar="D2T_TEXT_COLUMN", metavar="NAME", help="Column of texts; a file without it fails."
+    ),
 ]
 TriplesColumnOption = Annotated[
-    str | None, typer.Option("--triples-column", metavar="NAME", help="Column of triples. Default: triples.")
+    str | None,
+    typer.Option(
+        "--triples-column", envvar="D2T_TRIPLES_COLUMN", metavar="NAME", help="Column of triples. Default: triples."
+    ),
 ]
 FactsColumnOption = Annotated[
     str | None,
-    typer.Option("--facts-column", metavar="NAME", help="Column of facts as sentences, which need no template."),
+    typer.Option(
+        "--facts-column",
+        envvar="D2T_FACTS_COLUMN",
+        metavar="NAME",
+        help="Column of facts as sentences, which need no template.",
+    ),
 ]
 MrColumnOption = Annotated[
-    str | None, typer.Option("--mr-column", metavar="NAME", help="Column of E2E slots, used instead of triples.")
+    str | None,
+    typer.Option(
+        "--mr-column", envvar="D2T_MR_COLUMN", metavar="NAME", help="Column of E2E slots, used instead of triples."
+    ),
 ]
 
 OPTIONS: dict[str, Any] = {
@@ -50,14 +67,20 @@ OPTIONS: dict[str, Any] = {
         str | None,
         typer.Option(
             "--templates",
+            envvar="D2T_TEMPLATES",
             metavar="FILE",
             help="Template file (JSON); exits 2 if it is invalid. Default: the bundle's templates, otherwise backoff.",
         ),
     ],
     "protocol": Annotated[
-        Protocol, typer.Option("--protocol", help="Metric as in the paper, or as its released code computes it.")
+        Protocol,
+        typer.Option(
+            "--protocol", envvar="D2T_PROTOCOL", help="Metric as in the paper, as its code computes it, or FactSpotter."
+        ),
     ],
-    "checks": Annotated[Sides, typer.Option("--checks", help="Check both sides, or hallucinations only.")],
+    "checks": Annotated[
+        Sides, typer.Option("--checks", envvar="D2T_CHECKS", help="Check both sides, or hallucinations only.")
+    ],
     "optional": Annotated[
         list[str] | None,
         typer.Option(
@@ -66,7 +89,11 @@ OPTIONS: dict[str, Any] = {
     ],
     "missing_template": Annotated[
         MissingTemplate,
-        typer.Option("--missing-template", help="Use the backoff template for a triple without a template, or exit 2."),
+        typer.Option(
+            "--missing-template",
+            envvar="D2T_MISSING_TEMPLATE",
+            help="Use the backoff template for a triple without a template, or exit 2.",
+        ),
     ],
     "device": DeviceOption,
     "precision": PrecisionOption,
@@ -74,6 +101,7 @@ OPTIONS: dict[str, Any] = {
         Layout,
         typer.Option(
             "--layout",
+            envvar="D2T_LAYOUT",
             help="How text pairs lie in a call of the model; exits 2 if the bundle lacks it. auto: the fastest that "
             "the device runs.",
         ),
@@ -81,13 +109,18 @@ OPTIONS: dict[str, Any] = {
     "device_memory": Annotated[
         int,
         typer.Option(
-            "--device-memory", metavar="GIB", min=0, help="GPU memory that each session may use, in GiB. 0: all of it."
+            "--device-memory",
+            envvar="D2T_DEVICE_MEMORY",
+            metavar="GIB",
+            min=0,
+            help="GPU memory that each session may use, in GiB. 0: all of it.",
         ),
     ],
     "overlong": Annotated[
         Overlong,
         typer.Option(
             "--overlong",
+            envvar="D2T_OVERLONG",
             help="Report a row whose text pair exceeds the model's maximum length as an error, "
             "or truncate and add a note.",
         ),
@@ -116,7 +149,12 @@ COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
         "keep",
         Annotated[
             str | None,
-            typer.Option("--keep", metavar="COLUMNS", help="Comma-separated input columns to keep. Default: all."),
+            typer.Option(
+                "--keep",
+                envvar="D2T_KEEP",
+                metavar="COLUMNS",
+                help="Comma-separated input columns to keep. Default: all.",
+            ),
         ],
     ),
     "prefix": (
@@ -125,6 +163,7 @@ COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
             str,
             typer.Option(
                 "--prefix",
+                envvar="D2T_PREFIX",
                 metavar="P",
                 help="Prefix for the names of output columns; needed where an input column has the same name.",
             ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from .common import print_json, say
+from .common import print_json, say_always
 
 if TYPE_CHECKING:
     from ..run.options import Outcome, RunOptions
@@ -175,7 +175,7 @@ def _end(options: RunOptions, outcome: Outcome, *, as_json: bool) -> None:
         print_json(outcome.summary.to_json())
     print_summary(outcome.summary, options.out, to_stderr=as_json)
     if outcome.exit_code:
-        say(f"scorer: {outcome.reason}")
+        say_always(f"scorer: {outcome.reason}")
         raise typer.Exit(outcome.exit_code)
 
 

@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..metric.inputs import one_array
 from ..metric.nested import holder_of
 from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, schema_of
+from ..scoring.partitions import partition_keys, with_partition_keys
 from ..scoring.signature import optional_of, parse
 from ..scoring.summary import RunSummary
 from ..storage.finished import PLAN, is_finished
@@ -72,7 +73,10 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
             schema = parquet.schema_arrow
             holders = [holder_of(schema, name) for name in wanted or ()]
             chosen = schema.names if wanted is None else list(dict.fromkeys(name for name in holders if name))
-            tables.append(guarded(file, parquet.read, columns=chosen))
+            read = guarded(file, parquet.read, columns=chosen)
+            relative = file.relative_to(path).as_posix() if path.is_dir() else file.name
+            keys = partition_keys(relative) if wanted is None else wanted
+            tables.append(with_partition_keys(read, relative, [key for key in keys if key not in schema.names]))
     try:
         table = pa.concat_tables(tables, promote_options="permissive").replace_schema_metadata(None)
     except pa.ArrowException as e:
@@ -84,5 +88,7 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
 
 
 def schema_names(path: Path) -> list[str]:
-    """Names of all columns of the first file."""
-    return list(schema_of(data_files(path)[0]).names)
+    """Names of all columns of the first file, and of the partition keys of its path."""
+    first = data_files(path)[0]
+    keys = partition_keys(first.relative_to(path).as_posix()) if path.is_dir() else ()
+    return list(dict.fromkeys([*schema_of(first).names, *keys]))

@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from .baselines import overlap
+from .baselines import bertscore, overlap
 from .estimates import Design
 from .human import Ratings, base_column
 from .label_report import MetricLine
 
 ALL = "all"
 OURS = ("confidence", "min:fact_entailment", "mean:fact_entailment", "text_entailment")
-_REFERENCES = (*overlap.COLUMNS, "bleu", "meteor", "ter", "chrf")
+_REFERENCES = (*overlap.COLUMNS, *bertscore.COLUMNS, "bleu", "meteor", "ter", "chrf")
 _ERROR_RATES = ("sacrebleu_ter", "ter", "slot_error_rate")
 _WITHOUT = ("entities", "slot_error_rate")
 HAS_TEXT = "has_text"

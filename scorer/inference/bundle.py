@@ -21,7 +21,7 @@ from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA as SCHEMA
 from .choices import PRECISIONS as PRECISIONS
 from .graph_check import check_graph
-from .manifest import DATA, LARGEST_FILES, check_file, is_utf8, line, read_manifest, short_list, whole
+from .manifest import DATA, EMBEDDINGS, LARGEST_FILES, check_file, is_utf8, line, read_manifest, short_list, whole
 from .schemes import LABELS, Scheme, read_scheme
 from .shipped import folder_of
 
@@ -40,7 +40,8 @@ class PairLayout:
 
     ``segments``: whether the model is fed segment ids, 0 up to the end of the separator and 1 from there to the end of
     the suffix. ``hypothesis_first``: whether the hypothesis is the first text. ``one_string``: whether the pair is
-    written as one string, in which blanks stand before and after the separator and reach the tokenizer.
+    written as one string, in which blanks stand before and after the separator and reach the tokenizer; without a
+    separator, one blank stands between the texts.
     """
 
     prefix: tuple[int, ...]
@@ -80,6 +81,11 @@ class PairLayout:
             "segments": [0, 1] if self.segments else None,
             "pad_id": self.pad_id,
         }
+
+    @property
+    def one_text(self) -> bool:
+        """Whether the model reads both texts as one, with a blank between them and no token that tells them apart."""
+        return self.one_string and not self.separator
 
     @property
     def overhead(self) -> int:
@@ -178,6 +184,11 @@ class Bundle:
                 f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
             )
         manifest, digest = read_manifest(folder)
+        if manifest.get("task") == EMBEDDINGS:
+            raise BundleError(
+                f"{folder} gives embeddings for `scorer baseline bertscore` and is no classifier; give a bundle that "
+                "`scorer export` wrote without --task embeddings"
+            )
         try:
             bundle = cls(
                 path=folder,

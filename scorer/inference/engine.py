@@ -38,7 +38,7 @@ from .model_session import ModelSession
 from .packed import Packed
 from .sessions import available_threads, resolve_device
 from .settle import settle
-from .texts import PLAIN, SPACED, PairForm, TextTokenizer
+from .texts import PLAIN, PairForm, TextTokenizer, form_of
 from .work import Answers, Work
 
 __all__ = ["Answers", "Engine", "Work"]
@@ -110,7 +110,7 @@ class Engine:
         """Largest |Δlogit| from fp32 on the probes: what the bound of ``exact`` is at least."""
         self._tokenizer = TextTokenizer(bundle)
         probes = bundle.probes()
-        self.probe_form = SPACED if bundle.layout.one_string else PLAIN
+        self.probe_form = form_of(bundle.layout)
         """The form that the bundle's probes are in."""
         if form == PLAIN:
             form = self.probe_form

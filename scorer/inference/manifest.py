@@ -24,6 +24,8 @@ LARGEST_FILES = {
 """Bytes of each file that is read whole; real ones have a tenth of it at most."""
 LARGEST_DATA = 1 << 36
 """Bytes of a file of weights outside its graph; the largest encoders in use have some 20 GB in fp32."""
+EMBEDDINGS = "embeddings"
+"""The task of a bundle that gives embeddings and is no classifier; see :mod:`.encoder`."""
 DATA = ".data"
 """How the name of a file of weights ends."""
 

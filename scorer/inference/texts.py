@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from tokenizers import Tokenizer
 
 from ..errors import BundleError
 from ..system.files import read_small
-from .bundle import LARGEST_FILES, Bundle
+from .bundle import LARGEST_FILES, PairLayout
 from .sessions import first_line
 from .tokenizer_check import UnfitTokenizerError, check_tokenizer
 from .word_cache import WordTokens, blank_before_words, is_byte_level, keep_whole
@@ -34,7 +35,7 @@ class PairForm:
 
     :data:`PLAIN` is the tokenizer's own pair encoding. :data:`SPACED` is what the released code of Dušek & Kasner
     (2020) feeds the model: one string ``premise </s></s> hypothesis``, whose blanks around the separators reach the
-    tokenizer.
+    tokenizer. :data:`JOINED` is one text with a blank between its halves.
     """
 
     after_first: str = ""
@@ -43,6 +44,14 @@ class PairForm:
 
 PLAIN = PairForm()
 SPACED = PairForm(" ", " ")
+JOINED = PairForm("", " ")
+
+
+def form_of(layout: PairLayout) -> PairForm:
+    """The form of the pairs that a bundle's model was trained on."""
+    if not layout.one_string:
+        return PLAIN
+    return JOINED if layout.one_text else SPACED
 
 
 @dataclass
@@ -63,6 +72,19 @@ class Tokens:
         return np.diff(self.offsets)
 
 
+class Tokenized(Protocol):
+    """What a bundle says of its tokenizer."""
+
+    @property
+    def layout(self) -> PairLayout: ...
+
+    @property
+    def max_length(self) -> int: ...
+
+    @property
+    def tokenizer_file(self) -> Path: ...
+
+
 class TextTokenizer:
     """The tokenizer of a bundle, set up for texts that are data.
 
@@ -70,7 +92,7 @@ class TextTokenizer:
         BundleError: tokenizer.json is not a tokenizer, or joining parts is not its pair encoding.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Tokenized) -> None:
         self._layout = bundle.layout
         self._max_length = bundle.max_length
         self._where = bundle.tokenizer_file
@@ -126,7 +148,10 @@ class TextTokenizer:
         for premise, hypothesis in zip(premises, hypotheses, strict=True):
             a, b = self._ordered(premise, hypothesis)
             with self._errors():
-                pairs = [(PLAIN, reference.encode(a, b).ids)]
+                if form == JOINED:
+                    pairs = [(JOINED, reference.encode(f"{a} {b}").ids)]
+                else:
+                    pairs = [(PLAIN, reference.encode(a, b).ids)]
                 if form == SPACED:
                     pairs.append((SPACED, reference.encode(f"{a} {separator} {b}").ids))
             for one, expected in pairs:
@@ -135,7 +160,7 @@ class TextTokenizer:
                     raise BundleError(
                         f"{self._where}: the pair ({premise!r}, {hypothesis!r}) joined from its parts gives {joined}, "
                         f"but the tokenizer itself {expected}; this tokenizer cannot be used"
-                        + (" for pairs that are written as one string" if one == SPACED else "")
+                        + (" for pairs that are written as one string" if one != PLAIN else "")
                     )
 
     def join(self, premise: str, hypothesis: str, form: PairForm = PLAIN) -> list[int]:

@@ -3,17 +3,21 @@
 The paper (section 3) checks entailment in both directions: the text must entail each fact (otherwise that fact is
 omitted), and all facts together must entail the text (otherwise it hallucinates). The paper's code has a third check:
 the text must entail all facts together (:data:`ALL_FACTS`).
+
+FactSpotter (:mod:`.factspotter`) asks of each triple whether the text says it, and nothing else. Such a check counts as
+an omission check: premise = text, hypothesis = the triple.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import TemplateError
+from ..errors import ColumnError, TemplateError
+from . import factspotter
 from .choices import MissingTemplate, Protocol, Sides
 from .rows import Rows
 from .templates import Fact, Templates
@@ -37,6 +41,11 @@ class Options:
     optional: frozenset[tuple[str, str]] = frozenset()
     missing_template: MissingTemplate = "backoff"
     sentences: str | None = None
+
+    @property
+    def spots_facts(self) -> bool:
+        """Whether triples are looked up in the text (FactSpotter): no templates, no hallucination side."""
+        return self.protocol == "factspotter"
 
 
 @dataclass
@@ -108,6 +117,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
 
     Raises:
         TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
+        ColumnError: the facts are sentences, and the protocol takes triples apart.
     """
     triples = rows.triples
     filled = put_into_words(rows, templates, options)
@@ -117,13 +127,11 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     active[list(rows.errors)] = False
 
     fact_ids = np.array([strings[fact.text] for fact in filled], np.int32)
-    text_ids = _text_ids(rows, active, strings)
+    text_ids = _text_ids(rows, active, strings, factspotter.read if options.spots_facts else None)
     row_of_fact = np.repeat(np.arange(len(rows)), triples.lengths)
     used = active[row_of_fact]
     if rows.used is not None:
         used &= rows.used
-    joined = _joined(rows, filled_texts=[fact.text for fact in filled], used=used, strings=strings)
-    scored = np.flatnonzero(active)
 
     parts: list[_Part] = []
     if options.sides == "both":
@@ -131,8 +139,14 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         required = used & ~optional[triples.ids] if optional.any() else used
         facts = np.flatnonzero(required)
         owners = row_of_fact[facts]
-        parts.append((text_ids[owners], fact_ids[triples.ids[facts]], owners, OMISSION, facts))
-    parts.append((joined[scored], text_ids[scored], scored, HALLUCINATION, None))
+        asked_of = fact_ids
+        if options.spots_facts:
+            asked_of = np.array([strings[factspotter.ask(fact.text)] for fact in filled], np.int32)
+        parts.append((text_ids[owners], asked_of[triples.ids[facts]], owners, OMISSION, facts))
+    if not options.spots_facts:
+        scored = np.flatnonzero(active)
+        joined = _joined(rows, filled_texts=[fact.text for fact in filled], used=used, strings=strings)
+        parts.append((joined[scored], text_ids[scored], scored, HALLUCINATION, None))
     if options.sides == "both" and options.protocol == "nlgi_eval":
         whole = joined if required is used else _joined(rows, [fact.text for fact in filled], required, strings)
         asked = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
@@ -156,7 +170,12 @@ def put_into_words(rows: Rows, templates: Templates, options: Options) -> list[F
 
     Raises:
         TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
+        ColumnError: the facts are sentences, and the protocol takes triples apart.
     """
+    if options.spots_facts:
+        if rows.triples.sentences:
+            raise ColumnError("the protocol factspotter takes triples, and these facts are sentences; give triples")
+        return [Fact(factspotter.describe(triple), backoff=False) for triple in rows.triples.distinct]
     filled = [templates.fill(triple) for triple in rows.triples.distinct]
     if options.missing_template == "error":
         _refuse_backoff(rows.triples.distinct, [fact.backoff for fact in filled])
@@ -171,12 +190,15 @@ def _blank(rows: Rows) -> npt.NDArray[np.bool_]:
     return result
 
 
-def _text_ids(rows: Rows, active: npt.NDArray[np.bool_], strings: Interner) -> npt.NDArray[np.int32]:
+def _text_ids(
+    rows: Rows, active: npt.NDArray[np.bool_], strings: Interner, read: Callable[[str], str] | None
+) -> npt.NDArray[np.int32]:
+    """Text id of each row's text, as ``read`` has it; int32, *Shape:* (rows,), -1 for rows that are not asked about."""
     ids = np.full(len(rows.texts) + 1, -1, np.int32)
     for code in np.unique(rows.text_codes[active]).tolist():
         text = rows.texts[code]
         if text is not None:
-            ids[code] = strings[text]
+            ids[code] = strings[text if read is None else read(text)]
     return ids[rows.text_codes]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-Protocol = Literal["paper", "nlgi_eval"]
-"""The metric as in the paper, or as its released code computes it."""
+Protocol = Literal["paper", "nlgi_eval", "factspotter"]
+"""The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`)."""
 Sides = Literal["both", "hallucination"]
 """The sides that are checked."""
 MissingTemplate = Literal["backoff", "error"]

@@ -3,7 +3,8 @@
 A check passes if entailment has the highest of its three probabilities; a tie fails. If a model has no other classes
 (their probabilities are NaN), a check passes if P(entailment) is at least the model's threshold. The omission side of a
 row fails if any of its omission checks fails (or the third check of the ``nlgi_eval`` protocol), its hallucination side
-if the hallucination check fails. The confidence is the smallest entailment probability of all checks of the row.
+if the hallucination check fails. The confidence is the smallest entailment probability of all checks of the row; under
+the protocol ``factspotter`` it is their mean, and 1 where no fact is asked about.
 
 Checks of sentences (:mod:`scorer.metric.sentences`) do not affect the label, unless the whole text does not fit the
 model: then they replace its hallucination check, and all must pass.
@@ -90,6 +91,7 @@ def decide(
     truncated: npt.NDArray[np.bool_] | None = None,
     *,
     omission_side: bool = True,
+    mean: bool = False,
     threshold: float = 0.5,
 ) -> Verdicts:
     """Judge every row of a window.
@@ -100,6 +102,7 @@ def decide(
         status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or the reason for missing probabilities.
         truncated: bool, *Shape:* (checks,), checks whose pair was truncated to fit the model.
         omission_side: False if the omission side is switched off for the whole run.
+        mean: whether the confidence is the mean of the entailment probabilities instead of the smallest.
         threshold: the smallest P(entailment) that passes, if the model has no other classes.
     """
     n, facts = len(rows), len(rows.triples.ids)
@@ -134,9 +137,9 @@ def decide(
     omission = any_in_row(failed & counts & ~about_text)
     hallucination = any_in_row(failed & about_text)
     fine = (omission + 2 * hallucination).astype(np.int8)
-    confidence = np.full(n, np.inf, np.float32)
     judged = scored & counts
-    np.minimum.at(confidence, checks.row[judged], entailment[judged])
+    summary = _mean if mean else _smallest
+    confidence = summary(checks.row[judged], entailment[judged], n)
 
     errors = dict(rows.errors)
     errors.update(_check_errors(checks, status, counts))
@@ -173,6 +176,18 @@ def decide(
         errors=errors,
         notes=notes,
     )
+
+
+def _smallest(row: npt.NDArray[np.int64], values: npt.NDArray[np.float32], rows: int) -> npt.NDArray[np.float32]:
+    found = np.full(rows, np.inf, np.float32)
+    np.minimum.at(found, row, values)
+    return found
+
+
+def _mean(row: npt.NDArray[np.int64], values: npt.NDArray[np.float32], rows: int) -> npt.NDArray[np.float32]:
+    counted = np.bincount(row, minlength=rows)
+    summed = np.bincount(row, values.astype(np.float64), minlength=rows)
+    return np.where(counted, summed / np.maximum(counted, 1), 1.0).astype(np.float32)
 
 
 def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDArray[np.bool_]) -> dict[int, str]:

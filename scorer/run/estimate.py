@@ -120,7 +120,9 @@ def _why_not_done(shards: list[Shard], scorer: Scorer, out: Path | None, reuse: 
         return {shard.file.relative: NO_RECEIPT for shard in shards}
     receipts = Receipts(out)
     found = {
-        s.file.relative: receipts.check(s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, reuse))
+        s.file.relative: receipts.check(
+            s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, reuse), s.file.uri
+        )
         for s in shards
     }
     return {relative: reason for relative, reason in found.items() if isinstance(reason, str)}

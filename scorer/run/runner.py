@@ -23,7 +23,6 @@ from ..storage import (
     Fingerprint,
     Identity,
     InputFile,
-    InputRecord,
     OutputFolder,
     Receipt,
     ShardReader,
@@ -136,6 +135,9 @@ class _Run:
         todo = [s for s in shards if s.file.relative in reasons]
         with self.folder.brief():
             self._enter(todo)
+            for shard in shards:
+                if shard.file.relative not in reasons:
+                    self.believed.renew(shard.file.relative, shard.info.identity)
         for line in told(scored_again(self.options.folder, reasons)):
             self.reporter.say(line)
         failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
@@ -204,7 +206,7 @@ class _Run:
         reasons = {}
         for shard in shards:
             relative = shard.file.relative
-            found = self.believed.check(relative, shard.info.identity, self._fingerprint(shard))
+            found = self.believed.check(relative, shard.info.identity, self._fingerprint(shard), shard.file.uri)
             if found is not None:
                 reasons[relative] = found
         return reasons
@@ -232,7 +234,7 @@ class _Run:
         self.believed.write(
             Receipt(
                 relative=relative,
-                input=InputRecord(shard.file.uri, shard.info.identity),
+                input=shard.record(),
                 fingerprint=self._fingerprint(shard),
                 output=written,
                 counts=total(counts),

@@ -11,7 +11,8 @@ import pyarrow as pa
 from ..errors import ColumnError, InputError, ScorerError, ShardError
 from ..scoring.signature import Signature
 from ..scoring.windows import ShardColumns
-from ..storage import Fingerprint, InputFile, ShardInfo, ShardReader
+from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
+from ..storage.content import content_sha256
 
 
 @dataclass
@@ -32,6 +33,11 @@ class Shard:
         """Bytes that the output will have at the very least: keys do not compress, the rest of the input may."""
         share = self.rows / self.info.rows if self.info.rows else 0.0
         return 4096 + 20 * self.rows + (int(self.info.identity.size * share) // 4 if self.columns.keeps_all else 0)
+
+    def record(self) -> InputRecord:
+        """The input with its content, for the receipt of its output."""
+        identity = self.info.identity
+        return InputRecord(self.file.uri, identity, content_sha256(self.file.uri, identity))
 
     def fingerprint(self, signature: Signature, reuse: str = "") -> Fingerprint:
         """What the output of this shard depends on: the signature of the score, and what else shapes the file.

@@ -125,8 +125,15 @@ class MetricScoring:
     opener: Callable[[Budgets], AbstractContextManager[Scorer]]
 
     def find_columns(self, schema: pa.Schema) -> InputColumns:
-        """See :func:`scorer.metric.inputs.find_columns`."""
-        return find_columns(schema, self.settings.columns)
+        """See :func:`scorer.metric.inputs.find_columns`. FactSpotter takes triples apart.
+
+        Raises:
+            ColumnError: as that function; the facts are sentences, and the protocol is ``factspotter``.
+        """
+        found = find_columns(schema, self.settings.columns)
+        if self.settings.protocol == "factspotter":
+            return found.with_triples("the protocol factspotter asks about triples")
+        return found
 
     @contextmanager
     def open(self, budgets: Budgets) -> Iterator[MetricRows]:

@@ -21,6 +21,7 @@ from ..storage import Receipts, WrittenFile
 from ..storage.finished import RUN, SUCCESS, is_finished
 from .extent import Extent, extent
 from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of
+from .partitions import partition_keys, with_partition_keys
 from .plan import Plan
 from .signature import Signature
 from .snapshot import Snapshot, take, unchanged
@@ -65,8 +66,9 @@ class Output:
 
     @property
     def names(self) -> list[str]:
-        """The names of all columns."""
-        return list(self.schema.names)
+        """The names of all columns, and of the partition keys of the paths."""
+        keys = (key for relative in self.files for key in partition_keys(relative))
+        return list(dict.fromkeys([*self.schema.names, *keys]))
 
     @property
     def signature(self) -> str:
@@ -108,6 +110,7 @@ class Output:
                     here = inside[(inside >= start) & (inside < start + count)]
                     if len(here):
                         table = self._guarded(file.read_row_group, self.files[number], group, columns=chosen)
+                        table = with_partition_keys(table, self.files[number], self._keys(columns))
                         few = _few(table, here - start)
                         base = int(self.starts[number])
                         found += [(base + int(row), few.slice(i, 1)) for i, row in enumerate(here)]
@@ -130,8 +133,13 @@ class Output:
                 first, chosen = start, _chosen(file, leaves)
                 batches = file.iter_batches(batch_size=WINDOW, columns=chosen)
                 while (batch := self._guarded(next, name, batches, None)) is not None:
-                    yield Window(first, pa.Table.from_batches([batch]))
+                    table = pa.Table.from_batches([batch])
+                    yield Window(first, with_partition_keys(table, name, self._keys(leaves)))
                     first += len(batch)
+
+    def _keys(self, wanted: Sequence[str]) -> list[str]:
+        """The names among ``wanted`` that no file has as a column."""
+        return [name for name in wanted if name not in self.schema.names]
 
     @contextmanager
     def _open(self, relative: str) -> Iterator[pq.ParquetFile]:

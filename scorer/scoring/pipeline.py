@@ -123,6 +123,7 @@ class Pipeline:
             answers.status,
             answers.truncated,
             omission_side=self.options.sides == "both",
+            mean=self.options.spots_facts,
             threshold=answers.threshold,
         )
         work = prepared.work

@@ -20,6 +20,7 @@ from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
 from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import DeviceFacts, verify
+from ..metric import factspotter
 from ..metric.checks import Options
 from ..metric.choices import MissingTemplate, Protocol, Sides, Worse
 from ..metric.inputs import ColumnNames, InputColumns, find_columns
@@ -48,7 +49,7 @@ class Scorer(Closing):
     Args:
         bundle: a folder that ``scorer export`` wrote, ``"embedded"`` or ``"embedded-e2e"``.
         templates: a template file, its parsed content, or ``None`` for the bundle's own (else backoff).
-        protocol: ``paper`` or ``nlgi_eval`` (the paper's released code).
+        protocol: ``paper``, ``nlgi_eval`` (the paper's released code) or ``factspotter``.
         checks: ``both`` sides, or ``hallucination`` alone.
         optional: facts a text need not say, as ``predicate=object``; added to those of the template file.
         sentences: check every sentence of a text too; needs the extra ``sentences``.
@@ -106,7 +107,8 @@ class Scorer(Closing):
         """How this scorer is set up."""
         splitter = open_splitter() if sentences else None
         opened = Bundle.load(bundle)
-        self.templates = _templates(templates, opened, log)
+        _check_protocol(protocol, opened)
+        self.templates = Templates() if protocol == "factspotter" else _templates(templates, opened, log)
         self.options = Options(
             protocol,
             checks,
@@ -286,6 +288,28 @@ class Scorer(Closing):
         for scored in self.pipeline.stream(windows()):
             if isinstance(scored, ScoredWindow):
                 yield scored.tag(scored.table)
+
+
+def _check_protocol(protocol: Protocol, bundle: Bundle) -> None:
+    """Refuse a bundle that was trained for other questions than the protocol asks.
+
+    Raises:
+        UsageError: either is FactSpotter, and the other is not.
+        MissingDependencyError: what the protocol needs is not installed.
+    """
+    one_text = bundle.layout.one_text
+    if protocol == "factspotter":
+        factspotter.require()
+        if not one_text:
+            raise UsageError(
+                f"the bundle {bundle.name} reads pairs of texts, and --protocol factspotter asks for a triple and a "
+                "text in one string; give a bundle that `scorer export --task factspotter` made"
+            )
+    elif one_text:
+        raise UsageError(
+            f"the bundle {bundle.name} reads a triple and a text in one string, which --protocol {protocol} does not "
+            "ask; score with --protocol factspotter"
+        )
 
 
 def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Callable[[str], None]) -> Templates:

@@ -31,7 +31,7 @@ class Settings:
 
     Raises:
         TypeError: a setting of another type.
-        UsageError: a setting that is none of its choices.
+        UsageError: a setting that is none of its choices, or that the protocol has no use for.
     """
 
     bundle: str | Path
@@ -51,8 +51,24 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.protocol == "factspotter":
+            self._check_factspotter()
         object.__setattr__(self, "optional", tuple(self.optional))
         object.__setattr__(self, "columns", replace(self.columns, sentences=self.sentences))
+
+    def _check_factspotter(self) -> None:
+        """It looks up triples in the text, and has neither templates nor a side of hallucinations."""
+        odd = {
+            "--checks hallucination": self.checks == "hallucination",
+            "--sentences": self.sentences,
+            "--templates": self.templates is not None,
+            "--missing-template error": self.missing_template == "error",
+        }
+        if found := [option for option, given in odd.items() if given]:
+            raise UsageError(
+                f"{found[0]} does not go with --protocol factspotter, which looks up each triple in the text without "
+                "templates and finds no hallucinations; remove one of them"
+            )
 
     def arguments(self) -> dict[str, Any]:
         """The settings as keyword arguments of :class:`scorer.Scorer`."""

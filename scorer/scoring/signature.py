@@ -2,7 +2,7 @@
 
 ``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``;
 after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not; at the
-end ``scheme:`` where the model's is not ``nli``.
+end ``scheme:`` where the model's is not ``nli``. The protocol ``factspotter`` has no ``templates:``.
 
 The line shows twelve digits of a digest, which two files can be made to share in minutes. So a second form of the
 signature holds all parts with whole digests, as canonical JSON, and comparisons use it wherever both sides have it.
@@ -89,7 +89,7 @@ def signature(engine: Engine, templates: Templates, options: Options, *, truncat
         "prec": engine.precision,
         "ep": engine.device.kind,
         "exact": "yes" if engine.exact else "no",
-        "templates": templates.sha256,
+        **({} if options.spots_facts else {"templates": templates.sha256}),
         "protocol": options.protocol,
         "optional": sorted(map(list, options.optional)),
         "checks": options.sides,
@@ -111,7 +111,7 @@ def of_parts(parts: Mapping[str, Any]) -> Signature:
     shown = {
         **{key: encode(str(value)) for key, value in parts.items()},
         "model": f"{encode(parts['model'][0])}@{parts['model'][1][:_SHOWN_DIGITS]}",
-        "templates": parts["templates"][:_SHOWN_DIGITS],
+        **({"templates": parts["templates"][:_SHOWN_DIGITS]} if "templates" in parts else {}),
         "optional": ",".join("=".join(map(encode, pair)) for pair in parts["optional"]) or _NONE,
     }
     return Signature("|".join(f"{key}:{shown[key]}" for key in parts), canonical(dict(parts)))

@@ -20,14 +20,24 @@ class Believed:
         self._receipts = receipts
         self._known: dict[str, tuple[Receipt, tuple[Stamp | None, Stamp | None]]] = {}
 
-    def check(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> str | None:
+    def check(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> str | None:
         """Why a shard is not done; ``None`` when it is, and is remembered. See :meth:`Receipts.check`."""
         before = self._stamps(relative)
-        found = self._receipts.check(relative, identity, fingerprint)
+        found = self._receipts.check(relative, identity, fingerprint, uri)
         if isinstance(found, str):
             return found
         self._known[relative] = found, before
         return None
+
+    def renew(self, relative: str, identity: Identity) -> None:
+        """Let the receipt of a shard that is done have the identity of its input now; see :meth:`Receipts.renew`.
+
+        Raises:
+            OutputError: the receipt cannot be written.
+        """
+        receipt, (output, _) = self._known[relative]
+        if receipt.input.identity != identity and (renewed := self._receipts.renew(relative, identity)) is not None:
+            self._known[relative] = renewed, (output, self._stamps(relative)[1])
 
     def write(self, receipt: Receipt) -> None:
         """Mark a shard as done, after this process has written its output.

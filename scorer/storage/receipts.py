@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from ..errors import OutputError
 from ..system.formats import RECEIPT_SCHEMA as SCHEMA
 from ..system.json_fields import Fields
 from .canonical import digest
+from .content import content_sha256
 from .counts import Counts
 from .durable import Holder, atomic_json, crash_point, output_errors, read_json, refuse_links, sync_folder
 from .listing import is_hidden
@@ -163,29 +164,46 @@ class Receipts:
         for relative in relatives:
             self.remove(relative)
 
-    def check(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | str:
+    def check(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> Receipt | str:
         """The receipt of a shard that is done, or why it is not.
 
-        Everything must agree: identity of the input, fingerprint, and the output's bytes, SHA-256 and row count.
+        Everything must agree: identity of the input, fingerprint, and the output's bytes, SHA-256 and row count. An
+        input whose time alone changed agrees if its content does.
+
+        Args:
+            uri: of the input; without it, its content is not looked at.
         """
-        receipt = self.compare(relative, identity, fingerprint)
+        receipt = self.compare(relative, identity, fingerprint, uri)
         if isinstance(receipt, str):
             return receipt
         return receipt if self.is_intact(receipt) else DAMAGED_OUTPUT
 
-    def compare(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | str:
+    def compare(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> Receipt | str:
         """As :meth:`check`, but the output is only looked for, and not read."""
         receipt = self.read(relative)
         if receipt is None:
             there = self._path(self._receipts, relative).exists()
             return DAMAGED_RECEIPT if there else NO_RECEIPT
-        if why := why_not_done(receipt, identity, fingerprint):
+        if why := why_not_done(receipt, identity, fingerprint, uri):
             return why
         try:
             size = (self._out / relative).lstat().st_size
         except OSError:
             size = -1
         return receipt if size == receipt.output.bytes else DAMAGED_OUTPUT
+
+    def renew(self, relative: str, identity: Identity) -> Receipt | None:
+        """Let a receipt have the identity that its input has now, because the content is the same.
+
+        Raises:
+            OutputError: the receipt cannot be written.
+        """
+        receipt = self.read(relative)
+        if receipt is None or receipt.input.identity == identity:
+            return receipt
+        receipt = replace(receipt, input=replace(receipt.input, identity=identity))
+        self.write(receipt)
+        return receipt
 
     def agrees(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | None:
         """The receipt of a shard that is done, or ``None``; see :meth:`check`."""
@@ -250,12 +268,16 @@ class Receipts:
             sync_folder(path.parent)
 
 
-def why_not_done(receipt: Receipt, identity: Identity, fingerprint: Fingerprint) -> str | None:
-    """Why a receipt does not hold for an input that is to be scored in some way; ``None`` if it does."""
+def why_not_done(receipt: Receipt, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> str | None:
+    """Why a receipt does not hold for an input that is to be scored in some way; ``None`` if it does.
+
+    Args:
+        uri: of the input; without it, its content is not looked at.
+    """
     if receipt.fingerprint != fingerprint:
         return "; ".join(receipt.fingerprint.differences(fingerprint))
     found = receipt.input.identity
-    if found != identity:
+    if found != identity and not _same_content(receipt.input, identity, uri):
         return f"its input changed: {', '.join(found.changes_to(identity)) if found is not None else 'identity'}"
     return None
 
@@ -276,6 +298,13 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file's bytes, as hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _same_content(record: InputRecord, identity: Identity, uri: str) -> bool:
+    """Whether an input has another time than a record, and the same content."""
+    if not uri or record.content is None or record.identity is None:
+        return False
+    return record.identity.changes_to(identity) == ["mtime_ns"] and content_sha256(uri, identity) == record.content
 
 
 def _is_intact(path: Path, output: WrittenFile) -> bool:

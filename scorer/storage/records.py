@@ -52,19 +52,24 @@ class Identity:
 
 @dataclass(frozen=True)
 class InputRecord:
-    """An input. ``identity``: ``None`` where it could not be opened."""
+    """An input. ``identity``: ``None`` where it could not be opened. ``content``: SHA-256 of a local file as hex,
+    ``None`` where it was not taken (:mod:`.content`)."""
 
     uri: str
     identity: Identity | None
+    content: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
-        return {"uri": self.uri, "identity": self.identity.to_json() if self.identity is not None else {}}
+        identity = self.identity.to_json() if self.identity is not None else {}
+        content = {"content_sha256": self.content} if self.content is not None else {}
+        return {"uri": self.uri, "identity": identity, **content}
 
     @classmethod
     def from_json(cls, found: Fields) -> InputRecord:
         """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.text("uri"), Identity.from_json(found.inner("identity")))
+        identity = Identity.from_json(found.inner("identity"))
+        return cls(found.text("uri"), identity, found.optional_text("content_sha256"))
 
 
 @dataclass(frozen=True)

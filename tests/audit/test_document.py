@@ -12,6 +12,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit, document
 from scorer.audit.document import Document
+from scorer.scoring.rates_file import RatesFile, SavedRate
 from scorer.system.formats import AUDIT_SCHEMA
 from tests.audit.nights import SIGNATURE, night, row
 
@@ -69,8 +70,11 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     across = night(folder / "across", other, signature=signature)
     gates = folder / "gates.toml"
     gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0.1\nby = ["system"]\nagainst = "baseline"')
+    saved = SavedRate("not_ok_rate", "a", 30, 9, 0.4, 0.5, 0.3, 0.7, ())
+    rates = folder / "rates.json"
+    rates.write_bytes(RatesFile("out", SIGNATURE, len(rows), "labels", "system", (saved,), ()).to_json())
     return [
-        audit(before, AuditOptions(history=folder / "h.parquet")),
+        audit(before, AuditOptions(history=folder / "h.parquet", rates=rates)),
         audit(tonight, AuditOptions(baseline=before, gates=(gates,), history=folder / "h.parquet")),
         audit(flipped, AuditOptions(baseline=before, by=(("system", "n"), ("n",)), errors="excluded")),
         audit(across, AuditOptions(baseline=before, across_signatures=True)),

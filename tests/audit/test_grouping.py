@@ -17,6 +17,8 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.grouping import GroupCodes
 from scorer.errors import UsageError
 from tests.audit.nights import night, row
+from tests.audit.nights import table as made_table
+from tests.scored_outputs import finish
 
 VALUES = st.one_of(st.none(), st.sampled_from(["a", "b", "null", "", "1"]))
 
@@ -81,3 +83,30 @@ def test_one_group_too_many() -> None:
     for tables in ([table], [table.slice(0, 600), table.slice(600)]):
         with pytest.raises(UsageError, match="a, b makes more than 1000 groups"):
             grouped(tables, ("a", "b"))
+
+
+def test_keys_of_partitioned_folders_group_rows(tmp_path: Path) -> None:
+    """``country=…`` of the path; a column of the file is stronger than a key of the same name."""
+    from scorer.evaluation.gold import load, schema_names
+
+    def table(bad: int, n: int, start: int) -> pa.Table:
+        return made_table([row(f"t{start + i}", [("food", 0.2 if i < bad else 0.9)], lang="x") for i in range(n)])
+
+    parts = {
+        "country=DE/lang=de/part-0.parquet": table(2, 10, 0),
+        "country=F%C3%B6/lang=fi/part-0.parquet": table(5, 20, 100),
+        "country=__HIVE_DEFAULT_PARTITION__/part-0.parquet": table(0, 5, 200),
+        "part-0.parquet": table(0, 3, 300),
+    }
+    out = finish(tmp_path / "out", parts)
+    document = audit(out, AuditOptions(by=(("country",), ("lang",)), worst=50))
+    found = {str(one["group"].get("country")): one["rows"] for one in document["groups"] if "country" in one["group"]}
+    assert found == {"Fö": 20, "DE": 10, "None": 8}
+    assert [one["rows"] for one in document["groups"] if "lang" in one["group"]] == [38]
+    assert {worst["group"]["country"] for worst in document["worst"]} == {"DE", "Fö"}
+    assert schema_names(out)[-1] == "country"
+    scored = load(out, ["country", "lang", "fine"])
+    assert Counter(scored.array("country").to_pylist()) == {"Fö": 20, "DE": 10, None: 8}
+    assert set(scored.array("lang").to_pylist()) == {"x"}
+    with pytest.raises(UsageError, match="country"):
+        audit(out, AuditOptions(by=(("town",),)))

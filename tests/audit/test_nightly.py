@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,12 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from scorer.audit.rules import load_gates
+from scorer.commands import app
 from tests.audit.nights import night, row
+from tests.bundles import make_bundle
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "nightly.md").read_text(encoding="utf-8")
@@ -44,7 +49,7 @@ def home(tmp_path: Path) -> Path:
     """A /srv/d2t of its own, with the script, a clock that can be set, and the data of a first night."""
     for folder in ("data", "venv/bin"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "nightly.sh").write_text(block("sh", "scorer run"))
+    (tmp_path / "nightly.sh").write_text(block("sh", "nights/passed"))
     for name, content in (
         ("scorer", STUB.format(shell="/bin/sh", python=sys.executable)),
         ("date", '#!/bin/sh\nprintf "%s\\n" "$TODAY"\n'),
@@ -116,7 +121,7 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
 
 def test_the_script_and_its_lock_are_shell(tmp_path: Path) -> None:
     script = tmp_path / "nightly.sh"
-    script.write_text(block("sh", "scorer run"))
+    script.write_text(block("sh", "nights/passed"))
     subprocess.run(["sh", "-n", script], check=True)
     line = block("crontab", "flock").strip()
     assert re.match(r"^([\d*/,-]+ ){5}", line)
@@ -202,3 +207,26 @@ def load(code: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "loaded"}
     exec(compile(code, "nightly.md", "exec"), names)
     return names
+
+
+def test_the_page_leads_from_json_lines_to_gates_that_can_fire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of the first section, on rows like its example."""
+    (example,) = blocks("json")
+    row = json.loads(example)
+    (tmp_path / "data").mkdir()
+    lines = [json.dumps({**row, "text": f"{row['text']} It is number {i}."}) for i in range(60)]
+    (tmp_path / "data" / "part-0.jsonl").write_text("\n".join(lines))
+    (tmp_path / "templates.json").write_text('{"eatType": "<subject> is a <object>."}')
+    make_bundle(tmp_path / "bundle")
+    commands = [line for line in block("sh", "gates init").splitlines() if line.startswith("scorer ")]
+    assert len(commands) == 4
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        words = shlex.split(command.replace("$(date -u +%F)", "2026-01-01"))[1:]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+    assert "can fire     all rows: error_rate" in result.stdout
+    assert {rule.metric for rule in load_gates([tmp_path / "gates.toml", tmp_path / "changes.toml"])} >= {
+        "error_rate",
+        "label_flips",
+    }

@@ -36,7 +36,7 @@ def test_json(out: Path) -> None:
 
 
 def test_tables(out: Path) -> None:
-    result = RUNNER.invoke(app, ["evaluate", str(out), "--against", "paper"])
+    result = RUNNER.invoke(app, ["evaluate", str(out), "--full", "--against", "paper"])
     assert result.exit_code == 0, result.stderr
     for expected in (
         "ROUGH (not_OK)",
@@ -47,6 +47,20 @@ def test_tables(out: Path) -> None:
         "0.911",
     ):
         assert expected in result.stdout
+
+
+def test_the_short_form_has_one_table_and_a_legend(out: Path) -> None:
+    """Gold OK, OK, OK, hallucination; predicted OK, omission, error, OK: one of four right, no error found."""
+    result = RUNNER.invoke(app, ["evaluate", str(out), "--resamples", "0"])
+    assert result.exit_code == 0, result.stderr
+    figures = {line[:18].strip(): line[18:].split()[:1] for line in result.stdout.splitlines()}
+    assert figures["ROUGH accuracy"] == ["0.250"]
+    assert figures["hallucination F1"] == ["0.000"]
+    assert len(result.stdout.splitlines()) < 20
+    assert "Confusion" not in result.stdout and "By system" not in result.stdout
+    assert "not_OK: rows with an omission" in result.stdout
+    grouped = RUNNER.invoke(app, ["evaluate", str(out), "--by", "system", "--resamples", "0"]).stdout
+    assert "By system" in grouped
 
 
 def test_mixed_signatures_exit_2(out: Path) -> None:

@@ -107,3 +107,12 @@ def test_a_layout_that_depends_on_the_text_is_refused() -> None:
 def test_a_missing_padding_token_is_refused() -> None:
     with pytest.raises(CheckpointError, match="no padding token '<PAD>'"):
         PairTokenizer(train_tokenizer(400), "<PAD>", "tokenizer.json")
+
+
+def test_one_text_is_what_the_tokenizer_makes_of_both_texts(checkpoint: Path) -> None:
+    source = find_source(str(checkpoint), None, lambda _: None)
+    made = read_tokenizer(source, ROBERTA, {"type_vocab_size": 1}, hypothesis_first=True, one_text=True)[0]
+    assert made.layout == PairLayout((0,), (), (2,), 1, hypothesis_first=True, one_string=True)
+    theirs = RobertaTokenizerFast.from_pretrained(checkpoint)("object: pub, sentence: it is a pub")["input_ids"]
+    assert made.encode("it is a pub", "object: pub, sentence:") == theirs
+    assert made.length("it is a pub", "object: pub, sentence:") == len(theirs)

@@ -54,6 +54,7 @@ def test_a_crash_at_each_step_of_a_first_run(
     assert_same(out, whole)
 
 
+@pytest.mark.slow
 def test_a_crash_at_each_step_after_inputs_changed(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     data, out = Path(shutil.copytree(reference[0], tmp_path / "in")), tmp_path / "out"
     shutil.copytree(reference[1], out)

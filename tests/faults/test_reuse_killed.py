@@ -32,6 +32,7 @@ def night(reference: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
     return data, reference[1], base / "whole"
 
 
+@pytest.mark.slow
 def test_a_crash_at_each_step_of_a_night(night: Night, tmp_path: Path, bundle: Path) -> None:
     data, before, whole = night
     out, unhurt = tmp_path / "out", bytes_of(before)

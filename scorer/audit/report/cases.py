@@ -5,6 +5,7 @@ All of them are in the page; the script filters, sorts and searches them.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ _ORDERS = (
     ("omitted down", "Omitted facts, most first"),
     ("file up", "File and row"),
 )
+_LONGEST = 400
+"""Characters of the names in a command that is worth copying."""
 _TAGS = {"omission": "omission", "hallucination": "hallucination", "omission+hallucination": "both"}
 
 
@@ -56,6 +59,8 @@ class Case:
     omitted: int
     facts: tuple[Fact, ...]
     facts_left_out: str
+    command: str
+    """The command that explains the row; empty where a name in it is too long, or not plain text."""
     lost: tuple[Text, ...]
     """The facts that are omitted, in words, shown before the row is opened."""
 
@@ -93,7 +98,7 @@ def worst_rows(document: Document, limits: Limits) -> WorstRows | None:
         numbers.plural(len(left_out), "further kind") if left_out else "",
         _ORDERS,
         clip_plain(document["out"], limits.name),
-        tuple(_case(row, limits) for row in chosen),
+        tuple(_case(row, document["out"], limits) for row in chosen),
     )
 
 
@@ -102,11 +107,12 @@ def colour_of(kind: str) -> str:
     return _TAGS.get(kind, "error")
 
 
-def _case(row: WorstRow, limits: Limits) -> Case:
+def _case(row: WorstRow, out: str, limits: Limits) -> Case:
     kind, facts, confidence, text = row["kind"], row["facts"] or [], row["confidence"], row["text"]
     where = f"{clip_plain(row['file'], limits.name)}:{row['row']}"
     shown, left_out = _facts(facts, limits)
     return Case(
+        command=_command(out, f"{row['file']}:{row['row']}"),
         kind=clip(kind, limits.name),
         kind_plain=clip_plain(kind, limits.name),
         colour=colour_of(kind),
@@ -151,6 +157,12 @@ def _why(row: WorstRow, limits: Limits) -> Line:
     if row["note"] is not None:
         said += ["Note: ", Code(clip(row["note"], limits.name)), "."]
     return tuple(said)
+
+
+def _command(out: str, where: str) -> str:
+    if len(out) + len(where) > _LONGEST or not (out + where).isprintable() or "\ufffd" in out + where:
+        return ""
+    return f"scorer explain {shlex.quote(out)} --row {shlex.quote(where)}"
 
 
 def _facts(facts: Sequence[FactShown], limits: Limits) -> tuple[tuple[Fact, ...], str]:

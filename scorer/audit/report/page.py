@@ -20,6 +20,7 @@ from .gates import gates
 from .limits import Limits, clip, clip_plain
 from .predicates import predicates
 from .trend import trend
+from .true_rates import true_rates
 from .worse import worse_rows
 
 
@@ -65,6 +66,7 @@ def _sections(document: Document, limits: Limits) -> list[Section]:
     """The sections that have something to show. The gates are always there, if only to say that there are none."""
     possible = [
         Section("verdicts", "Verdicts", figures.verdicts(document, limits)),
+        Section("true_rates", "True rates", true_rates(document, limits)),
         Section("changes", "Changes", changes(document, limits)),
         Section("trend", "Trend", trend(document, limits)),
         Section("confidence", "Confidence", figures.confidences(document)),

@@ -79,6 +79,27 @@
     filter();
   }
 
+  // Files opened from a disk may have no clipboard; a selected text can be copied everywhere.
+  const copySelected = (text) => {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  };
+  for (const button of document.querySelectorAll(".copy")) {
+    const words = button.textContent;
+    button.addEventListener("click", async () => {
+      const text = button.dataset.copy;
+      const done = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+      button.textContent = done || copySelected(text) ? "Copied" : text;
+      button.focus();
+      window.setTimeout(() => { button.textContent = words; }, 4000);
+    });
+  }
+
   // Inside a notebook the page has no address of its own, so a link to a part of it would leave it.
   if (document.documentElement.dataset.embedded) {
     document.addEventListener("click", (event) => {

@@ -58,7 +58,7 @@ def print_report(report: LabelReport, console: Console | None = None) -> None:
         print_metrics(console, report["metrics"])
     print_ceilings(console, report)
     if "against" in report:
-        _against(console, report["against"])
+        print_against(console, report["against"])
 
 
 def _labels(console: Console, report: LabelReport) -> None:
@@ -86,7 +86,7 @@ def _labels(console: Console, report: LabelReport) -> None:
         parts[f'{n:,} empty outputs read as "nan", as the original did'] = report["empty"]["as_nan"]
         parts[f"without the {n:,} empty outputs"] = report["empty"]["without"]
     say("\nAlongside")
-    say(_overview({"ours": report} | parts))
+    say(overview({"ours": report} | parts))
     if report.get("ranking"):
         ranking = report["ranking"]
         say(
@@ -100,7 +100,7 @@ def _labels(console: Console, report: LabelReport) -> None:
         )
     for column, lines in report["by"].items():
         say(f"\nBy {column}")
-        say(_overview({str(line["value"]): line for line in lines}))
+        say(overview({str(line["value"]): line for line in lines}))
     if report.get("shares"):
         say("\nShare of each label, predicted (gold)")
         say(_shares(report))
@@ -112,7 +112,8 @@ def _labels(console: Console, report: LabelReport) -> None:
             say(f"farthest from the gold's share of OK, {where}: {away['value']}, {by} points")
 
 
-def _overview(parts: Mapping[str, Blocks]) -> Table:
+def overview(parts: Mapping[str, Blocks]) -> Table:
+    """A line of the main figures for each part."""
     made = table("", "n", "Af", "macro-F1", "Ar", "R", "P", "F1", "om F1", "hal F1")
     for name, part in parts.items():
         values = [figure(part, block, key) for block, key in _OVERVIEW]
@@ -176,7 +177,8 @@ def _share(line: ShareLine, label: str) -> str:
     return f"{share(line['predicted'][label])} ({share(line['gold'][label])})"
 
 
-def _against(console: Console, found: Against) -> None:
+def print_against(console: Console, found: Against) -> None:
+    """Print the published figures next to ours."""
     console.print("\nPublished figures alongside")
     groups: dict[str, list[PublishedLine]] = {}
     for line in found["lines"]:

@@ -3,17 +3,80 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import typer
 
+from ...errors import UsageError
 from ...system.display import json_visible, visible
+from .streams import LossyFile, was_lost
+
+
+class _Lines:
+    """Where lines for people go, besides stderr or instead of it; set before a command begins."""
+
+    quiet = False
+    log: LossyFile | None = None
+
+
+@contextmanager
+def lines_for_people(quiet: bool, log: str | None) -> Iterator[None]:
+    """Within it, lines for people are left out (``quiet``) and also appended to a file, each with its time.
+
+    Raises:
+        UsageError: the file cannot be opened.
+    """
+    _Lines.quiet, _Lines.log = quiet, _opened(log) if log else None
+    try:
+        yield
+    finally:
+        file, _Lines.log, _Lines.quiet = _Lines.log, None, False
+        if file is not None:
+            if lost := was_lost(file):
+                say_always(f"scorer: --log-file {log}: {lost}; the log is incomplete")
+            os.close(file.fileno())
+
+
+def is_quiet() -> bool:
+    """Whether lines for people are left out."""
+    return _Lines.quiet
 
 
 def say(message: str) -> None:
-    """Print one line for people on stderr; stdout is for data."""
+    """Print one line for people on stderr, unless they are left out; stdout is for data."""
+    log(message)
+    if not _Lines.quiet:
+        typer.echo(visible(message), err=True)
+
+
+def say_always(message: str) -> None:
+    """Print one line on stderr that says how the command ended; ``--quiet`` does not leave it out."""
+    log(message)
     typer.echo(visible(message), err=True)
+
+
+def log(message: str) -> None:
+    """Append one line to the log file, if there is one, and to nothing else."""
+    if _Lines.log is not None:
+        time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        _Lines.log.write(f"{time} {visible(message)}\n".encode("utf-8", "backslashreplace"))
+
+
+def _opened(given: str) -> LossyFile:
+    from ...storage.local_paths import local_path
+
+    path = local_path(given, "--log-file")
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+    try:
+        return LossyFile(os.open(path, flags, 0o666))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"--log-file {path}: {reason}; name a file in a folder that exists") from error
 
 
 _said: set[str] = set()

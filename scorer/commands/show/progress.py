@@ -11,19 +11,23 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ...system.display import visible
 from .console import make_console
-from .output import say
+from .figures import duration
+from .output import is_quiet, log, say
 
-_PLAIN_EVERY = 30.0
-"""Seconds between plain progress lines."""
+_FIRST = 10.0
+"""Seconds until the first plain line of progress."""
+_EVERY = 60.0
+"""Seconds between plain lines of progress."""
 
 
 class PlainReporter:
-    """Lines for a log file: the start, failed shards, and the progress every 30 seconds."""
+    """Lines for a log file: the start, failed shards, and the progress every minute with an estimate of the rest."""
 
     def __init__(self) -> None:
         self._rows = 0
         self._total = 0
-        self._began = self._said = time.monotonic()
+        self._began = time.monotonic()
+        self._next = self._began + _FIRST
 
     def started(self, shards: int, rows: int, skipped: int) -> None:
         self._total = rows
@@ -33,11 +37,22 @@ class PlainReporter:
     def progress(self, shard: str, rows: int, pairs: int) -> None:
         self._rows += rows
         now = time.monotonic()
-        if now - self._said >= _PLAIN_EVERY:
-            self._said = now
-            rate = pairs / (now - self._began)
-            total = f" of {self._total:,}" if self._total else ""  # a worker that joins does not know how many
-            self.say(f"{self._rows:,}{total} rows, {pairs:,} pairs computed, {rate:,.0f} pairs/s")
+        if now >= self._next:
+            self._next = now + _EVERY
+            self.tell_progress(self._line(pairs, now - self._began))
+
+    def _line(self, pairs: int, seconds: float) -> str:
+        text = f"{self._rows:,} rows"
+        rest = ""
+        if self._total:  # a worker that joins does not know how many
+            text = f"{self._rows:,} of {self._total:,} rows"
+            left = seconds * max(self._total - self._rows, 0) / max(self._rows, 1)
+            rest = f", about {duration(left)} left"
+        return f"{text}, {pairs:,} pairs computed, {pairs / seconds:,.0f} pairs/s{rest}"
+
+    def tell_progress(self, line: str) -> None:
+        """Print a line of progress."""
+        self.say(line)
 
     def shard_done(self, shard: str, rows: int) -> None:
         pass
@@ -62,16 +77,21 @@ class BarReporter(PlainReporter):
         self._bar.update(self._task, total=rows)
 
     def progress(self, shard: str, rows: int, pairs: int) -> None:
+        super().progress(shard, rows, pairs)
         self._bar.update(self._task, advance=rows, pairs=pairs)
 
+    def tell_progress(self, line: str) -> None:
+        log(line)  # on the terminal the bar shows it
+
     def say(self, message: str) -> None:
+        log(message)
         self._bar.console.print(visible(message))
 
 
 @contextmanager
 def make_reporter() -> Iterator[PlainReporter]:
-    """A reporter for stderr: a bar on a terminal, plain lines otherwise."""
-    if not sys.stderr.isatty():
+    """A reporter for stderr: a bar on a terminal, plain lines otherwise or with ``--quiet``."""
+    if is_quiet() or not sys.stderr.isatty():
         yield PlainReporter()
         return
     columns = (

@@ -11,13 +11,16 @@ from ...storage.objects.uri import Location
 from ...system.display import all_visible
 from .console import make_console
 from .figures import kinds, share, table
+from .output import is_quiet
 
 
 def print_summary(summary: RunSummary, out: Location, *, to_stderr: bool = False) -> None:
     """Print the labels, the errors, notes, backoff and failed shards, and the output folder.
 
-    ``to_stderr``: where ``--json`` takes stdout.
+    ``to_stderr``: where ``--json`` takes stdout; not with ``--quiet``.
     """
+    if to_stderr and is_quiet():
+        return
     console, summary, out = make_console(stderr=to_stderr), all_visible(summary), all_visible(out)
     counts = summary.counts
     rows, labels = counts.rows, counts.labels

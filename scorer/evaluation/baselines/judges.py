@@ -37,6 +37,8 @@ class Judge(Protocol):
     """The end of its signature: what the scores depend on besides the row."""
     keeps_labels: bool
     """Whether it adds its own columns alone to the output of a run, so that both are in one file."""
+    needs_triples: bool
+    """Whether it looks into triples, so that facts as sentences are refused."""
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         """The output columns of a run in order, then the baseline's own columns. *Shape:* (rows,) each."""
@@ -51,6 +53,7 @@ class SlotsJudge:
 
     depends_on = ""
     keeps_labels = False
+    needs_triples = True
 
     def __init__(self, *, as_gold: bool = False) -> None:
         self.as_gold = as_gold
@@ -96,6 +99,7 @@ class KeywordsJudge:
     name = "keywords"
     depends_on = ""
     keeps_labels = False
+    needs_triples = True
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         verdicts = nothing_said(rows)
@@ -115,6 +119,7 @@ class EntitiesJudge:
     name = "entities"
     depends_on = ""
     keeps_labels = True
+    needs_triples = True
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         verdicts = nothing_said(rows)

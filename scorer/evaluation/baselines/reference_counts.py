@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ...errors import ScorerError
+from ...errors import ColumnError, ScorerError
 from ...metric.triples import decode
 from ...storage import ShardReader, resolve_inputs
 from .cider import ORDER, Frequencies
@@ -40,12 +40,8 @@ def count_references(inputs: Sequence[str], column: str) -> ReferenceCounts:
     """
     counts: Counter[Ngram] = Counter()
     frequencies: Counter[Ngram] = Counter()
-    tokens, seen = 0, set()
-    for references in _lists(inputs, column):
-        key = _digest(references)
-        if key in seen:
-            continue
-        seen.add(key)
+    tokens, distinct = 0, DistinctLists(inputs, column)
+    for references in distinct:
         of_input: set[Ngram] = set()
         for reference in references:
             found = tokenise(reference)
@@ -55,8 +51,26 @@ def count_references(inputs: Sequence[str], column: str) -> ReferenceCounts:
             for n in range(1, ORDER + 1):
                 of_input.update(ngrams(words_of(found), n))
         frequencies.update(of_input)
-    digest = hashlib.sha256(b"".join(sorted(seen))).hexdigest()
-    return ReferenceCounts(Information(counts, tokens), Frequencies(len(seen), frequencies), digest)
+    return ReferenceCounts(Information(counts, tokens), Frequencies(len(distinct.seen), frequencies), distinct.digest())
+
+
+class DistinctLists:
+    """The distinct lists of references of all inputs, to be iterated over once. ``seen``: digests of those so far."""
+
+    def __init__(self, inputs: Sequence[str], column: str) -> None:
+        self._inputs, self._column = inputs, column
+        self.seen: set[bytes] = set()
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for references in _lists(self._inputs, self._column):
+            key = _digest(references)
+            if key not in self.seen:
+                self.seen.add(key)
+                yield references
+
+    def digest(self) -> str:
+        """SHA-256 of the lists, in any order, as hex."""
+        return hashlib.sha256(b"".join(sorted(self.seen))).hexdigest()
 
 
 def _lists(inputs: Sequence[str], column: str) -> Iterable[list[str]]:
@@ -70,6 +84,21 @@ def _lists(inputs: Sequence[str], column: str) -> Iterable[list[str]]:
                     yield from (known for found in reference_lists(table[column]) if (known := known_of(found)))
             except (ScorerError, pa.ArrowException):
                 continue
+
+
+def references_of(table: pa.Table, column: str) -> list[list[str] | None]:
+    """The references of each row of a table.
+
+    Raises:
+        ColumnError: there is no such column, or it holds no lists of strings.
+    """
+    if column not in table.schema.names:
+        raise ColumnError(f"no column {column!r}; this baseline needs texts, and a list of references for each row")
+    kind = table.schema.field(column).type
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not lists or not (pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type)):
+        raise ColumnError(f"column {column!r} is {kind}, but references are list<string>")
+    return reference_lists(table[column])
 
 
 def reference_lists(column: pa.ChunkedArray) -> list[list[str] | None]:

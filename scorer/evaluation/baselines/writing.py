@@ -15,7 +15,6 @@ from ...scoring.signature import Signature
 from ...storage import ShardReader, ShardWriter, resolve_inputs
 from ...storage.user_files import staged
 from .judges import Judge
-from .overlap_judge import OverlapJudge
 
 REVISION = 1
 """Part of the signature; increased whenever a baseline's labels change."""
@@ -95,7 +94,7 @@ def inputs_of(judge: Judge, schema: pa.Schema, names: ColumnNames) -> InputColum
         ColumnError: as a run; the facts are sentences, and the baseline looks into triples.
     """
     found = find_columns(schema, names)
-    return found if isinstance(judge, OverlapJudge) else found.with_triples(f"the baseline {judge.name} needs triples")
+    return found.with_triples(f"the baseline {judge.name} needs triples") if judge.needs_triples else found
 
 
 def _is_scored(schema: pa.Schema) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scorer.audit.document import BINS, RATES, Change, Document, Group, GroupFigures, Rate
-from tests.audit.report.parts import history, predicates, rate, worse, worst
+from tests.audit.report.parts import history, predicates, rate, true_rates, worse, worst
 
 
 def histogram(rows: int, doubtful: float) -> list[int]:
@@ -279,6 +279,7 @@ def document(baseline: bool = True, gated: bool = True, runs: int = 7) -> Docume
         ],
         "worst": worst(),
         "worse": worse() if baseline else None,
+        "true_rates": true_rates() if gated else None,
         "history": history(runs),
         "notes": [],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,15 @@ def test_the_page_opens_filters_and_sorts(opens: Opens) -> None:
     page.locator("#order").select_option("confidence up")
     confidences = page.locator(".case").evaluate_all("cases => cases.map(c => c.dataset.confidence)")
     assert confidences == ["0", "0.0009", "0.0041", "0.0102", "0.0214", "0.031", "", ""]
+
+    button = page.locator(".case:visible .copy").first
+    command = button.get_attribute("data-copy") or ""
+    assert re.fullmatch(r"scorer explain \S+ --row part-\d\.parquet:\d+", command)
+    button.click()
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect(button).to_have_text("Copied", timeout=PATIENCE)
+    page.locator(".case:visible").last.scroll_into_view_if_needed()
+    expect(page.locator("#found")).to_be_in_viewport(timeout=PATIENCE)
 
     head = page.locator("#predicates > .scroll th", has_text="Facts checked")
     counts = [int(text.replace(",", "")) for text in column(page, "predicates > .scroll", 2)]
@@ -116,7 +126,7 @@ def test_what_a_browser_shows_is_the_text(opens: Opens) -> None:
 def test_it_is_complete_without_its_script(opens: Opens) -> None:
     page = opens(render(document()), java_script_enabled=False).page
     assert page.locator(".case:visible").count() == 8
-    assert page.locator(".controls:visible").count() == 0
+    assert page.locator(".controls:visible, .search:visible, .copy:visible").count() == 0
     assert page.locator("thead button").count() == 0
     assert page.locator("#gates tbody tr:visible").count() == 6
 

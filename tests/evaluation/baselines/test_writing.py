@@ -11,8 +11,8 @@ import pytest
 from scorer.errors import ColumnError, InputError, OutputError
 from scorer.evaluation.baselines.judges import Judge, KeywordsJudge, SlotsJudge
 from scorer.evaluation.baselines.overlap import COLUMNS
-from scorer.evaluation.baselines.overlap_judge import OverlapJudge
 from scorer.evaluation.baselines.reference_counts import count_references
+from scorer.evaluation.baselines.reference_judges import OverlapJudge
 from scorer.evaluation.baselines.writing import write
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.metric.columns import OUTPUT

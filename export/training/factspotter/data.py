@@ -1,0 +1,105 @@
+"""Triples and texts of a Parquet file, as the classifier reads them, in a part to train on and a part held out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scorer.errors import ScorerError
+from scorer.metric import factspotter
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.triples import Triple
+
+
+class DataError(Exception):
+    """A file that the recipe cannot be trained on; says why."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One text and all triples that it says, as the classifier reads them. ``domain``: rows with equal values share
+    their predicates."""
+
+    triples: tuple[Triple, ...]
+    text: str
+    domain: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the negatives are drawn from, each list sorted. ``predicates``: of each domain."""
+
+    predicates: dict[str, tuple[str, ...]]
+    all_predicates: tuple[str, ...]
+    entities: tuple[str, ...]
+
+
+def read(path: Path, domain: str = "category", limit: int | None = None) -> list[Row]:
+    """The rows of a Parquet file that have triples and a text.
+
+    Args:
+        domain: a column of strings; without it, all rows are of one domain.
+        limit: keep about this many rows, spread over the file.
+
+    Raises:
+        DataError: not a Parquet file, without the columns ``triples`` and ``text``, or without a usable row.
+    """
+    try:
+        table = pq.read_table(path, use_threads=False)
+        columns = find_columns(table.schema, ColumnNames(keep=()))
+        rows = columns.rows(table)
+    except (pa.ArrowException, OSError, ScorerError) as e:
+        raise DataError(f"{path} cannot be trained on ({str(e).splitlines()[0][:200]}); give triples and text") from e
+    if rows.triples.sentences:
+        raise DataError(f"{path} has facts as sentences, and FactSpotter takes triples; give a column of triples")
+    domains = table[domain].to_pylist() if domain in table.schema.names else [""] * len(table)
+    plain = [factspotter.parts(triple) for triple in rows.triples.distinct]
+    ids, offsets = rows.triples.ids.tolist(), rows.triples.offsets.tolist()
+    step = 1 if limit is None else max(1, len(rows) // limit)
+    found = []
+    for r in range(0, len(rows), step):
+        text = factspotter.read(rows.text_of(r) or "")
+        if r not in rows.errors and text:
+            triples = tuple(plain[i] for i in dict.fromkeys(ids[offsets[r] : offsets[r + 1]]))
+            found.append(Row(triples, text, str(domains[r])))
+    if not found:
+        raise DataError(f"{path} has no row with triples and a text; check its columns")
+    return found
+
+
+def split(rows: Iterable[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
+    """Rows to train on and rows held out, about ``share`` of them. Rows with the same triples stay together."""
+    train: list[Row] = []
+    held_out: list[Row] = []
+    for row in rows:
+        key = repr((seed, sorted(row.triples))).encode()
+        drawn = int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") / 2**64
+        (held_out if drawn < share else train).append(row)
+    if not train or not held_out:
+        raise DataError(f"of {len(train) + len(held_out)} rows, none is left to train on or to hold out; give more")
+    return train, held_out
+
+
+def known(rows: Sequence[Row]) -> Known:
+    """The predicates and entities of rows.
+
+    Raises:
+        DataError: there are not two of each.
+    """
+    predicates: dict[str, set[str]] = {}
+    entities: set[str] = set()
+    for row in rows:
+        for triple in row.triples:
+            predicates.setdefault(row.domain, set()).add(triple.predicate)
+            entities |= {triple.subject, triple.object}
+    every = sorted(set().union(*predicates.values()))
+    if len(every) < 2 or len(entities) < 2:
+        raise DataError(f"{len(rows)} rows have {len(every)} predicates and {len(entities)} entities; give more rows")
+    return Known(
+        {domain: tuple(sorted(found)) for domain, found in predicates.items()}, tuple(every), tuple(sorted(entities))
+    )

@@ -1,0 +1,142 @@
+"""Gates files with thresholds that suit an output: what it has today, and what chance alone would move.
+
+Two files, because gates that compare need a baseline and the first run has none. The thresholds are a start: whoever
+owns the pipeline decides which rates are acceptable, and the comments say what each gate finds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from ..system.display import visible
+from .document import Document, GroupFigures, Rate
+from .gates import describe
+from .grouping import Grouping
+from .power import MOST_ROWS, rings
+from .reach import of_increase
+
+INCREASES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4)
+"""Thresholds to choose from, as shares."""
+SELDOM = 0.01
+"""A gate that fails in a smaller share of runs without a change is chosen."""
+FEW_ROWS = 50
+"""No gate looks at smaller groups: chance alone moves their rates by more than ten points."""
+_NO_ROOM = 0.9
+_HEAD = """# Gates of `scorer audit`, written by `scorer gates init` from {out}
+# ({rows:,} rows, finished {finished}).
+# {what}
+# `scorer gates check OUT --gates FILE` says which of them can fire. docs/audit.md explains the keys.
+"""
+_VALUES = "Thresholds on values: the largest that still pass, as shares."
+_CHANGES = "Thresholds on the increase since a baseline; pass the file together with --baseline."
+
+
+def value_gates(document: Document) -> str:
+    """A TOML file of gates on values."""
+    everything = document["groups"][0]
+    rates = everything["rates"]
+    parts = [
+        _head(document, _VALUES),
+        _gate("error_rate", rates["error_rate"], 0.001, 0.01, "Rows without a label."),
+        _gate("empty_rate", rates["empty_rate"], 0.001, 0.01, "Rows with a blank text."),
+        _gate("not_ok_rate", rates["not_ok_rate"], 0.05, 0.1, "Rows that are not OK; catches a slow rise as well."),
+    ]
+    if everything["backoff"] is not None:
+        said = "Facts without a template; a new predicate in the data raises it."
+        parts.append(_gate("backoff_rate", everything["backoff"], 0.02, 0.1, said))
+    return "\n".join(parts)
+
+
+def change_gates(document: Document) -> str:
+    """A TOML file of gates that compare with a baseline."""
+    parts = [_head(document, _CHANGES), _increase((), document["groups"][:1], "All rows together.")]
+    for columns in document["options"]["by"]:
+        groups = [group for group in document["groups"] if group["grouping"] == columns]
+        parts.append(_increase(tuple(columns), groups, f"Each group of {visible(', '.join(columns))} by itself."))
+    if not document["options"]["by"]:
+        parts.append("# No grouping: `scorer gates init --by COLUMNS` adds a gate for each group.\n")
+    said = "# Rows in both runs keep their labels under equal signatures.\n"
+    parts.append(said + _table("label_flips", [("fail", "0")]))
+    return "\n".join(parts)
+
+
+def _head(document: Document, what: str) -> str:
+    out = visible(document["out"])
+    return _HEAD.format(out=out, rows=document["rows"]["in"], finished=document["finished"], what=what)
+
+
+def _gate(metric: str, rate: Rate, warn: float, fail: float, said: str) -> str:
+    """A gate on a value: ``warn`` and ``fail`` above the interval of what the output has."""
+    value, high = rate["value"], rate["high"]
+    if value is None or high is None:
+        return f"# {said}\n# {metric}: this output has no figure for it.\n"
+    comment = (
+        f"# {said}\n# This output: {_percent(value)}, 95 % interval {_percent(rate['low'])} to {_percent(high)}.\n"
+    )
+    if high > _NO_ROOM:
+        return comment + f"# A threshold above that would hardly ever fail, so there is no gate on {metric}.\n"
+    limits = [("warn", _share(_up(high + warn))), ("fail", _share(_up(high + fail)))]
+    return comment + _table(metric, limits)
+
+
+def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> str:
+    """A gate on the increase of the share of rows that are not OK, for groups that are large enough."""
+    large = [
+        group for group in groups if group["rows"] >= FEW_ROWS and group["rates"]["not_ok_rate"]["value"] is not None
+    ]
+    comment = f"# {said}\n"
+    if not large:
+        return comment + f"# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
+    # The smallest group, and the share that varies most: a threshold that suits them suits the others.
+    smallest = min(large, key=lambda group: group["rows"])
+    shares = [group["rates"]["not_ok_rate"]["value"] or 0.0 for group in large]
+    rows, share = min(smallest["rows"], MOST_ROWS), min(shares, key=lambda value: abs(value - 0.5))
+    limits = _limits(lambda limit: rings(rows, limit, share, 0.0), 1 - share)
+    if limits is None:
+        return comment + "# No threshold could be passed by the rates of this output, so there is no gate.\n"
+    warn, fail = limits
+    finds, by_chance = of_increase(rows, fail, share)
+    where = (
+        f"{visible(describe(smallest['group']))} ({smallest['rows']:,} rows)"
+        if columns
+        else f"{smallest['rows']:,} rows"
+    )
+    found = "no increase reliably" if finds is None else f"an increase by {100 * finds:.1f} points"
+    comment += f"# Of {where} it finds {found} with a probability of 80 %, and fails by chance in\n"
+    comment += (
+        f"# {'less than 0.1' if by_chance < 0.0005 else f'{100 * by_chance:.1f}'} % of runs, if all rows are new.\n"
+    )
+    if left := len(groups) - len(large):
+        comment += f"# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there.\n"
+    keys = [("by", json.dumps(list(columns), ensure_ascii=False))] if columns else []
+    keys += [("against", '"baseline"'), ("warn", _share(warn)), ("fail", _share(fail))]
+    return comment + _table("not_ok_rate", keys + ([("min_rows", str(FEW_ROWS))] if columns else []))
+
+
+def _limits(by_chance: Callable[[float], float], room: float) -> tuple[float, float] | None:
+    """The two smallest thresholds next to each other of which chance seldom passes the larger."""
+    for warn, fail in pairwise(INCREASES):
+        if fail < room and by_chance(fail) < SELDOM:
+            return warn, fail
+    return None
+
+
+def _table(metric: str, keys: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(["[[gates]]", f'metric = "{metric}"', *(f"{key} = {value}" for key, value in keys)]) + "\n"
+
+
+def _up(share: float) -> float:
+    """Rounded up to thousandths below a hundredth, to hundredths above."""
+    steps = 1000 if share < 0.0195 else 100
+    return min(math.ceil(share * steps - 1e-9) / steps, 0.99)
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").ljust(4, "0")
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"

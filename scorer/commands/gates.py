@@ -1,0 +1,122 @@
+"""``scorer gates``: write gates files from an output, and check what gates can find."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import UsageError
+from .common import guarded, local, parse_by, print_json, say
+
+app = typer.Typer(
+    help="Write and check the gates of an audit.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
+)
+
+OutArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="OUT", parser=local, help="Finished output folder of `scorer run`; exits 2 if it is not finished."
+    ),
+]
+
+
+@app.command("init")
+@guarded
+def init_command(
+    out: OutArgument,
+    gates: Annotated[
+        Path, typer.Option("--gates", metavar="FILE", parser=local, help="File for gates on values; must not exist.")
+    ] = Path("gates.toml"),
+    changes: Annotated[
+        Path,
+        typer.Option(
+            "--changes", metavar="FILE", parser=local, help="File for gates that need a baseline; must not exist."
+        ),
+    ] = Path("changes.toml"),
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMNS",
+            help="Columns to group by, as in `scorer audit`. Repeatable. Default: system, if the column exists.",
+        ),
+    ] = None,
+) -> None:
+    """Write gates files that suit an output.
+
+    Two files, because the first run has no baseline. Their thresholds follow from the rates of OUT and the sizes of
+    its groups; comments say what each gate finds. Change them to what is acceptable for your data.
+    """
+    from ..audit import AuditOptions, audit
+    from ..audit.suggest import change_gates, value_gates
+    from ..storage.user_files import check_user_file, write_user_file
+
+    targets = ((gates, "--gates", value_gates), (changes, "--changes", change_gates))
+    for path, option, _ in targets:
+        check_user_file(path, option)
+        if path.exists() or path.is_symlink():
+            raise UsageError(f"{option} {path} exists; remove it, or name another file")
+    if gates == changes:
+        raise UsageError(f"--gates and --changes are both {gates}; name two files")
+    document = audit(out, AuditOptions(by=parse_by(by), worst=0))
+    for path, option, content in targets:
+        write_user_file(path, content(document).encode("utf-8", "replace"), option)
+        say(f"wrote {path}")
+
+
+@app.command("check")
+@guarded
+def check_command(
+    out: OutArgument,
+    gates: Annotated[
+        list[Path],
+        typer.Option("--gates", metavar="FILE", parser=local, help="Gates (TOML); exits 2 if invalid. Repeatable."),
+    ],
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="OUT0",
+            parser=local,
+            help="Output to compare with. Default: assume a baseline with the rates and sizes of OUT.",
+        ),
+    ] = None,
+    rates: Annotated[
+        Path | None,
+        typer.Option(
+            "--rates", metavar="FILE", parser=local, help="File of `scorer rate --save`, for gates on true rates."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Show which gates can fire on an output.
+
+    For a rate against the baseline it shows the smallest increase that the gate finds, and how often it fails although
+    nothing changed. Exits 2 if a gate can fire in no group: its threshold cannot be reached, or its groups are too
+    small.
+    """
+    from ..audit import AuditOptions, audit
+    from ..audit.reach import check_gates, groupings_of, useless
+    from ..audit.rules import check_columns, load_gates
+    from ..scoring.outputs import open_output
+    from ..scoring.rates_file import RatesFile
+    from .show.gates import print_reach
+
+    rules = load_gates(gates)
+    known = RatesFile.read(rates, "--rates") if rates is not None else None
+    check_columns(rules, open_output(out, False).names, True, known)
+    document = audit(out, AuditOptions(baseline=baseline, by=groupings_of(rules), worst=0, rates=rates))
+    found = check_gates(rules, document, known)
+    if as_json:
+        print_json([dataclasses.asdict(one) for one in found], allow_nan=False)
+    else:
+        print_reach(found)
+    if nowhere := useless(found):
+        raise UsageError(
+            f"{nowhere[0]} can fire in no group"
+            + (f", and {len(nowhere) - 1} more cannot" if len(nowhere) > 1 else "")
+            + "; change its thresholds or min_rows, or remove it"
+        )

@@ -1,0 +1,74 @@
+"""Facts and texts as FactSpotter reads them (Zhang, Balalau & Manolescu, Findings of EMNLP 2023, section 4).
+
+Its classifier decides of one triple at a time whether a text says it, and reads both as one string:
+``predicate: p, subject: s, object: o, sentence: t``. No template is involved.
+
+The string is written as the authors' training code writes it: in lower case, transliterated to ASCII, the text without
+``?!.`` and blanks at its ends and with single blanks. Two things that their code finds done in its data are done here:
+``_`` becomes a blank, and a predicate is divided where a capital follows a small letter (``birthPlace``).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from ..errors import MissingDependencyError
+from .triples import Triple
+
+_CAMEL = re.compile(r"([a-z])([A-Z])")
+
+
+def require() -> None:
+    """Make sure that texts can be transliterated.
+
+    Raises:
+        MissingDependencyError: the extra ``factspotter`` is not installed.
+    """
+    _transliteration()
+
+
+def parts(triple: Triple) -> Triple:
+    """The parts of a triple as the classifier reads them."""
+    predicate = _CAMEL.sub(r"\1 \2", triple.predicate)
+    return Triple(*(_plain(part.replace("_", " ")) for part in (triple.subject, predicate, triple.object)))
+
+
+def describe(triple: Triple) -> str:
+    """A triple as the classifier reads it: ``predicate: p, subject: s, object: o``."""
+    return written(parts(triple))
+
+
+def written(plain: Triple) -> str:
+    """Parts that :func:`parts` made, in their places."""
+    return f"predicate: {plain.predicate}, subject: {plain.subject}, object: {plain.object}"
+
+
+def ask(description: str) -> str:
+    """The first half of the string that the classifier reads; the text follows after one blank."""
+    return f"{description}, sentence:"
+
+
+def read(text: str) -> str:
+    """A text as the classifier reads it."""
+    plain = _plain(text.lower().strip("?!. "))
+    return " ".join(plain.strip(" .?").split())  # what the transliteration made of an ellipsis, for instance
+
+
+def _plain(text: str) -> str:
+    """ASCII in lower case."""
+    return (text if text.isascii() else str(_transliteration()(text))).lower().strip()
+
+
+@cache
+def _transliteration() -> Any:
+    """Unicode to ASCII. The package has had one version since 2019, so the same text always gives the same string."""
+    try:
+        from text_unidecode import unidecode
+    except ImportError as e:
+        raise MissingDependencyError(
+            f"the protocol factspotter transliterates texts to ASCII ({e}); install what it needs with: "
+            "pip install 'd2t-scorer[factspotter]'"
+        ) from e
+    return unidecode

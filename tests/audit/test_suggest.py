@@ -1,0 +1,124 @@
+"""``scorer gates``: files that load and pass, and gates that cannot fire are named."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from scorer.audit import AuditOptions, audit
+from scorer.audit.rules import load_gates
+from scorer.commands import app
+from tests.audit.nights import Row, night, row
+
+
+def scorer(*arguments: Any, code: int = 0) -> Any:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output + str(result.exception)
+    return result
+
+
+def rows(bad: int, n: int, system: str, start: int = 0) -> list[Row]:
+    return [row(f"{system} {start + i}", [("food", 0.2 if i < bad else 0.8)], system=system) for i in range(n)]
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A run, and one in which all rows are new and system b is worse by 30 points."""
+    folder = tmp_path_factory.mktemp("nights")
+    before = rows(10, 100, "a") + rows(20, 200, "b\n]") + rows(2, 10, "c")
+    after = rows(10, 100, "a", 500) + rows(80, 200, "b\n]", 500) + rows(2, 10, "c", 500)
+    return night(folder / "before", before), night(folder / "after", after)
+
+
+@pytest.fixture(scope="module")
+def files(nights: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("gates")
+    found = folder / "gates.toml", folder / "changes.toml"
+    scorer("gates", "init", nights[0], "--gates", found[0], "--changes", found[1])
+    return found
+
+
+def test_the_run_that_gates_were_written_from_passes_them(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
+    document = audit(nights[0], AuditOptions(gates=files[:1]))
+    assert {gate["metric"] for gate in document["gates"]} == {"error_rate", "empty_rate", "not_ok_rate"}
+    assert {gate["status"] for gate in document["gates"]} == {"pass"}
+    for rule in load_gates(files[:1]):
+        high = document["groups"][0]["rates"][rule.metric]["high"]
+        assert rule.warn is not None and rule.fail is not None and high is not None
+        assert high < rule.warn < rule.fail
+
+
+def test_a_group_that_gets_worse_fails(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
+    found = audit(nights[1], AuditOptions(baseline=nights[0], gates=files[1:]))["gates"]
+    by_system = {str(gate["group"]["system"])[0]: gate["status"] for gate in found if gate["group"]}
+    assert by_system == {"a": "pass", "b": "fail", "c": "silent"}
+    assert "1 of 3 groups have fewer than 50 rows" in files[1].read_text()
+
+
+def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> None:
+    """100 rows of which 10 are bad: docs/audit.md has 10 points, 14.9 points found, 0.7 % by chance."""
+    out = night(tmp_path / "out", rows(10, 100, "a"))
+    scorer("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
+    text = (tmp_path / "c.toml").read_text()
+    assert text.count("increase by 14.9 points") == 2
+    assert text.count("# 0.7 % of runs") == 2
+    assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.1}
+
+
+def test_no_file_is_replaced(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    kept = tmp_path / "changes.toml"
+    kept.write_text("mine")
+    result = scorer("gates", "init", nights[0], "--gates", tmp_path / "g.toml", "--changes", kept, code=2)
+    assert "exists" in result.stderr
+    assert kept.read_text() == "mine"
+    assert not (tmp_path / "g.toml").exists()
+
+
+def test_what_gates_can_find_is_shown_without_a_baseline(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
+    found = json.loads(scorer("gates", "check", nights[0], "--gates", files[1], "--json").stdout)
+    able = {(one["metric"], str(one["group"].get("system"))[:1]): one["can_fire"] for one in found}
+    assert able == {
+        ("not_ok_rate", "N"): True,
+        ("not_ok_rate", "a"): True,
+        ("not_ok_rate", "b"): True,
+        ("not_ok_rate", "c"): False,
+        ("label_flips", "N"): True,
+    }
+    shown = scorer("gates", "check", nights[0], "--gates", files[0], "--gates", files[1]).stdout
+    assert "system=b<U+000A>]: not_ok_rate, 200 rows: finds an increase of" in shown
+    assert re.search(r"cannot fire  system=c: .* it needs 50 rows \(min_rows\), there are 10", shown)
+
+
+USELESS = {
+    'metric = "not_ok_rate"\nfail = 1.0': "no value is above 100 %",
+    'metric = "mean_confidence"\nfail = 0.0': "no value is below 0",
+    'metric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.95': "10.3% can rise by at most +89.7 points",
+    'metric = "not_ok_rate"\nby = ["system"]\nfail = 0.5\nmin_rows = 201': "it needs 201 rows",
+    'metric = "backoff_rate"\nfail = 0.1\nmissing = "pass"': "which passes",
+}
+
+
+@pytest.mark.parametrize(("gate", "reason"), USELESS.items())
+def test_a_gate_that_can_fire_nowhere_is_exit_2(
+    nights: tuple[Path, Path], tmp_path: Path, gate: str, reason: str
+) -> None:
+    path = tmp_path / "gates.toml"
+    path.write_text(f"[[gates]]\n{gate}\n")
+    result = scorer("gates", "check", nights[0], "--gates", path, code=2)
+    assert reason in result.stdout
+    assert "gates.toml, gate 1 can fire in no group" in result.stderr
+
+
+def test_against_a_real_baseline_the_result_is_shown(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
+    found = json.loads(
+        scorer("gates", "check", nights[1], "--baseline", nights[0], "--gates", files[1], "--json", code=2).stdout
+    )
+    now = {str(one["group"].get("system"))[:1]: one["now"] for one in found if one["metric"] == "not_ok_rate"}
+    assert now == {"N": "fail", "a": "pass", "b": "fail", "c": None}
+    (flips,) = [one for one in found if one["metric"] == "label_flips"]
+    assert "needs rows that are in both runs" in flips["reason"]

@@ -1,0 +1,148 @@
+"""Settings from ``scorer.toml`` and the environment: options are stronger than variables, and these than the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+
+from scorer.commands import app
+from scorer.commands.config_file import COLUMNS, SETTINGS, VARIABLES, find_config, unknown_variables
+from scorer.commands.ending import run_app
+from scorer.errors import UsageError
+from scorer.metric.column_names import ColumnNames
+from tests.bundles import make_bundle
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An empty working directory and no variable of this program."""
+    for name in list(os.environ):
+        if name.startswith("D2T_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def command(name: str) -> dict[str, object]:
+    """The variables of a command's options, by parameter."""
+    parameters = typer.main.get_command(app).commands[name].params  # type: ignore[attr-defined]
+    return {one.name: one.envvar for one in parameters if getattr(one, "envvar", None)}
+
+
+def test_every_setting_of_the_file_has_an_option_with_its_variable() -> None:
+    declared = {*command("run").values(), *command("audit").values()}
+    assert declared == set(VARIABLES.values())
+    assert command("run")["bundle"] == "D2T_BUNDLE"
+    assert command("run")["text_column"] == "D2T_TEXT_COLUMN"
+    assert command("run").keys() - {"text_column", "triples_column", "facts_column", "mr_column", "keep", "prefix"} == {
+        *SETTINGS
+    }
+    assert {one for one in ColumnNames.__dataclass_fields__ if one not in ("details", "sentences")} == COLUMNS.keys()
+
+
+Scorer = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def scorer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Scorer:
+    """A command line that reads the file; gives exit code, stdout and stderr."""
+    monkeypatch.setattr("scorer.commands.ending.install", lambda: (None, None))
+    monkeypatch.setattr("scorer.commands.ending.was_lost", lambda file: None)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["scorer", *arguments])
+        code = run_app(app)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_an_option_is_stronger_than_a_variable_and_that_than_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scorer: Scorer
+) -> None:
+    """``--protocol``: by the signature of the verdict."""
+    make_bundle(tmp_path / "models" / "tiny")
+    (tmp_path / "scorer.toml").write_text('bundle = "models/tiny"\nprotocol = "nlgi_eval"\nchecks = "hallucination"\n')
+
+    def signature(*more: str) -> str:
+        code, out, errors = scorer("check", "--triples", "a | b | c", "--text", "t", "--json", *more)
+        assert code == 0, errors
+        return str(json.loads(out)["signature"])
+
+    assert "protocol:nlgi_eval|" in signature()
+    assert "checks:hallucination|" in signature()
+    assert "model:tiny@" in signature()
+    monkeypatch.setenv("D2T_PROTOCOL", "paper")
+    assert "protocol:paper|" in signature()
+    assert "protocol:nlgi_eval|" in signature("--protocol", "nlgi_eval")
+
+
+def test_a_run_with_nothing_but_the_file(tmp_path: Path, scorer: Scorer) -> None:
+    make_bundle(tmp_path / "tiny")
+    pq.write_table(pa.table({"said": ["A is a pub."], "mr": ["name[A], eatType[pub]"]}), tmp_path / "a.parquet")
+    (tmp_path / "scorer.toml").write_text('bundle = "tiny"\n[columns]\ntext = "said"\nkeep = ["said"]\n')
+    code, _, errors = scorer("run", "a.parquet", "--out", "out")
+    assert code == 0, errors
+    assert "note: from scorer.toml: --bundle, --text-column, --keep\n" in errors
+    names = pq.read_schema(tmp_path / "out" / "a.parquet").names
+    assert "said" in names and "mr" not in names and "fine" in names
+
+
+def test_config_shows_what_holds_and_whence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scorer: Scorer) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "mine.toml").write_text('bundle = "tiny"\ndevice = "cpu"\ngates = ["g.toml", "/h.toml"]\n')
+    monkeypatch.setenv("D2T_CONFIG", "sub/mine.toml")
+    monkeypatch.setenv("D2T_DEVICE", "cuda")
+    monkeypatch.setenv("D2T_DEVIZE", "cuda")
+    code, out, errors = scorer("config", "--json")
+    assert code == 0
+    found = {one["key"]: (one["value"], one["source"]) for one in json.loads(out)}
+    assert found["bundle"] == (str(tmp_path / "sub" / "tiny"), "sub/mine.toml")
+    assert found["device"] == ("cuda", "D2T_DEVICE")
+    assert found["gates"] == (f"{tmp_path / 'sub' / 'g.toml'}, /h.toml", "sub/mine.toml")
+    assert found["columns.text"] == ("text", "default")
+    assert found["templates"] == (None, "default")
+    assert found.keys() == VARIABLES.keys()
+    assert "D2T_DEVIZE is set and names no setting" in errors
+    assert unknown_variables() == ["D2T_DEVIZE"]
+
+
+BAD = {
+    'bundel = "x"': r"scorer.toml: unknown key 'bundel'; the keys are bundle, ",
+    '[columns]\ntekst = "x"': r"unknown key 'tekst' in \[columns\]; \[columns\] has text, ",
+    'columns = "text"': "columns is no table",
+    'protocol = "papr"': "scorer.toml: protocol is 'papr'; write one of paper",
+    "device_memory = true": "scorer.toml: device_memory is True",
+    "gates = [1]": "gates is ",
+    "exact = true": "unknown key 'exact'",
+    "bundle =": "scorer.toml is not TOML",
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD.items())
+def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "scorer.toml").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        find_config()
+
+
+def test_a_file_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_config() is None
+    monkeypatch.setenv("D2T_CONFIG", "nowhere.toml")
+    with pytest.raises(UsageError, match=r"D2T_CONFIG=nowhere.toml: No such file"):
+        find_config()
+
+
+def test_the_example_of_the_docs_is_valid(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "using.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "scorer.toml").write_text(example)
+    config = find_config()
+    assert config is not None and {"D2T_BUNDLE", "D2T_GATES", "D2T_TEXT_COLUMN"} <= config.values.keys()

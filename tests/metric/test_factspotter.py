@@ -1,0 +1,97 @@
+"""FactSpotter's question: how a triple and a text are written, which checks are asked, and what a row comes to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scorer.errors import ColumnError
+from scorer.metric import factspotter
+from scorer.metric.checks import OMISSION, Options, build_checks
+from scorer.metric.columns import OUTPUT, to_columns
+from scorer.metric.rows import Rows, from_fact_pairs, from_pairs
+from scorer.metric.templates import Templates, parse_optional
+from scorer.metric.triples import Triple
+from scorer.metric.verdict import decide
+from scorer.status import SCORED
+
+SPOTTING = Options(protocol="factspotter")
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("triple", "predicate", "subject", "value"),
+    [
+        (("Alan_Bean", "birthPlace", "Wheeler,_Texas"), "birth place", "alan bean", "wheeler, texas"),
+        (("A.C. Cesena", "season", "2014–15 Serie B"), "season", "a.c. cesena", "2014-15 serie b"),
+        (("Tomás Rivera", "almaMater", '"Straße"'), "alma mater", "tomas rivera", '"strasse"'),
+        (("X", "is_part_of", "Łódź?"), "is part of", "x", "lodz?"),
+        (("X", "ISBN_number", "东京"), "isbn number", "x", "dong jing"),
+    ],
+)
+def test_triples_in_the_words_of_the_classifier(
+    triple: tuple[str, str, str], predicate: str, subject: str, value: str
+) -> None:
+    said = f"predicate: {predicate}, subject: {subject}, object: {value}"
+    assert factspotter.describe(Triple(*triple)) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Alan Bean was born in Wheeler, Texas.", "alan bean was born in wheeler, texas"),
+        ("Is Łódź  in\nPoland?! ", "is lodz in poland"),
+        ("...No. 5 is “Ümit”.", 'no. 5 is "umit"'),
+        ("?!", ""),
+    ],
+)
+def test_texts_in_the_words_of_the_classifier(text: str, expected: str) -> None:
+    assert factspotter.read(text) == expected
+
+
+def judged(rows: Rows, entailment: list[float], options: Options = SPOTTING) -> list[dict[str, object]]:
+    checks = build_checks(rows, Templates(), options)
+    probabilities = np.array([(NAN, NAN, p) for p in entailment], np.float32).reshape(-1, 3)
+    decided = decide(rows, checks, probabilities, np.full(len(checks), SCORED, np.int8), mean=options.spots_facts)
+    table = pa.table(to_columns(rows, decided), schema=OUTPUT)
+    table.validate(full=True)
+    return table.to_pylist()
+
+
+A, B = ("Blue_Spice", "eatType", "pub"), ("Blue Spice", "area", "riverside")
+
+
+def test_one_question_for_each_triple_and_none_about_the_text() -> None:
+    rows = from_pairs([([A, B, A], "Blue Spice is a pub."), ([B], "blue spice is a pub")])
+    checks = build_checks(rows, Templates(), SPOTTING)
+    assert set(checks.kind.tolist()) == {OMISSION}
+    asked = [(checks.texts[h], checks.texts[p]) for p, h in zip(checks.premise, checks.hypothesis, strict=True)]
+    pub = "predicate: eat type, subject: blue spice, object: pub, sentence:"
+    area = "predicate: area, subject: blue spice, object: riverside, sentence:"
+    assert asked == [(fact, "blue spice is a pub") for fact in (pub, area, pub, area)]
+    assert len(set(checks.premise.tolist())) == 1, "equal texts are asked about once"
+    assert not checks.backoff.any()
+
+
+def test_the_confidence_is_the_mean_and_a_hallucination_is_never_found() -> None:
+    first, second = judged(from_pairs([([A, B], "t"), ([A, B], "u")]), [0.9, 0.6, 0.8, 0.2])
+    assert (first["fine"], first["rough"], first["omitted"]) == ("OK", "OK", [])
+    assert first["confidence"] == pytest.approx(0.75)
+    assert (second["fine"], second["rough"], second["omitted"]) == ("omission", "not_OK", [1])
+    assert second["confidence"] == pytest.approx(0.5)
+    assert second["fact_entailment"] == pytest.approx([0.8, 0.2])
+    assert first["text_entailment"] is None and second["text_entailment"] is None
+
+
+def test_blank_texts_and_rows_whose_facts_are_all_optional() -> None:
+    options = Options(protocol="factspotter", optional=parse_optional(["eatType=pub"]))
+    blank, optional, both = judged(from_pairs([([B], " "), ([A], "t"), ([A, B], "t")]), [0.25], options)
+    assert (blank["fine"], blank["confidence"], blank["note"]) == ("omission", 0.0, "empty_text")
+    assert (optional["fine"], optional["confidence"], optional["omitted"]) == ("OK", 1.0, [])
+    assert (both["fine"], both["confidence"], both["omitted"]) == ("omission", 0.25, [1])
+
+
+def test_facts_as_sentences_have_no_parts_to_ask_about() -> None:
+    with pytest.raises(ColumnError, match="takes triples, and these facts are sentences"):
+        build_checks(from_fact_pairs([(["Blue Spice is a pub."], "t")]), Templates(), SPOTTING)
