@@ -77,38 +77,3 @@ def test_the_job_follows_the_schema_of_kubernetes() -> None:
     job = block("yaml", "apiVersion")
     assert not refused(job)
     assert "completionMod" in refused(job.replace("completionMode", "completionMod")), "the schema refuses other keys"
-
-
-@pytest.mark.slow
-def test_the_commands_of_the_image_make_an_environment_that_scores(tmp_path: Path) -> None:
-    """What the Dockerfile runs, in an empty environment in place of its base image."""
-    dockerfile = block("dockerfile", "FROM")
-    (run,) = re.findall(r"^RUN (.*)$", dockerfile, re.MULTILINE)
-    (entry,) = re.findall(r'^ENTRYPOINT \["(.*)"\]$', dockerfile, re.MULTILINE)
-    assert "COPY . /src" in dockerfile
-    source, environment = tmp_path / "src", tmp_path / "venv"
-    source.mkdir()
-    with subprocess.Popen(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE) as archive:
-        subprocess.run(["tar", "-x", "-C", str(source)], stdin=archive.stdout, check=True)
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    inside = {**os.environ, "PATH": f"{environment}/bin:{os.environ['PATH']}", "PYTHONPATH": ""}
-    subprocess.run(["sh", "-ec", run.replace("/src", str(source))], env=inside, check=True, cwd=tmp_path)
-    out = tmp_path / "out"
-    sample = source / "scorer" / "embedded" / "domains.parquet"
-    asked = [str(environment / "bin" / entry), "run", str(sample), "--out", str(out), "--bundle", "embedded", "--join"]
-    subprocess.run(asked, env={**inside, "XDG_CACHE_HOME": str(tmp_path)}, check=True, cwd=tmp_path)
-    assert is_finished(out)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not RAY.exists(), reason="Ray has an environment of its own, which `make test-slow` makes")
-def test_the_pipeline_of_the_page_is_python_that_ray_data_takes() -> None:
-    """It runs up to the first batch: without a GPU the cluster has no place for the actor."""
-    from tests.faults.test_ray import ENVIRONMENT
-
-    code = block("python", "import ray").replace("/shared/data", str(ROOT / "scorer" / "embedded" / "domains.parquet"))
-    code, _, written = code.partition("scored.write_parquet(")
-    assert written
-    script = f"{code}\nassert [op.name for op in [scored._logical_plan.dag]] == ['MapBatches(ScoreBatches)']"
-    done = subprocess.run([str(RAY), "-c", script], env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
