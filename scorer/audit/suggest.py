@@ -24,6 +24,8 @@ SELDOM = 0.01
 """A gate that fails in a smaller share of runs without a change is chosen."""
 FEW_ROWS = 50
 """No gate looks at smaller groups: chance alone moves their rates by more than ten points."""
+LEAST_SHARE = 0.02
+"""Smaller shares of bad rows are taken for this one: an output that has none says little about the next."""
 _NO_ROOM = 0.9
 _HEAD = """# Gates of `scorer audit`, written by `scorer gates init` from {out}
 # ({rows:,} rows, finished {finished}).
@@ -92,7 +94,7 @@ def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> s
         return comment + f"# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
     # The smallest group, and the share that varies most: a threshold that suits them suits the others.
     smallest = min(large, key=lambda group: group["rows"])
-    shares = [group["rates"]["not_ok_rate"]["value"] or 0.0 for group in large]
+    shares = [max(group["rates"]["not_ok_rate"]["value"] or 0.0, LEAST_SHARE) for group in large]
     rows, share = min(smallest["rows"], MOST_ROWS), min(shares, key=lambda value: abs(value - 0.5))
     limits = _limits(lambda limit: rings(rows, limit, share, 0.0), 1 - share)
     if limits is None:

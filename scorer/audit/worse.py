@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ..metric.templates import Templates
 from ..metric.verdict import FINE
-from ..scoring.outputs import Output, arrow_errors
+from ..scoring.outputs import arrow_errors
 from .document import Worse, WorseRow, WorstRow
-from .matching import Ints, Matched
+from .matching import Matched
 from .rows import shown_columns, shown_row
 from .scan import ScannedRun
 
@@ -41,7 +41,7 @@ def got_worse(
     changed = np.flatnonzero((was == OK) & (now > OK))
     flipped, sources = matched.after[changed], matched.before[changed]
     fresh = np.flatnonzero(matched.added & (after.fine > OK))
-    places = _same_place(before.output, after.output, fresh)
+    places = after.output.places.counterparts(before.output.places, fresh)
     was_ok = np.zeros(len(fresh), bool)
     was_ok[places >= 0] = before.fine[places[places >= 0]] == OK
     kinds = [
@@ -59,24 +59,6 @@ def got_worse(
         added_failing=len(fresh),
         rows=_read(before, after, chosen, columns, templates),
     )
-
-
-def _same_place(before: Output, after: Output, rows: Ints) -> Ints:
-    """The row of ``before`` in the same file at the same position as each of ``rows``; -1 where there is none."""
-    starts = {name: (int(first), int(end)) for name, first, end in _files(before)}
-    found = np.full(len(rows), -1, np.int64)
-    for name, first, end in _files(after):
-        if name not in starts:
-            continue
-        inside = (rows >= first) & (rows < end)
-        moved = rows[inside] - first + starts[name][0]
-        found[inside] = np.where(moved < starts[name][1], moved, -1)
-    return found
-
-
-def _files(output: Output) -> list[tuple[str, int, int]]:
-    starts = output.starts.tolist()
-    return list(zip(output.files, starts[:-1], starts[1:], strict=True))
 
 
 def _read(

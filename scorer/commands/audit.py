@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import UsageError
 from .common import guarded, local, location, parse_by, print_json, say_always
 
 if TYPE_CHECKING:
@@ -199,6 +200,8 @@ def _audited(out: Location, baseline: Location | None, options: AuditOptions) ->
     from ..audit import audit
     from ..storage.objects.copy import local_copy
 
+    if baseline is not None and not isinstance(baseline, Path) and baseline == out:
+        raise UsageError(f"--baseline {baseline} is the output itself; give that of an earlier run")
     with ExitStack() as stack:
         folder = stack.enter_context(local_copy(out))
         earlier = stack.enter_context(local_copy(baseline)) if baseline is not None else None

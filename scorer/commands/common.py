@@ -67,6 +67,15 @@ FormatOption = Annotated[
     Format, typer.Option("--format", help="Format of IN. auto: by suffix; of a folder, Parquet if it has any.")
 ]
 LimitOption = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Score only the first N rows.")]
+SplitRowsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--split-rows",
+        min=1,
+        metavar="N",
+        help="Score Parquet files of more rows in pieces of N rows, along row groups; each becomes a folder of files.",
+    ),
+]
 ReuseOption = Annotated[
     list[Path] | None,
     typer.Option(

@@ -199,6 +199,8 @@ def evaluate_command(
     )
     with local_copy(out) as folder:
         report = evaluate(folder, options, lambda message: say(f"note: {message}"))
+    if not isinstance(out, Path):
+        report = report | {"path": str(out)}
     if as_json:
         print_json(report)
     elif full:
@@ -219,6 +221,8 @@ def _spans(
     options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples, by, inputs)
     with local_copy(out) as folder:
         report = evaluate_spans(folder, options, lambda message: say(f"note: {message}"))
+    if not isinstance(out, Path):
+        report = report | {"path": str(out)}
     if as_json:
         print_json(report)
     else:

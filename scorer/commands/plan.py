@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from ..scoring.settings import Settings
-from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, open_scorer, print_json
+from .common import (
+    FormatOption,
+    InputsArgument,
+    LimitOption,
+    ReuseOption,
+    SplitRowsOption,
+    guarded,
+    local,
+    open_scorer,
+    print_json,
+)
 from .settings import takes_settings
 
 
@@ -29,6 +39,7 @@ def plan_command(
     limit: LimitOption = None,
     form: FormatOption = "auto",
     reuse: ReuseOption = None,
+    split_rows: SplitRowsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """Show what a run would do, without scoring.
@@ -40,7 +51,7 @@ def plan_command(
     from .show.plan import print_plan
 
     with open_scorer(settings) as scorer:
-        found = estimate_run(inputs, scorer, out, reuse or (), limit, form)
+        found = estimate_run(inputs, scorer, out, reuse or (), limit, form, split_rows)
     if as_json:
         print_json(found.to_json())
     else:

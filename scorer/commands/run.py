@@ -15,6 +15,7 @@ from .common import (
     InputsArgument,
     LimitOption,
     ReuseOption,
+    SplitRowsOption,
     guarded,
     local,
     location,
@@ -69,6 +70,7 @@ def run_command(
     ray_cpus: RayCpusOption = None,
     lease: LeaseOption = LEASE_S,
     mixed_devices: MixedDevicesOption = False,
+    split_rows: SplitRowsOption = None,
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
     report: Annotated[
         Path | None,
@@ -133,6 +135,7 @@ def run_command(
         prune=prune,
         form=form,
         join=JoinOptions(lease, mixed_devices) if workers else None,
+        split_rows=split_rows,
     )
     code = 0
     try:

@@ -32,7 +32,8 @@ def refuse_unscorable(found: Survey, reader: ShardReader, max_error_rate: float)
     if max_error_rate >= 1:
         return
     refused: list[tuple[Shard, str]] = []
-    for shard in [shard for shard in found.usable if shard.rows][:_SHARDS]:
+    firsts = {shard.file.uri: shard for shard in reversed(found.usable) if shard.rows}  # one piece of each file
+    for shard in list(reversed(firsts.values()))[:_SHARDS]:
         message = _refusal(shard, reader, _GLANCE_ROWS) and _refusal(shard, reader, WINDOW_ROWS)
         if message is None:
             return
@@ -46,10 +47,7 @@ def refuse_unscorable(found: Survey, reader: ShardReader, max_error_rate: float)
 
 
 def _refusal(shard: Shard, reader: ShardReader, rows: int) -> str | None:
-    limit = min(rows, shard.rows)
-    windows = reader.windows(
-        shard.file.uri, max_rows=rows, max_bytes=WINDOW_BYTES, limit=limit, columns=shard.columns.needed
-    )
+    windows = shard.windows(reader, max_rows=rows, max_bytes=WINDOW_BYTES, limit=rows)
     try:
         return next((shard.columns.refusal(table) for table in windows), None)
     except ShardError:

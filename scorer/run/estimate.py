@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -23,13 +24,15 @@ from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED, TOO_LONG
-from ..storage import Counts, Receipts, ShardReader, resolve_inputs
+from ..storage import Counts, InputRecord, Receipts, ShardReader, resolve_inputs
 from ..storage.counts import FactCounts, PredicateCounts
+from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
 from ..system.input_formats import Format
 from .estimate_result import DiskSpace, Estimate, LengthBin, PlannedChecks, PlannedDevice, PlannedRows, PlannedShards
+from .plan_file import earlier_inputs
 from .preview import Losses, find_losses, scored_again
-from .survey import Shard, Survey, survey
+from .survey import Shard, Survey, large_units, survey
 
 SAMPLE_ROWS = 200_000
 """Above this many rows, counts are estimated from a sample of about so many."""
@@ -56,6 +59,7 @@ def estimate_run(
     reuse: Sequence[Path] = (),
     limit: int | None = None,
     form: Format = "auto",
+    split_rows: int | None = None,
 ) -> Estimate:
     """Count what a run over ``inputs`` would do, and time the model on a sample of it. No row is scored.
 
@@ -64,13 +68,15 @@ def estimate_run(
         reuse: earlier outputs, whose rows the run would take over.
         limit: score only the first rows.
         form: the format of the inputs.
+        split_rows: the run would divide shards of more rows.
 
     Raises:
         InputError, ColumnError: as a run would.
     """
     earlier, names = check_earlier(reuse, out), scorer.settings.columns
-    with ShardReader(form=form) as reader, ExitStack() as stack:
-        found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit)
+    with ShardReader(form=form, split_rows=split_rows) as reader, ExitStack() as stack:
+        before = earlier_inputs(out) if out is not None else {}
+        found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit, before)
         sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)
         reasons = _why_not_done(found.usable, scorer, out, sources.digest)
         again = scored_again(out, reasons) if out is not None else {}
@@ -79,12 +85,13 @@ def estimate_run(
             reused = stack.enter_context(Reuse(sources))
             reused.load()
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
-        losses = _losses(out, found, todo, reader)
+        losses = _losses(out, found, before, todo, reader)
         rows = sum(shard.rows for shard in todo)
         sample = _sample(todo, rows, reader, scorer, reused)
     counts = total(list(sample.counts))
     scale = rows / sample.rows if sample.rows else 0.0
     padded = counts.tokens.padded * scale
+    seconds = padded * sample.probe_seconds / sample.probe_tokens if sample.probe_tokens else 0.0
     return Estimate(
         signature=scorer.signature,
         shards=PlannedShards(
@@ -93,6 +100,8 @@ def estimate_run(
             again=again,
             losses=losses,
             failed={name: str(error) for name, (_, error) in found.failed.items()},
+            pieces=Counter(shard_of(shard.file.relative) for shard in found.usable if shard.piece is not None),
+            note=large_units(todo),
         ),
         rows=PlannedRows(
             all=sum(shard.rows for shard in found.usable),
@@ -108,9 +117,10 @@ def estimate_run(
         token_lengths=_histogram(sample, scale, scorer.engine.bundle.max_length),
         too_long=round(sample.too_long * scale),
         disk=_disk(todo, counts.facts, scale, out),
-        seconds=round(padded * sample.probe_seconds / sample.probe_tokens, 1) if sample.probe_tokens else 0.0,
+        seconds=round(seconds, 1),
         device=PlannedDevice(scorer.engine.device.kind, scorer.engine.device.name),
         precision=scorer.engine.precision,
+        five_minutes=_rounded(300 * rows / seconds) if seconds else None,
     )
 
 
@@ -128,12 +138,13 @@ def _why_not_done(shards: list[Shard], scorer: Scorer, out: Path | None, reuse: 
     return {relative: reason for relative, reason in found.items() if isinstance(reason, str)}
 
 
-def _losses(out: Path | None, found: Survey, todo: list[Shard], reader: ShardReader) -> Losses:
+def _losses(
+    out: Path | None, found: Survey, before: Mapping[str, InputRecord], todo: list[Shard], reader: ShardReader
+) -> Losses:
     """What a run into ``out`` would refuse to remove or shorten."""
     if out is None or not out.is_dir():
         return Losses()
-    planned = {*(shard.file.relative for shard in found.usable), *found.failed}
-    return find_losses(out, planned, todo, reader)
+    return find_losses(out, found.planned, before, todo, reader)
 
 
 def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer, reuse: Reuse | None) -> _Sample:
@@ -150,10 +161,7 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer,
     sample = _Sample()
     works: list[Work] = []
     for shard in chosen:
-        limit = shard.limit if each is None else min(each, shard.rows)
-        windows = reader.windows(
-            shard.file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=limit, columns=shard.columns.needed
-        )
+        windows = shard.windows(reader, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=each)
         if reuse is not None:
             reuse.begin_shard()
         for table in windows:
@@ -202,12 +210,18 @@ def _histogram(sample: _Sample, scale: float, max_length: int) -> tuple[LengthBi
 def _disk(shards: list[Shard], facts: FactCounts, scale: float, out: Path | None) -> DiskSpace:
     """The space needed is rough: the size of the input, plus a key for each row and a number for each fact."""
     rows = sum(shard.rows for shard in shards)
-    inputs = sum(shard.info.identity.size for shard in shards)
+    inputs = sum(shard.info.identity.size * shard.rows // max(shard.info.rows, 1) for shard in shards)
     needed = inputs + 32 * rows + round(4 * facts.all * scale)
     place = (out or Path()).absolute()
     while not place.exists():
         place = place.parent
     return DiskSpace(needed, shutil.disk_usage(place).free)
+
+
+def _rounded(rows: float) -> int:
+    """Down to one digit that is not zero."""
+    step: int = 10 ** max(len(str(int(rows))) - 1, 0)
+    return max(int(rows) // step * step, 1)
 
 
 def _scaled(counts: Mapping[str, int], scale: float) -> dict[str, int]:

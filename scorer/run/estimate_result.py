@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from ..scoring.summary import ReusedOutput
 from ..storage.counts import FactCounts
@@ -15,7 +15,8 @@ class PlannedShards:
     """Shards that can be scored (``usable``), and those of them that are done (``skipped``).
 
     ``again``: relative paths of outputs that are scored again, by reason. ``losses``: outputs that a run without
-    ``--prune`` refuses to remove or shorten. ``failed``: why a shard cannot be scored, by relative path.
+    ``--prune`` refuses to remove or shorten. ``failed``: why a shard cannot be scored, by relative path. ``pieces``:
+    how many of the usable ones are pieces of a shard, by its relative path. ``note``: on those of very many rows.
     """
 
     usable: int
@@ -23,6 +24,8 @@ class PlannedShards:
     again: Mapping[str, list[str]]
     losses: Losses
     failed: Mapping[str, str]
+    pieces: Mapping[str, int] = field(default_factory=dict)
+    note: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
@@ -32,6 +35,8 @@ class PlannedShards:
             "again": dict(self.again),
             "outside": self.losses.outside,
             "shorter": {name: list(rows) for name, rows in self.losses.shorter.items()},
+            "divided": self.losses.divided,
+            "pieces": dict(self.pieces),
             "failed": dict(self.failed),
         }
 
@@ -92,6 +97,7 @@ class Estimate:
 
     ``estimated``: the counts come from a sample and are scaled up by rows. ``errors``, ``notes``: rows by kind.
     ``too_long``: pairs longer than the model's maximum. ``seconds``: of the model alone, from a probe on this device.
+    ``five_minutes``: rows that the model scores in about that time, ``None`` where nothing is to be scored.
     """
 
     signature: str
@@ -108,6 +114,7 @@ class Estimate:
     seconds: float
     device: PlannedDevice
     precision: str
+    five_minutes: int | None = None
 
     @property
     def estimated(self) -> bool:
@@ -130,6 +137,7 @@ class Estimate:
             "too_long": self.too_long,
             "disk": asdict(self.disk),
             "seconds": self.seconds,
+            "rows_in_five_minutes": self.five_minutes,
             "device": asdict(self.device),
             "precision": self.precision,
         }

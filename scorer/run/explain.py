@@ -16,6 +16,7 @@ from ..inference.sessions import resolve_device
 from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..metric.keys import SIZE
 from ..scoring.output_files import data_files, guarded, open_parquet, read_row, run_columns
+from ..scoring.places import file_of, shard_place
 from ..scoring.plan import Budgets
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
@@ -91,6 +92,7 @@ def with_bound_of_run(scorer: Scorer, out: Path) -> Scorer:
 
 def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:
     """Turn ``FILE:N`` or a key in hexadecimal into (relative path, row number); by key, only key columns are read.
+    Of a shard in pieces, the path is that of its folder, and the number counts the rows of all its pieces.
 
     Raises:
         UsageError: not of that form. InputError: no such file, row or key.
@@ -113,17 +115,24 @@ def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:
             continue
         position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py() if len(wanted) == SIZE else -1
         if position >= 0:
-            return path.relative_to(out).as_posix(), int(position)
+            plan = earlier_plan(out)
+            shard, first = shard_place(path.relative_to(out).as_posix(), plan.inputs if plan is not None else {})
+            return shard, first + int(position)
     raise InputError(f"no row with key {key} in {out}; keys are the row_key column in hexadecimal, 32 digits")
 
 
 def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
     """Score a stored row again and compare.
 
+    Args:
+        file: relative path of an output, or of the folder of a shard in pieces.
+        number: of the row in it.
+
     Raises:
         InputError: no such file or row.
     """
-    table, signature = read_row(out / file, number)
+    part, place = file_of(out, file, number)
+    table, signature = read_row(out / part, place)
     names = scorer.settings.columns
     prefix = names.prefix
     there = [name for name in STORED if prefix + name in table.schema.names]

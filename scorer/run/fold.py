@@ -27,7 +27,7 @@ def verified_receipts(
         reused: digest of the reused outputs, empty if there are none.
         renew: called after each output.
     """
-    wanted = {"signature": plan.signature.line, "signature_parts": plan.signature.parts, "rows": None, "reuse": reused}
+    whole = {"signature": plan.signature.line, "signature_parts": plan.signature.parts, "rows": None, "reuse": reused}
     found, wrong = [], []
     for relative in receipts.all():
         planned = plan.inputs.get(relative)
@@ -37,6 +37,7 @@ def verified_receipts(
         if receipt is None:
             receipt = receipts.read(relative)
             renew()
+            wanted = {**whole, "piece": planned.piece.to_json() if planned.piece is not None else None}
             agrees = receipt is not None and receipt.fingerprint.includes(wanted)
             if receipt is None or not agrees or receipt.input.identity != planned.identity:
                 wrong.append(relative)

@@ -86,6 +86,7 @@ def _compared(plan: Plan) -> dict[str, object]:
         "budgets": windowless.to_json(),
         "limit": plan.limit,
         "parts": plan.parts,
+        "split_rows": plan.split_rows,
         "reuse": [one.to_json() for one in plan.reuse],
     }
     read_back: dict[str, object] = normal(found)

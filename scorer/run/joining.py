@@ -19,9 +19,9 @@ from .early_check import refuse_unscorable
 from .join_terms import differ_in_hardware_alone, join_terms, refuse_other_terms
 from .options import JoinOptions, Reporter, RunOptions
 from .plan_file import named_others, plan_of
-from .preview import again_by_reason, losses_of, told
+from .preview import again_by_reason, losses_of, removals, told
 from .starts import starts_of
-from .survey import Shard, Survey, survey
+from .survey import Shard, Survey, large_units, survey
 from .versions import versions
 
 
@@ -89,6 +89,7 @@ class Joining:
             limit=None,
             parts=None,
             settings=self.scoring.to_plan(),
+            split_rows=self.options.split_rows,
         )
         terms = join_terms(self.options.inputs, self.options.form, scorer, versions(scorer.versions))
         return scorer, replace(plan, join=terms), reuse
@@ -107,7 +108,8 @@ class Joining:
         """Make the plan that of the folder while no other worker runs, or resume the one that is there."""
         out = self.options.out
         files = resolve_inputs(list(self.options.inputs), self.options.form)
-        found = survey(files, self.reader, self.scoring.find_columns)
+        before = present.inputs if present is not None else {}
+        found = survey(files, self.reader, self.scoring.find_columns, earlier=before)
         refuse_unscorable(found, self.reader, self.options.max_error_rate)
         scorer, plan, reuse = self._open(stack, present, found)
         finished = present is not None and self._was_concluded(present)
@@ -127,18 +129,21 @@ class Joining:
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
         stored = self.output.stored(shard.file.relative for shard in todo)
         outside = self.output.outside_of(plan.inputs.keys())
-        losses_of(outside, stored, self.output.receipts, todo, self.reader).refuse(out, limited=False, parts=True)
+        losses = losses_of(outside, plan.inputs, before, stored, self.output.receipts, todo, self.reader)
+        losses.refuse(out, limited=False, parts=True)
         self.output.require_space(sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
         if not resumed:
             self._await_claims()
             self.output.remove_claims()
         self.output.sweep_temporary()
-        for relative in self.output.remove_stale(plan.inputs.keys()):
-            self.reporter.say(f"removed {relative}: its input is gone")
+        for line in removals(self.output.remove_stale(plan.inputs.keys()), plan.inputs, before):
+            self.reporter.say(line)
         if present != plan:
             plan = self._write(plan)
         for line in told(again_by_reason(reasons, stored.__contains__)):
             self.reporter.say(line)
+        if note := large_units(todo):
+            self.reporter.say(note)
         if todo or found.failed or not resumed:
             self.output.reopen()
         self.output.receipts.remove_all(shard.file.relative for shard in todo)

@@ -32,6 +32,7 @@ class RunOptions:
     earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
     input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``form``: the
     format of the inputs. ``join``: take shards that no other worker of the run holds, until all are done.
+    ``split_rows``: divide Parquet shards of more rows into pieces along their row groups.
     """
 
     inputs: tuple[str, ...]
@@ -45,6 +46,7 @@ class RunOptions:
     prune: bool = False
     form: Format = "auto"
     join: JoinOptions | None = None
+    split_rows: int | None = None
 
     @property
     def folder(self) -> Path:

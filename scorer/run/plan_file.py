@@ -33,14 +33,12 @@ def plan_of(
     limit: int | None,
     parts: int | None,
     settings: Mapping[str, object],
+    split_rows: int | None,
 ) -> Plan:
     """The plan of a run."""
     return Plan(
         signature=scorer.signature,
-        inputs={
-            **{s.file.relative: InputRecord(s.file.uri, s.info.identity) for s in found.usable},
-            **{name: InputRecord(file.uri, None) for name, (file, _) in found.failed.items()},
-        },
+        inputs=found.planned,
         budgets=replace(scorer.budgets, window_rows=window_rows, window_bytes=window_bytes),
         provider=scorer.provider,
         runtime=scorer.origin.runtime,
@@ -48,6 +46,7 @@ def plan_of(
         parts=parts,
         settings=normal(dict(settings)),  # so that it can be compared with one that was read
         reuse=reuse.sources.planned() if reuse is not None else (),
+        split_rows=split_rows,
     )
 
 
@@ -77,6 +76,12 @@ def named_others(others: list[str]) -> str:
 def earlier_plan(out: Path) -> Plan | None:
     """The plan that an unfinished or earlier run recorded here; ``None`` where there is none that can be read."""
     return Plan.usable(OutputFolder.peek_plan(out))
+
+
+def earlier_inputs(out: Path) -> Mapping[str, InputRecord]:
+    """The inputs of the plan that is there; none where there is none that can be read."""
+    plan = earlier_plan(out)
+    return plan.inputs if plan is not None else {}
 
 
 def earlier_budgets(out: Path) -> Budgets:

@@ -6,14 +6,16 @@ anything is written, by the run itself and by ``scorer plan --out``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import OutputError, ShardError
-from ..storage import OutputFolder, Receipts, ShardReader
+from ..storage import InputRecord, OutputFolder, Receipts, ShardReader
 from ..storage.joined import RunReceipts
 from ..storage.objects.uri import Location
+from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
 from .survey import Shard
 
@@ -23,10 +25,12 @@ _NAMED = 3
 @dataclass(frozen=True)
 class Losses:
     """Outputs that would be lost. ``outside``: relative paths of those whose input is not among the inputs.
-    ``shorter``: by relative path, the rows there and the rows that would replace them."""
+    ``shorter``: by relative path, the rows there and the rows that would replace them; all pieces of a shard count as
+    one output. ``divided``: relative paths of outputs whose input would be divided in another way."""
 
     outside: list[str] = field(default_factory=list)
     shorter: dict[str, tuple[int, int]] = field(default_factory=dict)
+    divided: list[str] = field(default_factory=list)
 
     def refuse(self, out: Location, *, limited: bool, parts: bool) -> None:
         """Refuse a run that was not told to prune.
@@ -46,6 +50,12 @@ class Losses:
                 f"{_count(len(self.shorter), 'output')} with more rows than would replace them ({first}: "
                 f"{before:,} rows, now {after:,})"
             )
+        if self.divided:
+            told.append(
+                f"{_count(len(self.divided), 'output')} of inputs that would be divided in another way "
+                f"({named(self.divided)}; give the --split-rows of the earlier run, or score into another --out with "
+                "--reuse)"
+            )
         if not told:
             return
         if limited:
@@ -59,11 +69,18 @@ class Losses:
         raise OutputError(f"{out} holds {' and '.join(told)}; nothing was written: {way}")
 
 
-def find_losses(out: Path, planned: Collection[str], todo: Iterable[Shard], reader: ShardReader) -> Losses:
+def find_losses(
+    out: Path,
+    planned: Mapping[str, InputRecord],
+    before: Mapping[str, InputRecord],
+    todo: Iterable[Shard],
+    reader: ShardReader,
+) -> Losses:
     """Look through the outputs in a folder; no output is hashed.
 
     Args:
-        planned: relative paths of all inputs, those included that cannot be read.
+        planned: all inputs by the relative path of their output, those included that cannot be read.
+        before: the inputs of the plan that is there.
         todo: the shards that would be scored.
 
     Raises:
@@ -73,26 +90,62 @@ def find_losses(out: Path, planned: Collection[str], todo: Iterable[Shard], read
     stored = {
         shard.file.relative: str(path.absolute()) for shard in shards if (path := out / shard.file.relative).is_file()
     }
-    return losses_of(OutputFolder.outside(out, planned), stored, Receipts(out), shards, reader)
+    outside = OutputFolder.outside(out, planned.keys())
+    return losses_of(outside, planned, before, stored, Receipts(out), shards, reader)
 
 
 def losses_of(
-    outside: list[str], stored: Mapping[str, str], receipts: RunReceipts, todo: Iterable[Shard], reader: ShardReader
+    outside: list[str],
+    planned: Mapping[str, InputRecord],
+    before: Mapping[str, InputRecord],
+    stored: Mapping[str, str],
+    receipts: RunReceipts,
+    todo: Iterable[Shard],
+    reader: ShardReader,
 ) -> Losses:
     """Look at the outputs that shards would replace.
 
     Args:
-        outside: see :class:`Losses`.
+        outside: outputs that are not planned.
+        planned, before: see :func:`find_losses`.
         stored: by relative path, the outputs that are there, with the path or URI of each.
         receipts: of the output.
     """
-    shorter = {}
+    there: Counter[str] = Counter()
+    then: Counter[str] = Counter()
     for shard in todo:
-        uri = stored.get(shard.file.relative)
-        there = _rows_there(uri, shard.file.relative, receipts, reader) if uri is not None else 0
-        if there > shard.rows:
-            shorter[shard.file.relative] = (there, shard.rows)
-    return Losses(outside, shorter)
+        name, uri = _shard_name(shard.file.relative, planned), stored.get(shard.file.relative)
+        there[name] += _rows_there(uri, shard.file.relative, receipts, reader) if uri is not None else 0
+        then[name] += shard.rows
+    divided = _divided(outside, planned, before)
+    shorter = {name: (rows, then[name]) for name, rows in there.items() if rows > then[name]}
+    return Losses(sorted(set(outside).difference(divided)), shorter, divided)
+
+
+def removals(
+    removed: Sequence[str], planned: Mapping[str, InputRecord], before: Mapping[str, InputRecord]
+) -> list[str]:
+    """What to say of outputs that were removed, a line for each; see :func:`find_losses`."""
+    divided = set(_divided(removed, planned, before))
+    return [
+        f"removed {name}: its input is {'divided in another way now' if name in divided else 'gone'}"
+        for name in removed
+    ]
+
+
+def _divided(
+    outputs: Sequence[str], planned: Mapping[str, InputRecord], before: Mapping[str, InputRecord]
+) -> list[str]:
+    """Those of some outputs that are not planned whose shard is planned, in other pieces or as a whole."""
+    if not outputs:
+        return []
+    shards = {_shard_name(name, planned) for name in planned}
+    return [name for name in outputs if name in before and _shard_name(name, before) in shards]
+
+
+def _shard_name(relative: str, inputs: Mapping[str, InputRecord]) -> str:
+    """Relative path of the shard that an output is of, or is a piece of."""
+    return shard_of(relative) if inputs[relative].piece is not None else relative
 
 
 def _rows_there(uri: str, relative: str, receipts: RunReceipts, reader: ShardReader) -> int:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from ..errors import OutputError, ScorerError, ShardError, UsageError
 from ..scoring.counts import total
-from ..scoring.plan import Plan
+from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse import RecheckLog, Reuse
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.row_scorer import RowScorer, RowScoring
@@ -38,11 +38,11 @@ from ..system.signals import sigterm_raises
 from .completion import add_up
 from .early_check import EarlyCheck, refuse_unscorable
 from .options import Outcome, Reporter, RunOptions
-from .plan_file import OtherBudgetsError, earlier_budgets, earlier_plan, plan_of, refuse_another_plan
-from .preview import find_losses, named, scored_again, told
+from .plan_file import OtherBudgetsError, earlier_plan, plan_of, refuse_another_plan
+from .preview import find_losses, named, removals, scored_again, told
 from .shard_stream import ShardStream
 from .starts import starts_of
-from .survey import Shard, Survey, part_of, survey
+from .survey import Shard, Survey, large_units, part_of, survey
 from .versions import versions
 
 
@@ -68,10 +68,11 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
     earlier_outputs = check_earlier(options.reuse, options.folder)
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
-        reader = stack.enter_context(ShardReader(form=options.form))
-        found = survey(files, reader, scoring.find_columns, options.limit)
+        reader = stack.enter_context(ShardReader(form=options.form, split_rows=options.split_rows))
+        before = earlier_plan(options.folder)
+        earlier, inputs = (before.budgets, before.inputs) if before is not None else (Budgets(), {})
+        found = survey(files, reader, scoring.find_columns, options.limit, inputs)
         refuse_unscorable(found, reader, options.max_error_rate)
-        earlier = earlier_budgets(options.folder)
         while True:
             with ExitStack() as inner:
                 scorer = inner.enter_context(scoring.open(earlier))
@@ -92,6 +93,7 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
                         limit=options.limit,
                         parts=options.part[1] if options.part is not None else None,
                         settings=scoring.to_plan(),
+                        split_rows=options.split_rows,
                     )
                     return _Run(options, scorer, reporter, reader, folder, found, plan, reuse).execute(started)
                 except OtherBudgetsError as other:  # of parts that started a moment before this one
@@ -140,6 +142,8 @@ class _Run:
                     self.believed.renew(shard.file.relative, shard.info.identity)
         for line in told(scored_again(self.options.folder, reasons)):
             self.reporter.say(line)
+        if note := large_units(todo):
+            self.reporter.say(note)
         failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
         require_space(self.folder.path, sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
         with self.folder.brief():
@@ -171,17 +175,18 @@ class _Run:
         others = self.folder.join(options.part) if options.part is not None else []
         self.folder.refuse_links(inputs)
         present = Plan.usable(self.folder.read_plan())
+        before = present.inputs if present is not None else {}
         if others:
             refuse_another_plan(present, self.plan, others, options.folder)
             self.plan = present or self.plan
         if not options.prune:
-            losses = find_losses(options.folder, inputs, todo, self.reader)
+            losses = find_losses(options.folder, self.plan.inputs, before, todo, self.reader)
             losses.refuse(options.folder, limited=options.limit is not None, parts=options.part is not None)
         self.folder.sweep_temporary()
         if others:
             return
-        for relative in self.folder.remove_stale(inputs):
-            self.reporter.say(f"removed {relative}: its input is gone")
+        for line in removals(self.folder.remove_stale(inputs), self.plan.inputs, before):
+            self.reporter.say(line)
         if present != self.plan:
             self.folder.write_plan(self.plan.to_json())
 

@@ -119,12 +119,10 @@ class ShardStream:
                 reuse.begin_shard()
             seen, error = 0, None
             try:
-                for table in self.reader.windows(
-                    shard.file.uri,
+                for table in shard.windows(
+                    self.reader,
                     max_rows=self.budgets.window_rows or WINDOW_ROWS,
                     max_bytes=self.budgets.window_bytes or WINDOW_BYTES,
-                    limit=shard.limit,
-                    columns=shard.columns.needed,
                 ):
                     seen += len(table)
                     yield Window(shard, table, shard.columns)

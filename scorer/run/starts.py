@@ -28,9 +28,7 @@ class ShardStart:
     def __iter__(self) -> Iterator[Window[None, ShardColumns]]:
         columns = self.shard.columns
         try:
-            for table in self.reader.windows(
-                self.shard.file.uri, max_rows=_ROWS, max_bytes=_BYTES, limit=_ROWS, columns=columns.needed
-            ):
+            for table in self.shard.windows(self.reader, max_rows=_ROWS, max_bytes=_BYTES, limit=_ROWS):
                 yield Window(None, table, columns)
         except ShardError:
             return  # the run will set it aside, and say why

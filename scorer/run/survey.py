@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import pyarrow as pa
@@ -12,21 +12,57 @@ from ..errors import ColumnError, InputError, ScorerError, ShardError
 from ..scoring.signature import Signature
 from ..scoring.windows import ShardColumns
 from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
-from ..storage.content import content_sha256
+from ..storage.content import content_sha256, shared_content_sha256
+from ..storage.filesystems import refuse_overlap
+from ..storage.pieces import Piece, piece_name, shard_of
+
+LARGE_ROWS = 2_000_000
+"""Rows of a unit above which a run names ``--split-rows``."""
 
 
 @dataclass
 class Shard:
-    """A shard that can be scored. ``limit``: rows to score, all when ``None``."""
+    """A shard that can be scored, or a piece of one. ``file``: its relative path is that of the output. ``limit``: rows
+    to score, all when ``None``. ``piece``: the rows of the input that it has, ``None`` for all."""
 
     file: InputFile
     info: ShardInfo
     columns: ShardColumns
     limit: int | None = None
+    piece: Piece | None = None
+
+    @property
+    def all_rows(self) -> int:
+        """Its rows without the limit."""
+        return self.info.rows if self.piece is None else self.piece.rows
 
     @property
     def rows(self) -> int:
-        return self.info.rows if self.limit is None else min(self.limit, self.info.rows)
+        """Its rows to score."""
+        return self.all_rows if self.limit is None else min(self.limit, self.all_rows)
+
+    @property
+    def planned(self) -> InputRecord:
+        """The input, for the plan."""
+        return InputRecord(self.file.uri, self.info.identity, piece=self.piece)
+
+    def windows(
+        self, reader: ShardReader, *, max_rows: int, max_bytes: int, limit: int | None = None
+    ) -> Iterator[pa.Table]:
+        """Its rows to score; see :meth:`.ShardReader.windows`.
+
+        Args:
+            limit: read only the first ones.
+        """
+        whole = self.piece is None and self.limit is None and limit is None
+        return reader.windows(
+            self.file.uri,
+            max_rows=max_rows,
+            max_bytes=max_bytes,
+            first=self.piece.first if self.piece is not None else 0,
+            limit=None if whole else self.rows if limit is None else min(self.rows, limit),
+            columns=self.columns.needed,
+        )
 
     @property
     def least_bytes(self) -> int:
@@ -35,22 +71,25 @@ class Shard:
         return 4096 + 20 * self.rows + (int(self.info.identity.size * share) // 4 if self.columns.keeps_all else 0)
 
     def record(self) -> InputRecord:
-        """The input with its content, for the receipt of its output."""
-        identity = self.info.identity
-        return InputRecord(self.file.uri, identity, content_sha256(self.file.uri, identity))
+        """The input with its content, for the receipt of its output. The pieces of a file share one hash of it."""
+        uri, identity = self.file.uri, self.info.identity
+        content = content_sha256 if self.piece is None else shared_content_sha256
+        return InputRecord(uri, identity, content(uri, identity), self.piece)
 
     def fingerprint(self, signature: Signature, reuse: str = "") -> Fingerprint:
         """What the output of this shard depends on: the signature of the score, and what else shapes the file.
 
         ``reuse``: the digest of the earlier outputs that labels may come from; empty when there are none.
         """
-        content = {
+        content: dict[str, object] = {
             "signature": signature.line,
             "signature_parts": signature.parts,
             "columns": self.columns.shape,
             "rows": self.limit,
             "reuse": reuse,
         }
+        if self.piece is not None:
+            content["piece"] = self.piece.to_json()
         return Fingerprint.of(content)
 
 
@@ -62,10 +101,21 @@ def part_of(relative: str, parts: int) -> int:
 
 @dataclass
 class Survey:
-    """``usable`` in the order of their relative paths; ``failed``: by relative path, and why."""
+    """``usable`` in the order of their relative paths; ``failed``: by relative path, and why. Of shards in pieces, each
+    piece is one of these; ``failed_pieces``: which rows the failed ones had when their shard could be opened."""
 
     usable: list[Shard]
     failed: dict[str, tuple[InputFile, ScorerError]]
+    failed_pieces: dict[str, Piece | None] = field(default_factory=dict)
+
+    @property
+    def planned(self) -> dict[str, InputRecord]:
+        """What the plan records of all inputs, by the relative path of the output."""
+        pieces = self.failed_pieces
+        return {
+            **{shard.file.relative: shard.planned for shard in self.usable},
+            **{name: InputRecord(file.uri, None, piece=pieces.get(name)) for name, (file, _) in self.failed.items()},
+        }
 
 
 def survey(
@@ -73,17 +123,24 @@ def survey(
     reader: ShardReader,
     find_columns: Callable[[pa.Schema], ShardColumns],
     limit: int | None = None,
+    earlier: Mapping[str, InputRecord] | None = None,
 ) -> Survey:
-    """Open every shard's footer and find its columns.
+    """Open every shard's footer, find its columns, and divide it into the pieces that the reader found.
 
     Args:
         find_columns: finds the columns of a schema; raises ``ColumnError`` where that cannot be scored.
         limit: rows to take, over all shards in order; shards behind them are left out.
+        earlier: inputs of the earlier plan. A shard that cannot be opened now keeps the pieces that it had.
 
     Raises:
         InputError: not one shard can be used; says why for the first.
+        UsageError: the folder of a shard's pieces would stand where another output or receipt is a file.
     """
     found = Survey([], {})
+    before: dict[str, dict[str, Piece | None]] = {}
+    for relative, record in (earlier or {}).items():
+        if record.piece is not None:
+            before.setdefault(shard_of(relative), {})[relative] = record.piece
     left = limit
     following = [file.uri for file in files[1:]]
     for file, then in zip(files, [*following, None], strict=True):
@@ -93,15 +150,53 @@ def survey(
             info = reader.probe(file.uri, then)
             shard = Shard(file, info, find_columns(info.schema))
         except (ShardError, ColumnError) as error:
-            found.failed[file.relative] = (file, error)
+            for relative, piece in before.get(file.relative, {file.relative: None}).items():
+                found.failed[relative] = (InputFile(file.uri, relative), error)
+                found.failed_pieces[relative] = piece
             continue
-        if left is not None:
-            if info.rows > left:
-                shard.limit = left
-            left -= shard.rows
-        found.usable.append(shard)
+        for one in _divided(shard):
+            if left is not None:
+                if left <= 0:
+                    break
+                if one.rows > left:
+                    one.limit = left
+                left -= one.rows
+            found.usable.append(one)
     if not found.usable:
         relative, (_, first) = next(iter(found.failed.items()))
         many = f" (and {len(found.failed) - 1} more inputs cannot be used)" if len(found.failed) > 1 else ""
         raise InputError(f"{relative}: {first}{many}") from first
+    if any(shard.piece is not None for shard in found.usable):
+        refuse_overlap(found.planned)
     return found
+
+
+def _divided(shard: Shard) -> list[Shard]:
+    """The pieces of a shard, or the shard itself."""
+    if not shard.info.pieces:
+        return [shard]
+    uri, name = shard.file.uri, shard.file.relative
+    return [
+        replace(shard, file=InputFile(uri, piece_name(name, number)), piece=piece)
+        for number, piece in enumerate(shard.info.pieces)
+    ]
+
+
+def large_units(shards: Sequence[Shard]) -> str | None:
+    """A note on shards and pieces of more than :data:`LARGE_ROWS` rows, which names ``--split-rows``; ``None`` where
+    there are none."""
+    large = [shard for shard in shards if shard.rows > LARGE_ROWS]
+    if not large:
+        return None
+    first = large[0]
+    more = f" and {len(large) - 1} more" if len(large) > 1 else ""
+    if first.piece is not None:
+        way = "a smaller --split-rows gives smaller pieces, as far as the row groups of the input are smaller"
+    elif first.info.row_groups < 2:
+        way = "--split-rows divides only Parquet files of several row groups; write it as one to use it"
+    else:
+        way = "--split-rows N divides it into pieces along row groups"
+    return (
+        f"note: {first.file.relative}{more} has {first.rows:,} rows and is one unit of work, which an interrupted run "
+        f"begins again; {way}"
+    )

@@ -24,7 +24,6 @@ from ..storage import (
     Counts,
     Identity,
     InputFile,
-    InputRecord,
     Maker,
     Receipt,
     ShardReader,
@@ -63,7 +62,7 @@ def run_joined(options: RunOptions, join: JoinOptions, scoring: RowScoring, repo
     earlier = tuple(check_earlier(options.reuse, out if isinstance(out, Path) else None))
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
-        reader = stack.enter_context(ShardReader(form=options.form))
+        reader = stack.enter_context(ShardReader(form=options.form, split_rows=options.split_rows))
         output = open_joined(out, reporter.say)
         stack.callback(output.close)
         joined = Joining(options, join, scoring, reporter, reader, output, earlier).enter(stack)
@@ -195,7 +194,7 @@ class _Worker:
                 info = self.reader.probe(planned.uri)
                 if info.identity != planned.identity:
                     raise ShardError(f"{planned.uri}: it changed after the run was planned", "changed")
-                shard = Shard(file, info, self.scoring.find_columns(info.schema))
+                shard = Shard(file, info, self.scoring.find_columns(info.schema), piece=planned.piece)
         except ScorerError as error:
             self._set_aside(claim, error, planned.identity)
             return None
@@ -239,7 +238,7 @@ class _Worker:
             self.publisher.write(
                 Receipt(
                     relative=relative,
-                    input=InputRecord(shard.file.uri, shard.info.identity),
+                    input=shard.planned,
                     fingerprint=shard.fingerprint(self.scorer.signature, reused),
                     output=written,
                     counts=done,
@@ -271,9 +270,11 @@ class _Worker:
         self.reporter.shard_failed(claim.relative, str(error))
 
     def _concluded(self) -> RunSummary | None:
-        """The totals, if a worker has written them."""
+        """The totals, if a worker has written them and, where no shard failed, the marker that comes after them."""
         summary = RunSummary.parse(self.output.read_run(), str(self.output.path))
-        return summary if summary is not None and summary.plan == self.plan.digest else None
+        if summary is None or summary.plan != self.plan.digest:
+            return None
+        return summary if summary.shards.failed or self.output.is_finished else None
 
     def _conclude(self) -> RunSummary | None:
         """Write the totals; ``None`` if another worker does, or something is not done after all."""

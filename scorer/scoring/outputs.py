@@ -22,6 +22,7 @@ from ..storage.finished import RUN, SUCCESS, is_finished
 from .extent import Extent, extent
 from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of
 from .partitions import partition_keys, with_partition_keys
+from .places import Places
 from .plan import Plan
 from .signature import Signature
 from .snapshot import Snapshot, take, unchanged
@@ -44,15 +45,13 @@ class Window:
 
 @dataclass(frozen=True)
 class Output:
-    """A finished output. ``files``: relative paths. ``starts``: int64, *Shape:* (files + 1,), number of each file's
-    first row in the whole, and the number of all rows. ``schema``: the columns that any of the files has.
+    """A finished output. ``places``: its files and where their rows are. ``schema``: the columns that any file has.
     ``full_signature``: of all files; ``signature`` is its line. ``summary``: its ``_run.json``;
     ``settings``: how the run was set up. ``columns``: what the run was told to read.
     ``extent``: how much of the inputs it holds. ``snapshot``: the folder as it was before anything of it was read."""
 
     path: Path
-    files: list[str]
-    starts: np.ndarray[Any, np.dtype[np.int64]]
+    places: Places
     schema: pa.Schema
     full_signature: Signature
     summary: RunSummary
@@ -65,6 +64,16 @@ class Output:
         return int(self.starts[-1])
 
     @property
+    def files(self) -> Sequence[str]:
+        """Relative paths of the files."""
+        return self.places.files
+
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """Number of each file's first row in the whole, and the number of all rows. *Shape:* (files + 1,), int64."""
+        return self.places.starts
+
+    @property
     def names(self) -> list[str]:
         """The names of all columns, and of the partition keys of the paths."""
         keys = (key for relative in self.files for key in partition_keys(relative))
@@ -75,9 +84,8 @@ class Output:
         return self.full_signature.line
 
     def locate(self, row: int) -> tuple[str, int]:
-        """File and row in it, of a row of the whole."""
-        number = int(np.searchsorted(self.starts, row, side="right")) - 1
-        return self.files[number], row - int(self.starts[number])
+        """Shard and row in it, of a row of the whole."""
+        return self.places.locate(row)
 
     def windows(self, leaves: Sequence[str]) -> Iterator[Window]:
         """All rows in order, the next window being read while the caller works on one.
@@ -222,15 +230,15 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
         files.append(relative)
         rows.append(receipt.output.rows)
         columns_found = {field.name: field for field in found} | columns_found
-    starts = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]).astype(np.int64)
-    count = int(starts[-1])
+    places = Places.of(files, rows, plan.inputs)
+    count = int(places.starts[-1])
     if count != summary.counts.rows.all:
         raise OutputError(
             f"{path}: its files have {count:,} rows, its {RUN} says {summary.counts.rows.all:,}; run `scorer run` again"
         )
     holds = extent(plan, count, set(files), finished)
     schema = pa.schema(list(columns_found.values()))
-    return Output(path, files, starts, schema, signature, summary, plan.settings, columns, holds, snapshot)
+    return Output(path, places, schema, signature, summary, plan.settings, columns, holds, snapshot)
 
 
 def _check_labels(path: Path, schema: pa.Schema, prefix: str) -> None:

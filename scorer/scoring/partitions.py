@@ -6,11 +6,13 @@ Spark) add them from the path, and some fail when a file has them too. Here they
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
 import pyarrow as pa
 
+_PIECE = re.compile(r"(?<=\.parquet)/part-[0-9]{5,}\.parquet$")
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What writers name the folder of rows whose key is null."""
 
@@ -21,7 +23,8 @@ def partition_keys(relative: str) -> dict[str, str | None]:
     Args:
         relative: path of a file below the output, with ``/``.
     """
-    pairs = (part.partition("=") for part in relative.split("/")[:-1])
+    folders = _PIECE.sub("", relative).split("/")[:-1]  # the folder of a shard in pieces stands for a file
+    pairs = (part.partition("=") for part in folders)
     return {unquote(key): None if value == NULL else unquote(value) for key, sep, value in pairs if key and sep}
 
 

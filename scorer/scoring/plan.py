@@ -105,6 +105,7 @@ class Plan:
     ``inputs``: by the relative path of their output. ``provider``, ``runtime``: the execution provider and the version
     of ONNX Runtime. ``limit``: rows to score, all when ``None``. ``parts``: how many processes share the shards.
     ``settings``: how the scorer was set up, in the form in which JSON gives it back. ``join``: of a joined run.
+    ``split_rows``: rows of a piece at most; ``None`` where shards are not divided.
     """
 
     signature: Signature
@@ -117,6 +118,7 @@ class Plan:
     settings: Mapping[str, object] = field(default_factory=dict)
     reuse: tuple[PlannedReuse, ...] = ()
     join: JoinTerms | None = None
+    split_rows: int | None = None
 
     def to_json(self) -> dict[str, object]:
         """As the content of ``_plan.json``."""
@@ -134,6 +136,8 @@ class Plan:
         }
         if self.join is not None:
             content["join"] = self.join.to_json()
+        if self.split_rows is not None:
+            content["split_rows"] = self.split_rows
         read_back: dict[str, object] = normal(content)
         return read_back
 
@@ -160,6 +164,7 @@ class Plan:
             dict(found.inner("settings").content),
             tuple(map(PlannedReuse.from_json, found.items("reuse"))),
             JoinTerms.from_json(join) if (join := found.optional_inner("join")) is not None else None,
+            found.optional_count("split_rows"),
         )
 
     @classmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import lru_cache
 
 from .records import Identity
 
@@ -30,3 +31,9 @@ def content_sha256(uri: str, identity: Identity) -> str | None:
         return None
     times = {(found.st_size, found.st_mtime_ns) for found in (before, after)}
     return digest if times == {(identity.size, identity.mtime_ns)} else None
+
+
+@lru_cache(maxsize=1024)
+def shared_content_sha256(uri: str, identity: Identity) -> str | None:
+    """As :func:`content_sha256`, taken once by this process: for the pieces of one file."""
+    return content_sha256(uri, identity)

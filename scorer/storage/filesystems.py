@@ -62,7 +62,7 @@ def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFi
                     f"{earlier.uri} and {file.uri} would both be written to {file.relative}; "
                     "score them into different folders, or name a folder above both"
                 )
-    _refuse_overlap(found)
+    refuse_overlap(found)
     return [found[relative] for relative in sorted(found)]
 
 
@@ -158,8 +158,12 @@ def _remote(given: str) -> Place:
     return StoreListing.place(store) if store is not None else RemoteListing.place(given)
 
 
-def _refuse_overlap(relatives: Iterable[str]) -> None:
-    """Refuse outputs that need a folder where another output or receipt is a file, or a name too long for a receipt."""
+def refuse_overlap(relatives: Iterable[str]) -> None:
+    """Refuse outputs that need a folder where another output or receipt is a file, or a name too long for a receipt.
+
+    Raises:
+        UsageError: names the outputs.
+    """
     found = set(relatives)
     _refuse_look_alikes(found)
     for relative in sorted(found):

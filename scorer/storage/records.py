@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from ..system.json_fields import Fields
 from .canonical import canonical, changes, line_parts
+from .pieces import Piece
 
-_WHOLE, _UNKNOWN = "signature_parts", "schema_1"
+_WHOLE, _UNKNOWN, _PIECE = "signature_parts", "schema_1", "piece"
 _NAMES = {_WHOLE: "signature"}
 
 
@@ -53,23 +54,35 @@ class Identity:
 @dataclass(frozen=True)
 class InputRecord:
     """An input. ``identity``: ``None`` where it could not be opened. ``content``: SHA-256 of a local file as hex,
-    ``None`` where it was not taken (:mod:`.content`)."""
+    ``None`` where it was not taken (:mod:`.content`). ``piece``: the rows of it, ``None`` for all."""
 
     uri: str
     identity: Identity | None
     content: str | None = None
+    piece: Piece | None = None
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
-        identity = self.identity.to_json() if self.identity is not None else {}
-        content = {"content_sha256": self.content} if self.content is not None else {}
-        return {"uri": self.uri, "identity": identity, **content}
+        found: dict[str, object] = {
+            "uri": self.uri,
+            "identity": self.identity.to_json() if self.identity is not None else {},
+        }
+        if self.content is not None:
+            found["content_sha256"] = self.content
+        if self.piece is not None:
+            found["piece"] = self.piece.to_json()
+        return found
 
     @classmethod
     def from_json(cls, found: Fields) -> InputRecord:
         """From a JSON object; see :class:`Fields` for errors."""
-        identity = Identity.from_json(found.inner("identity"))
-        return cls(found.text("uri"), identity, found.optional_text("content_sha256"))
+        piece = found.optional_inner("piece")
+        return cls(
+            found.text("uri"),
+            Identity.from_json(found.inner("identity")),
+            found.optional_text("content_sha256"),
+            Piece.from_json(piece) if piece is not None else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -174,6 +187,9 @@ class Fingerprint:
         for key in sorted({*before, *after} - {"signature"}):
             one, other = before.get(key), after.get(key)
             if one == other or (found and key == _WHOLE):
+                continue
+            if key == _PIECE:  # each piece differs by other numbers, and one reason is told for all
+                found.append("it holds other rows of its input (--split-rows)")
                 continue
             nested = (one, other) if isinstance(one, dict) and isinstance(other, dict) else ({key: one}, {key: other})
             found.append(f"{_NAMES.get(key, key)} differs: {', '.join(changes(*nested))}")

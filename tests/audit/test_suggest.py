@@ -70,6 +70,13 @@ def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> 
     assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.1}
 
 
+def test_an_output_without_bad_rows_gets_no_gate_that_one_bad_row_fails(tmp_path: Path) -> None:
+    """At 2 % of 120 rows, one change in a hundred exceeds 2.33 · √(2 · 0.02 · 0.98 / 120), 4.2 points."""
+    out = night(tmp_path / "out", rows(0, 120, "a"))
+    scorer("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
+    assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.05}
+
+
 def test_no_file_is_replaced(nights: tuple[Path, Path], tmp_path: Path) -> None:
     kept = tmp_path / "changes.toml"
     kept.write_text("mine")

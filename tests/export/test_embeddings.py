@@ -20,6 +20,7 @@ from scorer.errors import CheckpointError, UsageError
 from scorer.inference.encoder import Encoder, EncoderBundle
 from tests.conftest import ROOT
 from tests.export.architectures.tiny import make_checkpoint
+from tests.export.checkpoints import edit_json
 
 PACKAGE = ROOT / ".venv-bertscore" / "bin" / "python"
 TEXTS = ["Blue Spice is a pub near the river.", "", "The Mill, a naïve café, serves Café food; it costs £20-25. " * 9]
@@ -78,6 +79,7 @@ json.dump([values.tolist() for values in found], sys.stdout)
 @pytest.mark.parametrize("name", ["bert", "electra"])
 def test_the_package_bert_score_gives_the_same(tmp_path: Path, name: str, idf: bool) -> None:
     checkpoint = make_checkpoint(tmp_path / name, name)
+    edit_json(checkpoint / "tokenizer_config.json", model_max_length=128)  # which the package cannot do without
     texts = ["Blue Spice is a pub.", "The Mill serves cheap food and drinks.", "Alan Bean was born in 1932.", "a b c"]
     references = [["Blue Spice is a cheap pub near the river.", "A pub, Blue Spice."], ["The Mill is not cheap!"],
                   ["Alan Bean was born on 1932-03-15 in Wheeler, Texas."], ["x y", "It rains.", "c b a"]]  # fmt: skip

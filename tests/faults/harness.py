@@ -106,7 +106,7 @@ def run(data: Path, out: Path, bundle: Path, *more: Any, code: int = 0) -> str:
 
 def outputs(out: Path) -> dict[str, Path]:
     """The output files by relative path; nothing of the program's own."""
-    found = {path.relative_to(out).as_posix(): path for path in sorted(out.rglob("*.parquet"))}
+    found = {path.relative_to(out).as_posix(): path for path in sorted(out.rglob("*.parquet")) if path.is_file()}
     return {name: path for name, path in found.items() if not name.startswith("_")}
 
 

@@ -113,10 +113,13 @@ def test_inputs_and_output_in_a_store(
 
     assert ask("status", out, "--json")["finished"] is True
     found, plain = ask("audit", out, "--json"), ask("audit", whole, "--json")
-    assert (
-        found["out"] == str(out)
-        and found["totals" if "totals" in found else "groups"] == plain["totals" if "totals" in plain else "groups"]
-    )
+    assert found["out"] == str(out) and found["groups"] == plain["groups"] and len(found["worst"]) > 0
+    compared = ask("audit", out, "--baseline", whole, "--json")
+    assert compared["baseline"]["out"] == str(whole) and compared["baseline"]["same_signature"]
+    result = harness.CliRunner().invoke(harness.app, ["audit", str(out), "--baseline", str(out)])
+    assert result.exit_code == 2 and "is the output itself" in result.output
+    gold = "--gold-rough", "rough", "--resamples", "0", "--json"
+    assert ask("evaluate", out, *gold) == ask("evaluate", whole, *gold) | {"path": str(out)}
     name = sorted(objects(source))[0]
     explained = ask("explain", out, "--row", f"{name}:3", "--json")
     assert explained["same_labels"] and explained["file"] == name

@@ -24,8 +24,9 @@ ESTIMATE = Estimate(
         usable=3,
         skipped=1,
         again={"the input changed": ["b.parquet"]},
-        losses=Losses(outside=["old.parquet"], shorter={"c.parquet": (20, 10)}),
+        losses=Losses(outside=["old.parquet"], shorter={"c.parquet": (20, 10)}, divided=["d.parquet"]),
         failed={"x\x1b.parquet": "not Parquet"},
+        pieces={"d.parquet": 4},
     ),
     rows=PlannedRows(all=300, to_score=200, sampled=100, reused=40),
     reuse=(ReusedOutput("earlier", True, (), 7, 2, {}),),
@@ -39,6 +40,7 @@ ESTIMATE = Estimate(
     seconds=90.0,
     device=PlannedDevice("cpu", "a CPU"),
     precision="int8",
+    five_minutes=600,
 )
 
 
@@ -53,7 +55,10 @@ def test_the_json_has_the_documented_keys() -> None:
         "outside": ["old.parquet"],
         "shorter": {"c.parquet": [20, 10]},
         "failed": {"x\x1b.parquet": "not Parquet"},
+        "divided": ["d.parquet"],
+        "pieces": {"d.parquet": 4},
     }
+    assert found["rows_in_five_minutes"] == 600
     assert found["checks"] == {"all": 800, "unique": 500}
     assert found["token_lengths"] == [{"up_to": 16, "pairs": 50}, {"up_to": 32, "pairs": 100}]
     assert found["facts"] == {
@@ -78,6 +83,9 @@ def test_the_console_shows_the_same_figures_and_no_control_characters() -> None:
         "scored again (1 shard): the input changed: b.parquet",
         "refused without: old.parquet (input not among IN)",
         "c.parquet (20 rows, now 10)",
+        "refused without: d.parquet (input divided in another way)",
+        "d.parquet: 4 pieces",
+        "pieces of about five minutes each: --split-rows 600",
         "about 40 of these would be reused",
         "errors: null_text about 6",
         "about 800, about 500 unique pairs",

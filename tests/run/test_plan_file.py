@@ -36,7 +36,7 @@ def test_budgets_alone_can_be_taken_over() -> None:
         (replace(PLAN, signature=Signature("model:n@1|prec:fp32", '{"model":["n","1"]}')), "signature"),
         (replace(PLAN, signature=Signature(SIGNATURE.line, '{"model":["m","2"]}')), "signature"),
         (replace(PLAN, limit=3, inputs={}), "inputs, limit"),
-        (None, "budgets, inputs, join, limit, parts, provider, reuse, runtime, signature"),
+        (None, "budgets, inputs, join, limit, parts, provider, reuse, runtime, signature, split_rows"),
     ],
 )
 def test_whatever_else_differs_is_named(other: Plan | None, named: str) -> None:

@@ -207,6 +207,26 @@ def test_a_worker_waits_for_a_shard_that_another_holds(data: Path, tmp_path: Pat
     assert any(message.startswith("waiting for shards") for message in told.messages)
 
 
+def test_a_worker_ends_after_the_marker_of_the_worker_that_writes_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker comes between the totals and the marker: it waits, so that exit code 0 means that all is there."""
+    out, told, ended = tmp_path / "out", Told(), []
+    other = threading.Thread(target=lambda: ended.append((work(data, out, told), is_finished(out))))
+    real = OutputFolder.write_success
+
+    def write_success(self: OutputFolder, *given: Any) -> None:
+        other.start()
+        while other.is_alive() and not any(message.startswith("waiting for") for message in told.messages):
+            other.join(0.01)
+        real(self, *given)
+
+    monkeypatch.setattr(OutputFolder, "write_success", write_success)
+    assert work(data, out).exit_code == 0
+    other.join(600)
+    assert [(outcome.exit_code, marked) for outcome, marked in ended] == [(0, True)]
+
+
 def test_a_worker_that_lost_its_claim_publishes_nothing(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,10 @@ NAMES: dict[str, str] = _FILE["names"]
 """Predicates of the training data that run words together."""
 BOOLEANS: dict[str, list[str]] = _FILE["booleans"]
 """Predicate → the sentences for yes and for no."""
-SENTENCES: dict[str, list[str]] = _FILE["sentences"]
+DATES: dict[str, list[str]] = _FILE["dates"]
+NUMBERS: dict[str, list[str]] = _FILE["numbers"]
+"""Predicate → sentences that :mod:`.quantities` adds to texts."""
+SENTENCES: dict[str, list[str]] = _FILE["sentences"] | DATES | NUMBERS
 """Predicate → sentences."""
 TRUE = frozenset({"true", "yes"})
 FALSE = frozenset({"false", "no"})

@@ -20,6 +20,7 @@ def print_plan(found: Estimate, console: Console | None = None) -> None:
     if found.estimated:
         console.print(f"estimated from {rows.sampled:,} of {rows.to_score:,} rows, taken from the starts of shards")
     _print_shards(console, found.shards)
+    _print_pieces(console, found)
     console.print(f"rows: {rows.all:,}, {rows.to_score:,} of them to score")
     if rows.reused is not None:
         console.print(f"  {about}{rows.reused:,} of these would be reused from earlier outputs")
@@ -45,8 +46,19 @@ def _print_shards(console: Console, shards: PlannedShards) -> None:
         console.print(f"  {line}")
     if outside := shards.losses.outside:
         console.print(f"  removed with --prune, refused without: {named(outside)} (input not among IN)")
+    if divided := shards.losses.divided:
+        console.print(f"  removed with --prune, refused without: {named(divided)} (input divided in another way)")
     for name, (before, after) in shards.losses.shorter.items():
         console.print(f"  shortened with --prune, refused without: {name} ({before:,} rows, now {after:,})")
+
+
+def _print_pieces(console: Console, found: Estimate) -> None:
+    for name, count in found.shards.pieces.items():
+        console.print(f"  {name}: {count:,} pieces")
+    if found.shards.note is not None:
+        console.print(f"  {found.shards.note}")
+    if (found.shards.pieces or found.shards.note) and found.five_minutes is not None:
+        console.print(f"  pieces of about five minutes each: --split-rows {found.five_minutes}")
 
 
 def _print_lengths(console: Console, bins: tuple[LengthBin, ...]) -> None:

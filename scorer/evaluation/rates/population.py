@@ -14,6 +14,8 @@ from ...errors import ColumnError, InputError
 from ...metric.inputs import ColumnNames
 from ...scoring.output_columns import fine_codes, group_codes, numbers, rough_codes
 from ...scoring.output_files import data_files, open_parquet, run_columns
+from ...scoring.places import Places
+from ...scoring.plan import Plan
 from ..gold import Scored, load, schema_names
 
 Ints = npt.NDArray[np.int64]
@@ -46,13 +48,13 @@ class Stratum:
 @dataclass(frozen=True)
 class Population:
     """All rows. ``fine``: int8, -1 without a label, *Shape:* (rows,); ``has_sides``: whether the metric names sides.
-    ``confidence``: float64, NaN without one. ``starts``: number of each file's first row, *Shape:* (files + 1,)."""
+    ``confidence``: float64, NaN without one. ``places``: the files and where their rows are."""
 
     path: Path
     scored: Scored
     columns: ColumnNames
     files: list[Path]
-    starts: Ints
+    places: Places
     fine: npt.NDArray[np.int8]
     has_sides: bool
     confidence: Floats
@@ -73,20 +75,18 @@ class Population:
             return np.asarray(self.fine != 0)
         return np.asarray((self.fine >= 0) & (self.fine & _SIDE[rate] > 0))
 
+    @property
+    def starts(self) -> Ints:
+        """Number of each file's first row. *Shape:* (files + 1,), int64."""
+        return self.places.starts
+
     def locate(self, row: int) -> tuple[str, int]:
-        """File, as a path below the output, and the row in it."""
-        number = int(np.searchsorted(self.starts, row, side="right")) - 1
-        file = self.files[number]
-        name = file.relative_to(self.path).as_posix() if self.path.is_dir() else file.name
-        return name, row - int(self.starts[number])
+        """Shard, as a path below the output, and the row in it."""
+        return self.places.locate(row)
 
     def find(self, file: str, row: int) -> int | None:
-        """The number of a row, ``None`` where there is no such row."""
-        for number, path in enumerate(self.files):
-            name = path.relative_to(self.path).as_posix() if self.path.is_dir() else path.name
-            if name == file and 0 <= row < self.starts[number + 1] - self.starts[number]:
-                return int(self.starts[number]) + row
-        return None
+        """The number of a row, ``None`` where there is no such row. ``file``: a shard, or a piece of one."""
+        return self.places.find(file, row)
 
     def groups(self, column: str) -> tuple[Ints, list[Any]]:
         """Group of every row by a column, and the groups' names.
@@ -136,8 +136,10 @@ def read_population(path: Path, more: tuple[str, ...] = ()) -> Population:
     for file in files:
         with open_parquet(file) as parquet:
             lengths.append(parquet.metadata.num_rows)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Population(path, scored, columns, files, starts, fine, has_sides, confidence)
+    plan = Plan.load(path) if path.is_dir() else None
+    relatives = [file.relative_to(path).as_posix() if path.is_dir() else file.name for file in files]
+    places = Places.of(relatives, lengths, plan.inputs if plan is not None else {})
+    return Population(path, scored, columns, files, places, fine, has_sides, confidence)
 
 
 def make_strata(population: Population) -> list[Stratum]:

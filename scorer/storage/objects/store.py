@@ -90,7 +90,7 @@ def connect(uri: StoreUri, *, patient: bool = True) -> Any:
 
     insecure = any(os.environ.get(name, "").lower().startswith("http://") for name in _INSECURE)
     retries = {
-        "max_retries": 60 if patient else 4,
+        "max_retries": 10_000 if patient else 4,  # the time decides: pauses are random, and many are short
         "retry_timeout": timedelta(seconds=240 if patient else 10),
         "backoff": {
             "init_backoff": timedelta(milliseconds=100),

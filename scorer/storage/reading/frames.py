@@ -3,9 +3,9 @@
 Requests are lines of JSON. Replies are frames: the length of a header as u32le, the header as JSON, then a payload of
 as many bytes as the header's ``payload`` says (an Arrow IPC stream, or an IPC schema).
 
-Replies to ``probe``: ``info`` (``rows``, ``row_groups``, ``identity``; payload: the schema). To ``windows``: a
-``window`` (``rows``; payload: the table) for each, then ``end``. To both also ``error`` (``kind``, ``message``,
-``last``: whether the child ends now). A ``tick`` reports progress and has no payload.
+Replies to ``probe``: ``info`` (``rows``, ``row_groups``, ``identity``, ``pieces``: rows of each; payload: the schema).
+To ``windows``: a ``window`` (``rows``; payload: the table) for each, then ``end``. To both also ``error`` (``kind``,
+``message``, ``last``: whether the child ends now). A ``tick`` reports progress and has no payload.
 """
 
 from __future__ import annotations

@@ -69,6 +69,7 @@ def _answer(request: dict[str, Any], replies: int) -> bool:
                     "rows": source.rows,
                     "row_groups": source.row_groups,
                     "identity": source.identity,
+                    "pieces": [piece.rows for piece in source.pieces(split)] if (split := request["split"]) else [],
                 }
                 write_frame(replies, header, source.schema.serialize())
             else:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from ...system.closing import Closing
 from ...system.input_formats import Format
 from ...system.json_fields import Fields
 from ..objects.reading import opened_here
+from ..pieces import Piece
 from ..records import Identity
 from .child import Child, EndedError, StalledError
 
@@ -28,12 +30,14 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class ShardInfo:
-    """Facts about a shard: Arrow schema, rows and row groups according to its footer, and its identity."""
+    """Facts about a shard: Arrow schema, rows and row groups according to its footer, and its identity. ``pieces``:
+    those that it is divided into, none if it is not divided."""
 
     schema: pa.Schema
     rows: int
     row_groups: int
     identity: Identity
+    pieces: tuple[Piece, ...] = ()
 
 
 class ShardReader(Closing):
@@ -46,12 +50,19 @@ class ShardReader(Closing):
         timeout_s: longest time without progress of the child (no batch decoded, no byte sent).
         memory_bytes: address space of the child; never less than 2 GiB, never more than the caller's own hard limit.
         form: the format of the files.
+        split_rows: the rows of a piece at most; ``None`` divides no shard.
     """
 
     def __init__(
-        self, *, timeout_s: float = TIMEOUT_S, memory_bytes: int = MEMORY_BYTES, form: Format = "auto"
+        self,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        memory_bytes: int = MEMORY_BYTES,
+        form: Format = "auto",
+        split_rows: int | None = None,
     ) -> None:
         self._form = form
+        self._split_rows = split_rows
         self._timeout_s = timeout_s
         self._memory_bytes = max(memory_bytes, MINIMUM_MEMORY)
         self._child: Child | None = None
@@ -77,8 +88,8 @@ class ShardReader(Closing):
         Raises:
             ShardError: ``unreadable``, ``crashed`` or ``timeout``.
         """
-        ahead = {"op": "probe", "uri": then, "format": self._form} if then is not None else None
-        request = {"op": "probe", "uri": uri, "format": form or self._form}
+        ahead = self._probing(then, self._form) if then is not None else None
+        request = self._probing(uri, form or self._form)
         header, payload = self._asking(uri, _Conversation(request, ahead=ahead))
         self._talk = None
         with _arrow_errors(uri):
@@ -86,9 +97,14 @@ class ShardReader(Closing):
         found = Identity.from_json(Fields.of(header["identity"], uri))
         if found is None:
             raise ShardError(f"{uri}: the reader found no identity")
-        info = ShardInfo(schema, header["rows"], header["row_groups"], found)
+        firsts = accumulate(header["pieces"], initial=0)
+        pieces = tuple(Piece(first, rows) for first, rows in zip(firsts, header["pieces"], strict=False))
+        info = ShardInfo(schema, header["rows"], header["row_groups"], found, pieces)
         self._identities[uri] = info.identity
         return info
+
+    def _probing(self, uri: str, form: Format) -> dict[str, Any]:
+        return {"op": "probe", "uri": uri, "format": form, "split": self._split_rows}
 
     def windows(
         self,
@@ -96,6 +112,7 @@ class ShardReader(Closing):
         *,
         max_rows: int,
         max_bytes: int,
+        first: int = 0,
         limit: int | None = None,
         columns: Sequence[str] | None = None,
         identity: Identity | None = None,
@@ -103,7 +120,8 @@ class ShardReader(Closing):
         """The rows of a shard in order, cut into windows; see :func:`scorer.storage.reading.windows.cut`.
 
         Args:
-            limit: read only this number of rows from the start.
+            first: number of the first row to read.
+            limit: read only this number of rows from there.
             columns: read only these, in the order of the file.
             identity: the identity that the file must have; by default the one that :meth:`probe` found, if called.
 
@@ -124,10 +142,10 @@ class ShardReader(Closing):
             "format": self._form,
             "max_rows": max_rows,
             "max_bytes": max_bytes,
-            "limit": limit,
+            "limit": None if limit is None else first + limit,
             "columns": list(columns) if columns is not None else None,
             "identity": expected.to_json() if expected is not None else None,
-            "skip": 0,
+            "skip": first,
         }
         talk = _Conversation(request)
         try:

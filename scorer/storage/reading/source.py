@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...system.closing import Closing
+from ..pieces import MOST_PIECES, Piece, cut_pieces
 from .opened import ENCRYPTED, OpenedFile, RefusedError, describe, positions_of
 from .sizes import check_batch
 
@@ -69,6 +70,23 @@ class Source(Closing):
             return self._opened.read(size - length, length)
         except OSError as error:
             raise RefusedError(f"cannot be read: {describe(error)}") from error
+
+    def pieces(self, most: int) -> list[Piece]:
+        """The pieces of at most ``most`` rows; see :func:`.pieces.cut_pieces`.
+
+        Raises:
+            RefusedError: there are too many.
+        """
+        groups = [self.parquet.metadata.row_group(i).num_rows for i in range(self.row_groups)]
+        if min(groups, default=0) < 0:
+            raise pa.ArrowInvalid(f"its footer claims a row group of {min(groups)} rows")
+        found = cut_pieces(groups, most)
+        if len(found) > MOST_PIECES:
+            raise RefusedError(
+                f"would be {len(found):,} pieces with --split-rows {most}, and {MOST_PIECES:,} are allowed; give a "
+                "larger number"
+            )
+        return found
 
     def close(self) -> None:
         """Close the file."""

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...system.closing import Closing
+from ..pieces import Piece
 from .delimited import DELIMITERS, DelimitedTypes, delimited_arrays, parse_records
 from .json_lines import JsonTypes, json_arrays, parse_lines
 from .opened import OpenedFile, RefusedError, positions_of
@@ -61,6 +62,10 @@ class TextSource(Closing):
         }
         if self._opened.e_tag:
             self.identity["e_tag"] = self._opened.e_tag
+
+    def pieces(self, most: int) -> list[Piece]:
+        """None: a text file has to be read from its start."""
+        return []
 
     def close(self) -> None:
         """Close the file."""

@@ -1,0 +1,203 @@
+"""Measure what workers of ``--join`` cost, with a model that costs nothing.
+
+    python -m benchmarks.workers [--shards 1000] [--rows 100] [--workers 1 2 4] [--rounds 3] [--folder DIR]
+
+A row scorer counts the characters of a text, so all that is measured is reading, writing, receipts and claims. In each
+round, one plain run and so many workers score the same shards into new folders, one after the other. Each worker is a
+process that has imported everything and waits for a line; the seconds are from that line to the end of the last one.
+Ratios are computed within a round, and their medians are shown. The output of every run is compared with that of the
+plain one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from scorer.run.options import JoinOptions, RunOptions
+from scorer.run.runner import run
+from scorer.run.worker import run_joined
+from scorer.scoring.plain_rows import PlainRows
+from scorer.scoring.plan import Budgets
+from scorer.scoring.signature import Signature
+from scorer.scoring.windows import ScoredWindow, Tag, Window
+from scorer.storage import Counts
+from scorer.storage.counts import RowCounts
+
+from . import machine
+
+PLAIN = "plain run"
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """Reads and keeps the column ``text``."""
+
+    needed: tuple[str, ...] = ("text",)
+    keeps_all: bool = False
+
+    @property
+    def shape(self) -> Mapping[str, object]:
+        return {"text": "text"}
+
+    def refusal(self, table: pa.Table) -> str | None:
+        return None
+
+
+class Lengths(PlainRows[TextColumn]):
+    """Adds the column ``length``."""
+
+    def score(self, window: Window[Tag, TextColumn]) -> ScoredWindow[Tag]:
+        table = window.table.append_column("length", pc.utf8_length(window.table["text"]))
+        return ScoredWindow(window.tag, table, Counts(RowCounts(len(table), len(table), 0, {})))
+
+
+class Scoring:
+    """How a run opens :class:`Lengths`."""
+
+    def find_columns(self, schema: pa.Schema) -> TextColumn:
+        return TextColumn()
+
+    @contextmanager
+    def open(self, budgets: Budgets) -> Iterator[Lengths]:
+        yield Lengths(Signature("metric:text-length"))
+
+    def to_plan(self) -> Mapping[str, object]:
+        return {}
+
+
+class Silent:
+    """A reporter that shows nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given: None
+
+
+def work(data: Path, out: Path, joined: bool) -> None:
+    """The process of one worker: waits for a line, scores, and prints seconds, its own shards and its syncs."""
+    syncs, real = [0], os.fsync
+
+    def fsync(descriptor: int) -> None:
+        syncs[0] += 1
+        real(descriptor)
+
+    os.fsync = fsync
+    join = JoinOptions() if joined else None
+    options = RunOptions((str(data),), out, join=join)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began = time.perf_counter()
+    outcome = run_joined(options, join, Scoring(), Silent()) if join else run(options, Scoring(), Silent())
+    seconds = time.perf_counter() - began
+    told = {"seconds": seconds, "syncs": syncs[0], "done": outcome.summary.shards.done, "code": outcome.exit_code}
+    print(json.dumps(told), flush=True)
+
+
+def make(data: Path, shards: int, rows: int) -> None:
+    """Inputs: the same rows in every shard, 200 shards in a folder."""
+    table = pa.table({"text": [f"Blue Spice is pub number {i}." for i in range(rows)]})
+    for number in range(shards):
+        path = data / f"{number // 200:03d}" / f"{number:06d}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path)
+
+
+def measure(data: Path, out: Path, workers: int, shards: int) -> tuple[float, float]:
+    """Seconds until all shards are done, and syncs of all workers for a shard. ``workers``: 0 for a plain run.
+
+    Raises:
+        SystemExit: not all shards were done.
+    """
+    call = [sys.executable, "-m", "benchmarks.workers", "--worker", str(data), str(out), *["--joined"] * bool(workers)]
+    place = Path(__file__).resolve().parents[1]
+    processes = [
+        subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=place)
+        for _ in range(workers or 1)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.readline()
+    began = time.perf_counter()
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    told = [json.loads(process.communicate()[0]) for process in processes]
+    seconds = time.perf_counter() - began
+    if any((one["done"], one["code"]) != (shards, 0) for one in told):
+        raise SystemExit(f"not all of {shards} shards were done: {told}")
+    return seconds, sum(one["syncs"] for one in told) / shards
+
+
+def compare(one: Path, other: Path) -> None:
+    """Make sure that two outputs are the same.
+
+    Raises:
+        SystemExit: they differ.
+    """
+    found = [{path.relative_to(out): path.read_bytes() for path in out.rglob("*.parquet")} for out in (one, other)]
+    if found[0] != found[1]:
+        raise SystemExit(f"{one} and {other} differ")
+
+
+def table(rounds: Sequence[Mapping[str, float]], shards: int) -> list[str]:
+    """Medians as a Markdown table. ``rounds``: seconds by name, of each round."""
+    lines = ["| | seconds | ms a shard | shards a second | seconds of the plain run, divided by these |"]
+    lines.append("|---|---|---|---|---|")
+    for name in rounds[0]:
+        seconds = statistics.median(one[name] for one in rounds)
+        ratio = statistics.median(one[PLAIN] / one[name] for one in rounds)
+        lines.append(
+            f"| {name} | {seconds:.1f} | {1000 * seconds / shards:.1f} | {shards / seconds:.0f} | {ratio:.2f} |"
+        )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shards", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=100)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--worker", type=Path, nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--joined", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        work(*options.worker, options.joined)
+        return
+    named = {PLAIN: 0, **{f"{count} worker{'s' if count > 1 else ''}": count for count in options.workers}}
+    rounds, syncs = [], dict[str, float]()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        base = Path(folder)
+        make(base / "in", options.shards, options.rows)
+        for number in range(options.rounds):
+            seconds = {}
+            for name, count in named.items():
+                out = base / f"out{number}-{count}"
+                seconds[name], syncs[name] = measure(base / "in", out, count, options.shards)
+                if count:
+                    compare(base / f"out{number}-0", out)
+            rounds.append(seconds)
+    print(json.dumps({"machine": machine.describe(), "shards": options.shards, "rows": options.rows, "rounds": rounds}))
+    print("\n".join(table(rounds, options.shards)))
+    print("syncs a shard: " + ", ".join(f"{name} {count:.2f}" for name, count in syncs.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Runs of shards in pieces (``--split-rows``) that are killed; the labels are those of a run without pieces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.faults import harness
+from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
+from tests.faults.test_killed import CRASHED, FRESH
+
+MORE = ("--split-rows", "20")
+"""Of 60 rows in row groups of 16: three pieces of 16 rows, and one of 12."""
+
+
+def labels(out: Path) -> Counter[str]:
+    """Keys and labels alone: in fp32, the last digits of a number may depend on the pairs of the same call."""
+    columns = ["row_key", "fine", "rough", "omitted", "error", "note"]
+    tables = [pq.read_table(path, columns=columns) for path in harness.outputs(out).values()]
+    return Counter(repr(tuple(row.values())) for table in tables for row in table.to_pylist())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [(), ("--join", "--lease", "86400")], ids=["alone", "joined"])
+def test_a_crash_at_each_step_leaves_whole_pieces(
+    reference: tuple[Path, Path], tmp_path: Path, bundle: Path, way: tuple[str, ...]
+) -> None:
+    data, whole = reference
+    out = tmp_path / "out"
+    for point in [point for point in FRESH if not point.startswith(("run.", "success."))]:
+        if point.startswith("plan."):  # which is written once
+            (out / "_plan.json").unlink(missing_ok=True)
+        claims = out / "_claims"
+        for claim in claims.glob("*") if claims.is_dir() else ():
+            claim.unlink()  # a shard is set aside after two crashes
+        finish(launch(data, out, bundle, *MORE, *way, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
+        assert_nothing_half(out)
+    done = len(list(out.glob("_receipts/**/*.json")))
+    assert 0 < done < 32, "some pieces are done, and not all"
+    run(data, out, bundle, *MORE, *way)
+    assert len(harness.outputs(out)) == 32 and (out / "_SUCCESS").exists()
+    run(data, tmp_path / "undisturbed", bundle, *MORE)
+    assert_same(out, tmp_path / "undisturbed")
+    assert labels(out) == labels(whole)

@@ -1,0 +1,239 @@
+"""Shards in pieces (``--split-rows``): units of resuming, of parts and of workers, in a folder that is one table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import OutputError, UsageError
+from scorer.run import survey
+from scorer.run.options import JoinOptions, Outcome, RunOptions
+from scorer.run.runner import run
+from scorer.run.status import status_of
+from scorer.run.worker import run_joined
+from scorer.scoring.plan import Plan
+from scorer.storage import Receipts
+from scorer.storage.finished import is_finished
+from scorer.storage.pieces import Piece
+from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
+
+NAMES = [f"a.parquet/part-0000{i}.parquet" for i in range(4)]
+"""Of 25 rows in row groups of 4, in pieces of at most 8."""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    pq.write_table(texts(25), folder / "a.parquet", row_group_size=4)
+    pq.write_table(texts(5), folder / "deep" / "b.parquet", row_group_size=4)
+    return folder
+
+
+def joined(data: Path, out: Path, told: Told | None = None, **more: Any) -> Outcome:
+    join = JoinOptions(60.0)
+    options = RunOptions((str(data),), out, max_error_rate=0.5, window_rows=4, join=join, **more)
+    return run_joined(options, join, TextLengthScoring(), told or Told())
+
+
+def files(out: Path) -> dict[str, bytes]:
+    found = sorted(out.rglob("*.parquet"))
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in found if path.is_file()}
+
+
+def refused(data: Path, out: Path, **more: Any) -> str:
+    before = files(out)
+    with pytest.raises(OutputError) as caught:
+        lengths(data, out, **more)
+    assert files(out) == before
+    return str(caught.value)
+
+
+def test_a_shard_in_pieces_is_a_folder_that_is_one_table(data: Path, tmp_path: Path) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    before, after = lengths(data, whole), lengths(data, out, split_rows=8)
+    assert (after.exit_code, after.summary.shards.done, after.summary.counts) == (0, 5, before.summary.counts)
+    assert list(files(out)) == [*NAMES, "deep/b.parquet"] and is_finished(out)
+    assert files(out)["deep/b.parquet"] == files(whole)["deep/b.parquet"]
+    assert [pq.read_metadata(out / name).num_rows for name in NAMES] == [8, 8, 8, 1]
+    expected = pq.read_table(whole / "a.parquet")
+    assert pq.read_table(out / "a.parquet").equals(expected)
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    assert polars.read_parquet(out / "a.parquet").to_arrow().to_pylist() == expected.to_pylist()
+    read = duckdb.sql(f"select * from '{out}/a.parquet/*.parquet'").fetchall()
+    assert read == [tuple(row.values()) for row in expected.to_pylist()]
+
+
+def test_pieces_are_recorded_and_resumed_by_themselves(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    lengths(data, out, split_rows=8)
+    plan, before = Plan.load(out), files(out)
+    assert plan is not None and plan.split_rows == 8
+    assert [plan.inputs[name].piece for name in NAMES] == [Piece(0, 8), Piece(8, 8), Piece(16, 8), Piece(24, 1)]
+    assert plan.inputs["deep/b.parquet"].piece is None
+    for name in NAMES:
+        receipt = Receipts(out).read(name)
+        planned = plan.inputs[name]
+        assert receipt is not None and receipt.plan == plan.digest
+        assert (receipt.input.piece, receipt.input.identity) == (planned.piece, planned.identity)
+        assert receipt.input.content == hashlib.sha256((data / "a.parquet").read_bytes()).hexdigest()
+    (out / NAMES[1]).unlink()
+    (out / "_receipts" / f"{NAMES[3]}.json").unlink()
+    again = lengths(data, out, split_rows=8).summary
+    assert (again.shards.done, again.shards.skipped, again.computed_now) == (5, 3, 8 + 1)
+    assert files(out) == before
+    os.utime(data / "a.parquet")  # the same content at another time
+    assert lengths(data, out, split_rows=8).summary.shards.skipped == 5
+
+
+@pytest.mark.slow
+def test_a_limit_and_parts_are_those_of_any_run(data: Path, tmp_path: Path) -> None:
+    out, both = tmp_path / "out", tmp_path / "both"
+    assert lengths(data, out, split_rows=8, limit=10).summary.counts.rows.all == 10
+    assert [pq.read_metadata(out / name).num_rows for name in files(out)] == [8, 2]
+    done = [lengths(data, both, split_rows=8, part=(k, 2)).summary.shards.done for k in (1, 2)]
+    assert 0 < done[0] < done[1] == 5 and is_finished(both)
+    lengths(data, tmp_path / "plain", split_rows=8)
+    assert files(both) == files(tmp_path / "plain")
+
+
+def test_workers_take_pieces(data: Path, tmp_path: Path) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    lengths(data, whole, split_rows=8)
+    outcomes: list[Outcome] = []
+    threads = [threading.Thread(target=lambda: outcomes.append(joined(data, out, split_rows=8))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(600)
+    assert [(one.exit_code, one.summary.shards.done) for one in outcomes] == [(0, 5)] * 2
+    assert files(out) == files(whole) and status_of(out).done == 5
+    (out / NAMES[2]).write_bytes((out / NAMES[1]).read_bytes())  # the rows of another piece, and its receipt
+    for name in ("_SUCCESS", "_run.json"):
+        (out / name).unlink()
+    assert joined(data, out, split_rows=8).exit_code == 0 and files(out) == files(whole)
+
+
+def test_a_worker_with_other_pieces_is_refused(data: Path, tmp_path: Path) -> None:
+    out, said = tmp_path / "out", []
+    other = threading.Thread(target=lambda: said.append(_error(data, out)))
+
+    class Meanwhile(Told):
+        def shard_done(self, *given: Any) -> None:
+            if not said:
+                other.start()
+                other.join(600)
+
+    assert joined(data, out, Meanwhile(), split_rows=8).exit_code == 0
+    assert len(said) == 1 and "the plan of another run" in said[0] and "split_rows" in said[0]
+
+
+def _error(data: Path, out: Path) -> str:
+    try:
+        joined(data, out, split_rows=4)
+    except OutputError as error:
+        return str(error)
+    return "none"
+
+
+def test_another_division_replaces_outputs_only_with_prune(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    lengths(data, out)
+    whole = files(out)
+    said = refused(data, out, split_rows=8)
+    assert "1 output of inputs that would be divided in another way (a.parquet; give the --split-rows" in said
+    told = Told()
+    assert lengths(data, out, told=told, split_rows=8, prune=True).summary.shards.skipped == 1
+    assert "removed a.parquet: its input is divided in another way now" in told.messages
+    assert list(files(out)) == [*NAMES, "deep/b.parquet"]
+    assert "2 outputs of inputs that would be divided in another way" in refused(data, out, split_rows=24)
+    assert "4 outputs of inputs that would be divided" in refused(data, out)
+    # Smaller pieces lose no output: those of the same names are replaced, the others are new.
+    told = Told()
+    assert lengths(data, out, told=told, split_rows=5).summary.counts.rows.all == 30
+    why = "it holds other rows of its input (--split-rows)"
+    assert f"scored again (4 shards): {why}: {', '.join(NAMES[:3])} and 1 more" in told.messages
+    assert [pq.read_metadata(path).num_rows for path in sorted((out / "a.parquet").iterdir())] == [4] * 5 + [5]
+    assert pq.read_table(out / "a.parquet").num_rows == 25
+    assert lengths(data, out, prune=True).exit_code == 0
+    assert files(out) == whole
+
+
+@pytest.mark.slow
+def test_an_input_that_grows_has_more_pieces_and_one_that_shrinks_is_refused(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    lengths(data, out, split_rows=8)
+    pq.write_table(texts(40), data / "a.parquet", row_group_size=7)  # the first piece has 7 rows now, not 8
+    assert lengths(data, out, split_rows=8).summary.counts.rows.all == 45
+    assert pq.read_table(out / "a.parquet")["text"].to_pylist() == texts(40)["text"].to_pylist()
+    pq.write_table(texts(39), data / "a.parquet", row_group_size=7)
+    assert "1 output with more rows than would replace them (a.parquet: 40 rows, now 39)" in refused(
+        data, out, split_rows=8
+    )
+    (data / "a.parquet").unlink()
+    assert "6 outputs whose input is not among IN" in refused(data, out, split_rows=8)
+
+
+@pytest.mark.slow
+def test_an_input_that_cannot_be_opened_keeps_its_pieces(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    lengths(data, out, split_rows=8)
+    before, good = files(out), (data / "a.parquet").read_bytes()
+    (data / "a.parquet").write_bytes(good[:-9])
+    outcome = lengths(data, out, split_rows=8)
+    assert (outcome.exit_code, outcome.summary.shards.failed, outcome.summary.shards.done) == (3, 4, 1)
+    assert files(out) == before and Receipts(out).failed_names() == NAMES
+    assert lengths(data, out, split_rows=8).exit_code == 3 and files(out) == before
+    (data / "a.parquet").write_bytes(good)
+    assert lengths(data, out, split_rows=8).exit_code == 0 and is_finished(out)
+    assert files(out) == before and Receipts(out).failed_names() == []
+
+
+@pytest.mark.slow
+def test_a_unit_of_very_many_rows_is_named(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "LARGE_ROWS", 7)
+    pq.write_table(texts(9), data / "one.parquet")
+    said = {}
+    for name, more in (("whole", {}), ("pieces", {"split_rows": 8}), ("small", {"split_rows": 4})):
+        told = Told()
+        lengths(data, tmp_path / name, told=told, **more)
+        said[name] = [message for message in told.messages if message.startswith("note: ")]
+    unit = "rows and is one unit of work, which an interrupted run begins again;"
+    assert said["whole"] == [
+        f"note: a.parquet and 1 more has 25 {unit} --split-rows N divides it into pieces along row groups"
+    ]
+    assert said["pieces"] == [
+        f"note: {NAMES[0]} and 3 more has 8 {unit} a smaller --split-rows gives smaller pieces, as far as the row "
+        "groups of the input are smaller"
+    ]
+    assert said["small"] == [
+        f"note: one.parquet has 9 {unit} --split-rows divides only Parquet files of several row groups; write it as "
+        "one to use it"
+    ]
+
+
+def test_the_receipts_of_pieces_need_a_folder_of_their_own(data: Path, tmp_path: Path) -> None:
+    """Without pieces, the outputs ``x`` and ``x.json`` have the receipts ``x.json`` and ``x.json.json``."""
+    (data / "deep" / "b.parquet").rename(data / "x")
+    (data / "a.parquet").rename(data / "x.json")
+    inputs = (str(data / "x"), str(data / "x.json"))
+    options = RunOptions(inputs, tmp_path / "out", max_error_rate=0.5, form="parquet", split_rows=8)
+    with pytest.raises(UsageError, match="need a file and a folder of the same name"):
+        run(options, TextLengthScoring(), Told())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_of_an_earlier_version_has_no_pieces(data: Path, tmp_path: Path) -> None:
+    """A run without the option records nothing new, so that its digests and receipts are those of earlier versions."""
+    lengths(data, tmp_path / "out")
+    content = json.loads((tmp_path / "out" / "_plan.json").read_text())
+    assert "split_rows" not in content and all("piece" not in one for one in content["inputs"].values())
+    receipt = json.loads((tmp_path / "out" / "_receipts" / "a.parquet.json").read_text())
+    assert "piece" not in receipt["fingerprint"]

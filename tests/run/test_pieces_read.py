@@ -1,0 +1,139 @@
+"""What reads an output reads a shard in pieces as the same rows under the same names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.bundles import make_bundle
+from tests.run.test_runner import run, scorer
+from tests.scoring.reuse.nights import rows
+
+ROWS = 90
+Forms = tuple[Path, Path, Path]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    # int8 on a CPU computes each pair by itself, so that a pair's numbers are the same bits in any window.
+    return make_bundle(tmp_path_factory.mktemp("pieces") / "tiny", precisions=["int8"])
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> Forms:
+    """Inputs, the output without pieces, and the output in pieces of 40, 40 and 10 rows."""
+    base = tmp_path_factory.mktemp("forms")
+    (base / "in").mkdir()
+    for name, numbers in (("a.parquet", range(ROWS)), ("b.parquet", range(200, 205))):
+        gold = pa.array(["OK" if i % 3 else "omission" for i in numbers])
+        pq.write_table(rows(numbers).append_column("gold_fine", gold), base / "in" / name, row_group_size=10)
+    run(base / "in", base / "whole", bundle)
+    run(base / "in", base / "pieces", bundle, "--split-rows", 40)
+    return base / "in", base / "whole", base / "pieces"
+
+
+def asked(*arguments: Any) -> Any:
+    """What a command prints as JSON, without the path of the output."""
+    found = json.loads(scorer(*arguments, "--json").stdout)
+    return {key: value for key, value in found.items() if key not in ("path", "out")}
+
+
+def test_every_row_is_the_same(forms: Forms) -> None:
+    _, whole, pieces = forms
+    assert [pq.read_metadata(path).num_rows for path in sorted((pieces / "a.parquet").iterdir())] == [40, 40, 10]
+    assert pq.read_table(pieces / "a.parquet").equals(pq.read_table(whole / "a.parquet"))
+    assert pq.read_table(pieces / "b.parquet").equals(pq.read_table(whole / "b.parquet"))
+
+
+@pytest.mark.parametrize("number", [39, 89])
+def test_explain_names_rows_by_the_shard(forms: Forms, number: int) -> None:
+    _, whole, pieces = forms
+    by_row = [asked("explain", out, "--row", f"a.parquet:{number}") for out in (whole, pieces)]
+    assert by_row[0] == by_row[1] and by_row[1]["row"] == number
+    key = by_row[0]["key"]
+    assert [asked("explain", out, "--key", key)["row"] for out in (whole, pieces)] == [number] * 2
+    part = f"a.parquet/part-0000{number // 40}.parquet:{number % 40}"
+    assert asked("explain", pieces, "--row", part)["key"] == key
+
+
+def test_explain_names_a_row_that_is_not_there(forms: Forms) -> None:
+    said = scorer("explain", forms[2], "--row", f"a.parquet:{ROWS}", code=2).stderr
+    assert f"a.parquet has {ROWS} rows, counted from 0; there is no row {ROWS}" in said
+
+
+def test_an_audit_of_one_form_is_that_of_the_other(forms: Forms) -> None:
+    _, whole, pieces = forms
+    found = [asked("audit", out) for out in (whole, pieces)]
+    assert {row["file"] for row in found[1]["worst"]} == {"a.parquet", "b.parquet"}
+    assert any(row["row"] >= 40 for row in found[1]["worst"]), "rows of a later piece count from the shard's first"
+    for key in ("worst", "rows", "groups", "template_figures", "gates", "callouts"):
+        assert found[0][key] == found[1][key]
+    compared = asked("audit", pieces, "--baseline", whole)["baseline_changes"]
+    assert (compared["kept"], compared["added"], compared["removed"]) == (ROWS + 5, 0, 0)
+
+
+@pytest.mark.slow
+def test_evaluate_reads_either_form(forms: Forms) -> None:
+    _, whole, pieces = forms
+    found = [asked("evaluate", out) for out in (whole, pieces)]
+    assert found[0] == found[1] and found[0]["rows"] == ROWS + 5
+
+
+def test_labels_of_a_sample_of_one_form_fit_the_other(forms: Forms, tmp_path: Path) -> None:
+    _, whole, pieces = forms
+    drawn = []
+    for out in (whole, pieces):
+        scorer("sample", out, "--rows", 20, "--file", tmp_path / f"{out.name}.csv", "--seed", 5)
+        drawn.append((tmp_path / f"{out.name}.csv").read_text("utf-8-sig"))
+    assert drawn[0] == drawn[1]
+    lines = list(csv.DictReader(io.StringIO(drawn[0])))
+    for line in lines:
+        line["label"] = "OK" if int(line["item"]) % 2 else "hallucination"
+    with (tmp_path / "filled.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, lines[0].keys())
+        writer.writeheader()
+        writer.writerows(lines)
+    found = [asked("rate", out, "--labels", tmp_path / "filled.csv") for out in (whole, pieces)]
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("earlier", "more"), [("whole", ["--split-rows", 40]), ("pieces", [])])
+def test_labels_are_reused_between_the_forms(
+    forms: Forms, tmp_path: Path, bundle: Path, earlier: str, more: list[Any]
+) -> None:
+    data, whole, pieces = forms
+    before = {"whole": whole, "pieces": pieces}[earlier]
+    summary = run(data, tmp_path / "out", bundle, *more, "--reuse", before)
+    assert summary["rows"]["scored"] == 0 and summary["recheck"]["disagreed"] == 0
+    other = pieces if more else whole
+    for name in ("a.parquet", "b.parquet"):
+        found, expected = pq.read_table(tmp_path / "out" / name), pq.read_table(other / name)
+        assert found.drop_columns("reused").equals(expected.drop_columns("reused"))
+
+
+@pytest.mark.slow
+def test_an_output_in_pieces_can_be_an_input(forms: Forms, tmp_path: Path, bundle: Path) -> None:
+    """Its pieces are shards then, each with an output of its own; a glob finds them as well."""
+    _, _, pieces = forms
+    summary = run(pieces / "a.parquet", tmp_path / "out", bundle, "--prefix", "again_")
+    assert summary["rows"]["in"] == ROWS and summary["shards"]["done"] == 3
+
+
+def test_plan_shows_the_pieces(forms: Forms, bundle: Path, tmp_path: Path) -> None:
+    data, whole, _ = forms
+    given = ("plan", data, "--bundle", bundle, "--split-rows", 40)
+    found = asked(*given)
+    assert found["shards"]["usable"] == 4 and found["shards"]["pieces"] == {"a.parquet": 3}
+    assert found["rows"]["all"] == ROWS + 5 and found["rows_in_five_minutes"] >= 1
+    assert asked("plan", data, "--bundle", bundle)["shards"]["pieces"] == {}
+    shown = scorer(*given, "--out", whole).stdout
+    assert "a.parquet: 3 pieces" in shown and "pieces of about five minutes each: --split-rows" in shown
+    assert "removed with --prune, refused without: a.parquet (input divided in another way)" in shown

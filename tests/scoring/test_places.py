@@ -1,0 +1,60 @@
+"""Rows are named by their shard, whether its output is a file or a folder of pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scorer.scoring.partitions import partition_keys
+from scorer.scoring.places import Places
+from scorer.storage import InputRecord
+from scorer.storage.pieces import Piece, piece_name
+
+
+def places(pieces: list[int], *, without: int | None = None) -> Places:
+    """``a`` in pieces of so many rows, or whole for one; then ``b`` with 3 rows. ``without``: a piece left out."""
+    firsts = [sum(pieces[:i]) for i in range(len(pieces))]
+    if len(pieces) == 1:
+        records = {"a": InputRecord("/a", None)}
+    else:
+        records = {
+            piece_name("a", i): InputRecord("/a", None, piece=Piece(first, rows))
+            for i, (first, rows) in enumerate(zip(firsts, pieces, strict=True))
+        }
+    rows = dict(zip(records, pieces, strict=True)) | {"b": 3}
+    if without is not None:
+        del rows[piece_name("a", without)]
+    return Places.of(list(rows), list(rows.values()), records)
+
+
+def test_both_forms_locate_and_find_the_same_rows() -> None:
+    whole, divided = places([10]), places([4, 4, 2])
+    located = [whole.locate(row) for row in range(13)]
+    assert located == [("a", row) for row in range(10)] + [("b", row) for row in range(3)]
+    assert [divided.locate(row) for row in range(13)] == located
+    for found in (whole, divided):
+        assert [found.find(*place) for place in located] == list(range(13))
+        assert [found.find(*place) for place in (("a", 10), ("a", -1), ("b", 3), ("c", 0))] == [None] * 4
+    assert [divided.find(piece_name("a", 1), row) for row in (0, 3, 4)] == [4, 7, None]
+
+
+def test_a_missing_piece_moves_no_names() -> None:
+    found = places([4, 4, 2], without=1)
+    assert [found.locate(row) for row in range(9)] == [("a", row) for row in (0, 1, 2, 3, 8, 9)] + [
+        ("b", row) for row in range(3)
+    ]
+    assert [found.find("a", row) for row in (3, 4, 7, 8)] == [3, None, None, 4]
+
+
+def test_counterparts_are_the_rows_of_the_same_names() -> None:
+    forms = [places([10]), places([4, 4, 2]), places([3, 7]), places([4, 4, 2], without=1)]
+    for one in forms:
+        for other in forms:
+            rows = np.arange(one.starts[-1])
+            expected = [other.find(*one.locate(int(row))) for row in rows]
+            assert one.counterparts(other, rows).tolist() == [-1 if row is None else row for row in expected]
+    assert forms[0].counterparts(forms[1], np.array([9, 0, 12, 5])).tolist() == [9, 0, 12, 5]
+
+
+def test_the_folder_of_a_shard_in_pieces_is_no_partition_key() -> None:
+    found = partition_keys(piece_name("country=DE/lang=de.parquet", 3))
+    assert found == partition_keys("country=DE/lang=de.parquet") == {"country": "DE"}
