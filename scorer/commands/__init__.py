@@ -28,6 +28,7 @@ from . import (
     templates,
 )
 from .ending import run_app, set_log_file, set_quiet, set_verbose
+from .ray_address import RunCommand
 from .show.output import tell
 
 app = typer.Typer(
@@ -92,7 +93,7 @@ def _root(
     pass
 
 
-app.command("run")(run.run_command)
+app.command("run", cls=RunCommand)(run.run_command)
 app.command("status")(status.status_command)
 app.command("plan")(plan.plan_command)
 app.add_typer(convert.app, name="convert")

@@ -1,9 +1,8 @@
-"""A worker process of ``scorer run --devices``: ``python -m scorer.commands.device_worker PARENT``, started by
-:mod:`scorer.run.supervisor` with a request on its standard input."""
+"""A worker process of ``--devices`` or ``--ray``: ``python -m scorer.commands.device_worker PARENT``, started by
+:mod:`scorer.run.supervisor` or :mod:`scorer.run.ray.guard` with a request on its standard input."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pickle
 import signal
@@ -16,10 +15,9 @@ from ..run.devices import Slot
 from ..run.events import Ended, EventReporter, event_line
 from ..run.options import JoinOptions, RunOptions
 from ..scoring.settings import Settings
-from ..system.signals import Terminated, leave
+from ..system.signals import Terminated, ends_with_parent, leave
 
 MODULE = "scorer.commands.device_worker"
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,7 @@ class Request:
 def main(parent: int) -> int:
     """Work until the run ends; the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    with suppress(OSError, AttributeError):
-        # If the parent is killed, this process gives its shards back.
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != parent:
+    if not ends_with_parent(parent):  # by SIGTERM, on which it gives its shards back
         return 143
     request = pickle.loads(sys.stdin.buffer.read())  # of the parent alone
     events = os.dup(1)

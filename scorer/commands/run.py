@@ -33,9 +33,12 @@ from .sharded import (
     MixedDevicesOption,
     PartOption,
     PruneOption,
+    RayCpusOption,
+    RayOption,
     RunJsonOption,
     parse_part,
     run_on_devices,
+    run_on_ray,
     run_shards,
 )
 
@@ -63,6 +66,8 @@ def run_command(
     part: PartOption = None,
     join: JoinOption = False,
     devices: DevicesOption = None,
+    ray: RayOption = None,
+    ray_cpus: RayCpusOption = None,
     lease: LeaseOption = LEASE_S,
     mixed_devices: MixedDevicesOption = False,
     split_rows: SplitRowsOption = None,
@@ -97,12 +102,16 @@ def run_command(
     from ..storage.user_files import check_user_file
 
     join = join or not isinstance(out, Path)  # a store has no locks, so that only workers can share it
-    workers = join or devices is not None
+    workers = join or devices is not None or ray is not None
+    if devices is not None and ray is not None:
+        raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
+    if ray_cpus is not None and ray is None:
+        raise UsageError("--ray-cpus is for the workers of --ray; add --ray, or leave it out")
     if devices is not None and settings.device != "auto":
         raise UsageError("--devices names the devices of all workers; leave --device out")
     if not workers and (mixed_devices or lease != LEASE_S):
         option = "--mixed-devices" if mixed_devices else "--lease"
-        raise UsageError(f"{option} is for workers; add --join or --devices, or leave it out")
+        raise UsageError(f"{option} is for workers; add --join, --devices or --ray, or leave it out")
     for option, given in (("--report", report), ("--openlineage", openlineage)):
         if given is None:
             continue
@@ -130,10 +139,12 @@ def run_command(
     )
     code = 0
     try:
-        if devices is None:
-            run_shards(options, metric_scoring(settings), as_json=as_json)
-        else:
+        if devices is not None:
             run_on_devices(options, settings, devices, as_json=as_json)
+        elif ray is not None:
+            run_on_ray(options, settings, ray, ray_cpus, as_json=as_json)
+        else:
+            run_shards(options, metric_scoring(settings), as_json=as_json)
     except typer.Exit as ended:  # with 3: what was scored is there, and the report says what was not
         code = ended.exit_code
     if report is not None and code in (0, 3):

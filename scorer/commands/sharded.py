@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,6 +52,23 @@ DevicesOption = Annotated[
         help="Run a worker process for each device, such as cuda:0,cuda:1, or N that share the CPU; implies --join.",
     ),
 ]
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[HOST:PORT|auto]",
+        help="Run a worker on each GPU or node of a Ray cluster; exits 2 if there is none. Implies --join.",
+    ),
+]
+RayCpusOption = Annotated[
+    int | None,
+    typer.Option(
+        "--ray-cpus",
+        metavar="N",
+        min=1,
+        help="With --ray: CPU cores of each worker. Default: all of a node, or one next to a GPU.",
+    ),
+]
 LeaseOption = Annotated[
     float,
     typer.Option(
@@ -89,6 +108,45 @@ def run_on_devices(options: RunOptions, settings: Settings, devices: str, *, as_
         outcome = supervise(
             options.out, slots, MODULE, lambda slot: Request(options, join, settings, slot).to_bytes(), reporter
         )
+    _end(options, outcome, as_json=as_json)
+
+
+def run_on_ray(options: RunOptions, settings: Settings, ray: str, cpus: int | None, *, as_json: bool) -> None:
+    """Run workers on a Ray cluster, and print the summary.
+
+    Raises:
+        ScorerError: the cluster cannot be used, or no worker came to the end of the run.
+        typer.Exit: with 3, as :func:`run_shards`.
+    """
+    from ..inference.shipped import SHIPPED
+    from ..run.devices import Slot
+    from ..run.ray.driver import run_on_ray
+    from ..run.ray.slots import RaySlot
+    from ..run.worker import check_join
+    from .device_worker import MODULE, Request
+    from .show.progress import make_reporter
+
+    if not isinstance(options.out, Path):
+        raise UsageError(
+            f"--ray with --out {options.out}: workers of --ray need a folder that all nodes share; for an object "
+            "store, start the command with --join on each node"
+        )
+    join = check_join(options)
+    options = replace(
+        options,
+        inputs=tuple(one if "://" in one else str(Path(one).absolute()) for one in options.inputs),
+        out=options.out.absolute(),
+        reuse=tuple(path.absolute() for path in options.reuse),
+    )
+    shipped = str(settings.bundle) in SHIPPED  # it comes with the program
+    files = [] if shipped else [Path(settings.bundle, "bundle.json")]
+    files += [Path(settings.templates)] if isinstance(settings.templates, str | Path) else []
+
+    def request(slot: RaySlot) -> bytes:
+        return Request(options, join, settings, Slot(slot.name, slot.device)).to_bytes()
+
+    with make_reporter() as reporter:
+        outcome = run_on_ray(ray, options, (settings.device, cpus), files, (MODULE, request), reporter)
     _end(options, outcome, as_json=as_json)
 
 

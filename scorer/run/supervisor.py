@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ..errors import OutputError, ScorerError
 from ..scoring.summary import RunSummary
@@ -23,10 +20,11 @@ from ..storage.open_joined import read_run
 from ..system.closing import Closing
 from ..system.signals import sigterm_raises
 from .devices import Slot
-from .events import Ended, Event, Failed, Progress, Said, Started, parse_event
+from .events import Ended
 from .options import Outcome, Reporter
+from .relay import EventLines, Relay
+from .worker_process import end_of, send_request, start_process
 
-_ROOT = Path(__file__).resolve().parents[2]
 _STARTS = 2
 """A worker that dies is started once more."""
 _GRACE_S = 10.0
@@ -46,7 +44,7 @@ def supervise(
         ScorerError: no worker came to the end of the run.
         Terminated, KeyboardInterrupt: interrupted; all workers have ended.
     """
-    with sigterm_raises(), _Workers(slots, module, request, reporter) as workers:
+    with sigterm_raises(), _Workers(slots, module, request, Relay(reporter)) as workers:
         ended = workers.listen()
     if ended is None:
         raise ScorerError(f"{out}: no worker came to the end of the run: {workers.why}; the same command resumes")
@@ -56,34 +54,15 @@ def supervise(
     return Outcome(summary, ended.code, ended.reason)
 
 
-def _environment() -> dict[str, str]:
-    """The caller's, in which this package is found also if it is not installed."""
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(_ROOT)])}
-
-
 @dataclass
 class _Worker:
-    """A process that runs. ``starts``: which one of its slot. ``pairs``: computed so far. ``ended``: what it said at
-    its end."""
+    """A process that runs. ``starts``: which one of its slot. ``ended``: what it said at its end."""
 
     slot: Slot
     process: subprocess.Popen[bytes]
     starts: int
-    pairs: int = 0
+    lines: EventLines = field(default_factory=EventLines)
     ended: Ended | None = None
-    _rest: bytes = b""
-
-    def read(self, content: bytes) -> list[Event]:
-        """The events in what it has written, which may end within a line."""
-        *lines, self._rest = (self._rest + content).split(b"\n")
-        events = [event for line in lines if (event := parse_event(line)) is not None]
-        for event in events:
-            if isinstance(event, Progress):
-                self.pairs = event.pairs
-            elif isinstance(event, Ended):
-                self.ended = event
-        return events
 
 
 @dataclass
@@ -93,11 +72,9 @@ class _Workers(Closing):
     slots: Sequence[Slot]
     module: str
     request: Callable[[Slot], bytes]
-    reporter: Reporter
+    relay: Relay
     why: str = ""
     _running: list[_Worker] = field(default_factory=list)
-    _earlier_pairs: int = 0
-    _announced: bool = False
 
     def listen(self) -> Ended | None:
         """Pass on what the workers say until all have ended; the end of the run, as one of them told it."""
@@ -109,7 +86,7 @@ class _Workers(Closing):
                 for chosen, _ in selector.select(timeout=1.0):
                     worker: _Worker = chosen.data
                     content = os.read(chosen.fd, 1 << 16)
-                    self._pass_on(worker, worker.read(content))
+                    self._pass_on(worker, content)
                     if not content:
                         selector.unregister(chosen.fileobj)
                         self._running.remove(worker)
@@ -117,57 +94,39 @@ class _Workers(Closing):
         return found
 
     def _start(self, slot: Slot, starts: int, selector: selectors.BaseSelector) -> None:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", self.module, str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_environment(),
-            process_group=0,  # Ctrl-C goes to this process, which ends the others
-        )
+        process = start_process(self.module)
         worker = _Worker(slot, process, starts)
         self._running.append(worker)
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(self.request(slot))
-            process.stdin.close()
-        except BrokenPipeError:
-            pass  # it ended; how is told when its output ends
+        assert process.stdout is not None
+        send_request(process, self.request(slot))
         selector.register(process.stdout, selectors.EVENT_READ, worker)
 
-    def _pass_on(self, worker: _Worker, events: list[Event]) -> None:
-        for event in events:
-            if isinstance(event, Said):
-                self.reporter.say(f"{worker.slot.name}: {event.message}")
-            elif isinstance(event, Started):
-                if not self._announced:
-                    self.reporter.started(event.shards, event.rows, event.skipped)
-                self._announced = True
-            elif isinstance(event, Progress):
-                pairs = self._earlier_pairs + sum(one.pairs for one in self._running)
-                self.reporter.progress(event.shard, event.rows, pairs)
-            elif isinstance(event, Failed):
-                self.reporter.shard_failed(event.shard, event.reason)
+    def _pass_on(self, worker: _Worker, content: bytes) -> None:
+        for event in worker.lines.read(content):
+            if isinstance(event, Ended):
+                worker.ended = event
+            self.relay.take(worker.slot.name, event)
 
     def _end(self, worker: _Worker, selector: selectors.BaseSelector) -> Ended | None:
         """A worker ended: the end of the run if it told that; otherwise it is started once more, if it died."""
         code = worker.process.wait()
         assert worker.process.stdout is not None
         worker.process.stdout.close()
-        self._earlier_pairs += worker.pairs
+        self.relay.forget(worker.slot.name)
         if worker.ended is not None and worker.ended.concluded:
             return worker.ended
         name = worker.slot.name
         if worker.ended is not None:
             self.why = f"{name}: {worker.ended.reason}"
-            self.reporter.say(f"{name}: {worker.ended.reason}; the other workers go on")
+            self.relay.reporter.say(f"{name}: {worker.ended.reason}; the other workers go on")
             return None
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        how = end_of(code)
         self.why = f"{name} ended with {how}"
         if worker.starts < _STARTS:
-            self.reporter.say(f"{name}: its process ended with {how}; it is started once more")
+            self.relay.reporter.say(f"{name}: its process ended with {how}; it is started once more")
             self._start(worker.slot, worker.starts + 1, selector)
         else:
-            self.reporter.say(f"{name}: its process ended with {how} again; it is not started any more")
+            self.relay.reporter.say(f"{name}: its process ended with {how} again; it is not started any more")
         return None
 
     def close(self) -> None:

@@ -27,6 +27,8 @@ NOT_OF_THE_OUTPUT = {
     "prune": "what a run may remove",
     "part": "which process scores a shard",
     "devices": "which processes score",
+    "ray": "which processes score",
+    "ray_cpus": "which processes score",
     "join": "which process scores a shard",
     "lease": "which process scores a shard",
     "mixed_devices": "which processes may take part",

@@ -15,6 +15,7 @@ from tests.bundles import make_bundle
 from tests.conftest import ROOT
 from tests.faults import harness
 
+RAY = ROOT / ".venv-ray" / "bin" / "python"
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
@@ -61,3 +62,18 @@ def test_the_slurm_script_runs_for_every_index(tmp_path: Path) -> None:
     harness.run(home / "data", whole, home / "bundle", "--templates", home / "templates.json")
     assert is_finished(home / "scored")
     harness.assert_same(home / "scored", whole)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not RAY.exists(), reason="the schema is in the environment that `make test-slow` makes for Ray")
+def test_the_job_follows_the_schema_of_kubernetes() -> None:
+    def refused(job: str) -> str:
+        script = (
+            "import sys, yaml, kubernetes_validate as k; k.validate(yaml.safe_load(sys.stdin), '1.31', strict=True)"
+        )
+        done = subprocess.run([str(RAY), "-c", script], input=job, capture_output=True, text=True)
+        return done.stderr if done.returncode else ""
+
+    job = block("yaml", "apiVersion")
+    assert not refused(job)
+    assert "completionMod" in refused(job.replace("completionMode", "completionMod")), "the schema refuses other keys"

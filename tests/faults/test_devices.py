@@ -82,7 +82,7 @@ def test_what_cannot_be_is_said_before_a_process_starts(reference: Reference, tm
         (["--devices", "cpu:2", "--device", "cpu"], "leave --device out"),
         (["--devices", "cpu:0"], "from 1 to"),
         (["--devices", "cpu:2", "--limit", "3"], "--limit with --join"),
-        (["--lease", "10"], "add --join or --devices"),
+        (["--lease", "10"], "add --join, --devices or --ray"),
     ):
         assert says in run(data, out, bundle, *more, code=2)
     assert not out.exists()

@@ -1,0 +1,1 @@
+"""Callables for pipelines of other libraries, none of which is imported here."""

@@ -1,0 +1,102 @@
+"""The actor of ``--ray``: one on each GPU or share of a node's processors. It imports nothing of Ray.
+
+It runs the worker as a process of its own, as ``--devices`` does. So a model that crashes does not take the actor with
+it, the driver learns how the process ended, and when Ray kills the actor, the process can give its shards back
+(:mod:`.guard`). Only events for people pass through Ray, never data.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import subprocess
+import time
+from contextlib import suppress
+
+from ... import __version__
+from ..devices import usable_cpus
+from ..worker_process import kill_group, send_request, start_process
+from . import guard
+from .paths import SharedPaths
+from .slots import share_of
+
+_GRACE_S = 8.0
+"""After SIGTERM, how long the worker may take to give its shards back."""
+_GATHER_S = 0.2
+"""Events of such a time are told at once, so that the driver is not busy with them."""
+
+
+class RayWorker:
+    """Starts a worker process on its node and hands on what it writes. Methods take and return plain values, so that a
+    node with another version of this program can say so."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._written = b""
+        self._told = 0
+
+    def begin(self, version: str, number: int, cpus: int, paths: bytes, module: str, request: bytes) -> str:
+        """Check this node and start the worker; empty, or why it is not started.
+
+        Args:
+            version: of the driver.
+            number, cpus: which worker of its node this is, and how many processors each has; 0 for all.
+            paths: a pickled :class:`.paths.SharedPaths`.
+            module, request: see :func:`..worker_process.start_process`.
+        """
+        if version != __version__:
+            return f"it has d2t-scorer {__version__}, the driver has {version}; install one version on all nodes"
+        shared: SharedPaths = pickle.loads(paths)
+        if missing := shared.missing():
+            return missing
+        if share := share_of(usable_cpus(), number, cpus):
+            with suppress(OSError):
+                os.sched_setaffinity(0, share)  # which the process inherits
+        self._process = start_process(guard.MODULE, module)
+        send_request(self._process, request)
+        return ""
+
+    def listen(self, wait_s: float, received: int) -> tuple[bytes, int | None]:
+        """What the worker has written since the start, from a position on.
+
+        A reply may be lost on its way; the driver then asks for the same position again.
+
+        Args:
+            wait_s: how long to wait if there is nothing.
+            received: how many bytes the driver has.
+
+        Returns:
+            The bytes, and the exit code once the process has ended and all is told.
+        """
+        process = self._process
+        assert process is not None and process.stdout is not None
+        self._written, self._told = self._written[received - self._told :], received
+        if not self._written and not process.stdout.closed and self._is_readable(wait_s):
+            time.sleep(_GATHER_S)
+            if content := os.read(process.stdout.fileno(), 1 << 20):
+                self._written += content
+            else:
+                process.stdout.close()
+        if self._written or not process.stdout.closed:
+            return self._written, None
+        code = process.wait()
+        return b"", 128 - code if code > 128 else code
+
+    def stop(self) -> None:
+        """End the worker: ask it, then kill it."""
+        process = self._process
+        if process is None or process.stdout is None or process.stdout.closed:
+            return
+        process.terminate()  # the guard, whose end tells the worker to end
+        deadline = time.monotonic() + _GRACE_S
+        while time.monotonic() < deadline and not process.stdout.closed:
+            if self._is_readable(deadline - time.monotonic()) and not os.read(process.stdout.fileno(), 1 << 20):
+                process.stdout.close()
+        kill_group(process)
+
+    def _is_readable(self, wait_s: float) -> bool:
+        assert self._process is not None and self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            return bool(selector.select(max(0.0, wait_s)))

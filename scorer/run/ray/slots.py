@@ -1,0 +1,105 @@
+"""``--ray``: for which GPUs and processors of a cluster there is to be a worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...errors import DeviceError, UsageError
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a Ray cluster that is alive. ``cpus``, ``gpus``: that Ray may give out, in use or not."""
+
+    id: str
+    host: str
+    cpus: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class RaySlot:
+    """A place for one worker. ``number``: which one of its node. ``name``: for messages. ``cpus``, ``gpus``: what its
+    actor reserves. ``device``: as for ``--device``."""
+
+    node: str
+    number: int
+    name: str
+    cpus: int
+    gpus: int
+    device: str
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What each worker gets. ``gpus``: 1 or 0. ``cpus``: processors; ``None`` for all of its node, or one next to a
+    GPU."""
+
+    gpus: int
+    cpus: int | None = None
+
+    def count(self, node: Node) -> int:
+        """How many workers a node has room for."""
+        if self.gpus:
+            return node.gpus if not self.cpus else min(node.gpus, node.cpus // self.cpus)
+        return node.cpus // (self.cpus or max(node.cpus, 1))
+
+    def __str__(self) -> str:
+        cpus = f"{self.cpus} CPU core{'' if self.cpus == 1 else 's'}" if self.cpus else ""
+        if self.gpus:
+            return f"a GPU and {cpus}" if cpus else "a GPU"
+        return cpus or "a CPU core"
+
+    @property
+    def given(self) -> str:
+        """What a worker gets, in words."""
+        return str(self) if self.gpus or self.cpus else "all CPU cores of its node"
+
+
+def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
+    """What each worker is to get; ``auto`` is a GPU if a node has one, otherwise processors.
+
+    Args:
+        device: of ``--device``.
+        cpus: of ``--ray-cpus``.
+
+    Raises:
+        UsageError: a device of one machine.
+        DeviceError: no node has what a worker needs.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"--device {device} with --ray: Ray chooses the GPU of a worker; write auto, cpu or cuda")
+    has_gpu = any(node.gpus for node in nodes)
+    demand = Demand(int(device == "cuda" or (device == "auto" and has_gpu)), cpus)
+    if not any(demand.count(node) for node in nodes):
+        most = max((node.cpus for node in nodes), default=0)
+        raise DeviceError(
+            f"--ray: no node of the cluster has {demand} to give out (nodes: {len(nodes)}, most CPU cores of a node: "
+            f"{most}, GPUs: {sum(node.gpus for node in nodes)}); start nodes, or change --device or --ray-cpus"
+        )
+    return demand
+
+
+def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
+    """The places for workers, by node. A name is the host's, with more where hosts or workers have the same."""
+    hosts = Counter(node.host for node in nodes)
+    found = []
+    for node in nodes:
+        count = demand.count(node)
+        host = node.host if hosts[node.host] == 1 else f"{node.host}/{node.id[:8]}"
+        cpus = demand.cpus or (min(1, node.cpus) if demand.gpus else node.cpus)
+        for number in range(count):
+            name = host if count == 1 else f"{host}#{number}"
+            device = "cuda:0" if demand.gpus else "cpu"  # a worker sees its own GPU alone
+            found.append(RaySlot(node.id, number, name, cpus, demand.gpus, device))
+    return found
+
+
+def share_of(cpus: Sequence[int], number: int, count: int) -> list[int]:
+    """The processors that worker ``number`` of a node may use, if each gets ``count`` of them; empty for all."""
+    if not 0 < count < len(cpus):
+        return []
+    start = number * count
+    return sorted({cpus[(start + step) % len(cpus)] for step in range(count)})

@@ -1,0 +1,69 @@
+"""``--ray`` with and without an address, and with options that exclude it; no Ray is needed for any of this."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from scorer.commands.ray_address import with_address
+from tests.faults import harness
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("run data --ray", "run data --ray auto"),
+        ("run --ray data --out o", "run --ray auto data --out o"),
+        ("run --ray --out o", "run --ray auto --out o"),
+        ("run --ray 10.0.0.1:6379 data", "run --ray 10.0.0.1:6379 data"),
+        ("run --ray [::1]:6379 data", "run --ray [::1]:6379 data"),
+        ("run --ray head:6379", "run --ray head:6379"),
+        ("run --ray auto data", "run --ray auto data"),
+        ("run --ray ray://head:10001", "run --ray ray://head:10001"),
+        ("run --ray=head:6379 data", "run --ray=head:6379 data"),
+        ("run data -- --ray", "run data -- --ray"),
+    ],
+)
+def test_an_address_may_be_left_out(given: str, found: str) -> None:
+    assert with_address(given.split()) == found.split()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return harness.make_data(tmp_path / "in", shards=1)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--ray", "--devices", "cpu:2"], "give one of the two"),
+        (["--ray-cpus", "2"], "add --ray"),
+        (["--ray", "--limit", "3"], "--limit with --join"),
+        (["--ray", "--part", "1/2"], "--part with --join"),
+    ],
+)
+def test_options_that_exclude_it(data: Path, tmp_path: Path, more: list[str], says: str) -> None:
+    assert says in harness.run(data, tmp_path / "out", Path("embedded"), *more, code=2)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_object_store_is_for_workers_with_join(data: Path) -> None:
+    said = harness.run(data, "s3://bucket/out", Path("embedded"), "--ray", code=2)  # type: ignore[arg-type]
+    assert "start the command with --join on each node" in said
+
+
+def test_without_ray_and_without_a_cluster(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert "pip install 'd2t-scorer[ray]'" in harness.run(data, out, Path("embedded"), "--ray", code=2)
+    assert "Ray Client is not supported" in harness.run(data, out, Path("embedded"), "--ray", "ray://a:1", code=2)
+    monkeypatch.setitem(sys.modules, "ray", sys)  # it is not asked for anything
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    assert "nothing answers there" in harness.run(data, out, Path("embedded"), "--ray", address, code=2)
+    assert not out.exists()
