@@ -63,7 +63,8 @@ def make(base: Path, shards: int) -> tuple[Path, Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(data / FIRST, data / relative)
         shutil.copy2(out / FIRST, out / relative)
-        one = dataclasses.replace(receipt, relative=relative, input={**receipt.input, "uri": str(data / relative)})
+        record = dataclasses.replace(receipt.input, uri=str(data / relative))
+        one = dataclasses.replace(receipt, relative=relative, input=record)
         (out / "_receipts" / f"{relative}.json").write_text(json.dumps(one.to_json(), sort_keys=True, indent=1))
     return data, out
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from scorer.metric import factspotter
-from scorer.metric.triples import Triple
-
 from .sentences import CONTRADICTORY, ENTAILED, NEUTRAL, Pair
 
 _FACTS = (
@@ -44,6 +41,9 @@ def fact_pairs() -> tuple[Pair, ...]:
     Raises:
         MissingDependencyError: the extra ``factspotter`` is not installed.
     """
+    from scorer.metric import factspotter
+    from scorer.metric.triples import Triple
+
     found = []
     for i, (subject, predicate, value, text, other) in enumerate(_FACTS):
         asked = factspotter.ask(factspotter.describe(Triple(subject, predicate, value)))

@@ -127,7 +127,7 @@ def _inner(kind: Any) -> set[Any]:
 # What the other required parameters are while one path leads nowhere.
 GIVEN = {"out": "new.parquet", "bundle": "tiny", "data": "in", "file": "t.json", "inputs": "in", "rival": "keywords",
          "checkpoint": "tiny", "source": "in", "gates": "t.json"}  # fmt: skip
-PATHS_AS_TEXT = {"inputs", "bundle", "templates", "data", "texts", "checkpoint"}
+PATHS_AS_TEXT = {"inputs", "bundle", "templates", "data", "texts", "checkpoint", "out", "baseline"}
 """Those that may also be a URI, a glob, a word or NAME=FILE."""
 SWEEP = [(command, one.name) for command, found in _commands().items() for one in found if one.is_path]
 GIVEN_TO = {

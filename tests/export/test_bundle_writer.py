@@ -239,7 +239,7 @@ def test_templates_and_own_probes_are_taken_along(checkpoint: Path, tmp_path: Pa
         ({"precisions": []}, UsageError, "--precision"),
         ({"name": "a|b"}, UsageError, "--name"),
         ({"name": " "}, UsageError, "--name"),
-        ({"random_init": True, "revision": "main"}, UsageError, "--random-init takes neither --revision nor --labels"),
+        ({"random_init": True, "revision": "main"}, UsageError, "--random-init takes none of --revision"),
         ({"random_init": True}, UsageError, "is not known; choose one of"),
         ({"templates": Path("no-such.json")}, TemplateError, "no-such.json"),
         ({"probes": Path("no-such.tsv")}, UsageError, "no-such.tsv cannot be read"),

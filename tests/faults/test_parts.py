@@ -13,8 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from scorer.run.plan_file import earlier_plan
 from scorer.run.survey import part_of
-from scorer.scoring.plan import Budgets
+from scorer.scoring.plan import Plan
 from scorer.storage import OutputFolder, lease
 from tests.faults import harness
 from tests.faults.harness import assert_same, bytes_of, finish, launch, run, summary
@@ -169,8 +170,14 @@ class TestBesideAHeldPart:
         plan = json.loads((out / "_plan.json").read_text())
         plan["budgets"]["window_rows"] = 17
         (out / "_plan.json").write_text(json.dumps(plan))
-        # It looked before the other had begun.
-        monkeypatch.setattr("scorer.run.runner.earlier_budgets", lambda out: Budgets())
+        looks: list[Path] = []
+
+        def look(folder: Path) -> Plan | None:
+            """The first look is before the other has begun."""
+            looks.append(folder)
+            return earlier_plan(folder) if len(looks) > 1 else None
+
+        monkeypatch.setattr("scorer.run.runner.earlier_plan", look)
         result = CliRunner().invoke(app, harness.command(reference[0], out, bundle, "--part", "2/2")[3:])
         assert result.exit_code == 0, result.output
         assert json.loads((out / "_plan.json").read_text()) == plan

@@ -40,10 +40,10 @@ def test_another_value_is_another_one(seed: int) -> None:
 
 
 def test_text_and_fact_have_one_value_exactly_when_they_agree() -> None:
-    seen = set()
+    seen, corpus = set(), made()
     for seed in range(300):
         agree = seed % 2 == 0
-        contest = quantity(made(), ROW, agree, random.Random(seed))
+        contest = quantity(corpus, ROW, agree, random.Random(seed))
         if contest is None:
             continue
         assert contest.fact in contest.row.triples and len(contest.row.triples) == 2
@@ -62,7 +62,8 @@ def test_text_and_fact_have_one_value_exactly_when_they_agree() -> None:
 
 def test_a_predicate_comes_once() -> None:
     rows = [Row((Triple("x", "seats", "1"), Triple("x", "pageCount", "2")), "x.", "rel2text", "")] * 40
+    corpus = made()
     for seed, row in enumerate(rows):
-        contest = quantity(made(), row, True, random.Random(seed))
+        contest = quantity(corpus, row, True, random.Random(seed))
         predicates = [t.predicate for t in contest.row.triples] if contest else []
         assert len(predicates) == len(set(predicates))
