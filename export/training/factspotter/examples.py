@@ -1,4 +1,4 @@
-"""Positive and negative examples, drawn anew in each epoch (the paper's section 4, and its released code).
+"""Positive and negative examples, drawn again in each epoch (the paper's section 4, and its released code).
 
 For each triple of each text there is one positive and one negative example. Half of all examples have their entities
 exchanged first, in the triples and in the text, so that an unusual entity says nothing.
