@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,9 @@ from scorer.errors import CheckpointError
 from .architectures.family import WHOLE, Family
 from .by_pair import by_pair
 from .graph import expect, operator_counts, save
+from .quantise import quantise
 from .rewrite import head_of, keep_first_token, split_gelu, split_residuals
+from .whole import export_whole
 
 
 def export_variant(family: Family, precision: str, fused: Path, fp32: Path, *, layers: int) -> dict[str, int]:
@@ -26,8 +27,6 @@ def export_variant(family: Family, precision: str, fused: Path, fp32: Path, *, l
     """
     out = fp32.with_name(f"model.{precision}.onnx")
     if family.form == WHOLE:
-        from .whole import export_whole
-
         return export_whole(precision, fused, fp32, out)
     if precision == "fp32":
         return export_fp32(fused, out, layers)
@@ -155,33 +154,3 @@ def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
     split_gelu(model)
     by_pair(model)
     return save(model, out)
-
-
-def quantise(fp32: Path, out: Path, head: Sequence[str]) -> None:
-    """Quantise the weights of the encoder's matrix products; activations are quantised as they come. ``head``: names of
-    products that stay fp32.
-
-    Embeddings stay fp32: they are looked up, not multiplied, so that int8 would save disk alone and cost accuracy; so
-    does the small head.
-
-    Raises:
-        CheckpointError: it failed.
-    """
-    from onnx import TensorProto
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    try:
-        quantize_dynamic(
-            str(fp32),
-            str(out),
-            op_types_to_quantize=["MatMul", "Attention"],
-            per_channel=True,
-            reduce_range=False,
-            weight_type=QuantType.QInt8,
-            nodes_to_exclude=list(head),
-            # The fused operators have no shape inference, so the type of their outputs must be told.
-            extra_options={"DefaultTensorType": TensorProto.FLOAT},
-        )
-    except Exception as e:  # the tool raises plain ValueError and worse
-        reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
-        raise CheckpointError(f"int8 quantisation failed ({reason}); export without it (--precision fp32,fp16)") from e

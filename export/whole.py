@@ -14,8 +14,8 @@ from typing import Any
 from scorer.errors import CheckpointError
 
 from .graph import expect, operator_counts, save
+from .quantise import quantise
 from .rewrite import split_residuals
-from .variants import quantise
 
 
 def export_whole(precision: str, fused: Path, fp32: Path, out: Path) -> dict[str, int]:

@@ -14,7 +14,8 @@ from export import by_pair as module
 from export.by_pair import by_pair
 from export.graph import operator_counts
 from export.rewrite import head_of
-from export.variants import export_int8, quantise
+from export.quantise import quantise
+from export.variants import export_int8
 from scorer.errors import CheckpointError
 from scorer.inference.devices import CPU
 from tests.export.checkpoints import LAYERS

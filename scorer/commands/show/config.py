@@ -10,7 +10,7 @@ from .console import make_console
 from .figures import MISSING, table
 
 if TYPE_CHECKING:
-    from ..config import Held
+    from ..held import Held
 
 
 def print_settings(settings: Sequence[Held]) -> None:
