@@ -13,8 +13,8 @@ import pytest
 from export import by_pair as module
 from export.by_pair import by_pair
 from export.graph import operator_counts
-from export.rewrite import head_of
 from export.quantise import quantise
+from export.rewrite import head_of
 from export.variants import export_int8
 from scorer.errors import CheckpointError
 from scorer.inference.devices import CPU
