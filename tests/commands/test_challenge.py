@@ -37,6 +37,7 @@ def test_slots_judge_restaurants_alone_and_fail_under_is_an_exit_code() -> None:
     scorer("e2e-slots", "--per-kind", 16, "--fail-under", 0.1)
 
 
+@pytest.mark.slow
 def test_a_bundle() -> None:
     found = json.loads(scorer("embedded", "--per-kind", 1, "--json").stdout)
     assert found["rows"] > 40 and found["errors"] == 0 and found["left_out"] == 0

@@ -25,7 +25,7 @@ CONTENT = st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(PIECES), ma
 HEADS = st.sampled_from([b"", b"MR\toutput\n", b"mr,text\n", b"mr\n", b"<benchmark><entry>"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(kind=st.sampled_from(["e2e", "webnlg"]), head=HEADS, content=CONTENT, strict=st.booleans())
 def test_bytes(kind: str, head: bytes, content: bytes, strict: bool) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -15,6 +15,7 @@ from export.random_init import PRESETS, random_checkpoint
 from scorer.errors import UsageError
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights() -> None:
     first, again, other = (random_checkpoint("roberta-tiny", seed).load() for seed in (0, 0, 1))
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))

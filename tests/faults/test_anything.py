@@ -120,7 +120,7 @@ def assert_as_naive(found: pa.Table, given_rows: list[Row], naive: Naive) -> Non
                 assert got["omitted"] == expected.omitted, row
 
 
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=30, **SETTINGS)
 @given(given_rows=rows, before=rows, after=rows, data=st.data())
 def test_any_row_in_any_layout(
     scorer: Scorer, naive: Naive, given_rows: list[Row], before: list[Row], after: list[Row], data: st.DataObject

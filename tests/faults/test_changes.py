@@ -242,6 +242,7 @@ def cut_and_flipped(reference: Reference, tmp_path: Path, bundle: Path, numbers:
             assert found.equals(good), name
 
 
+@pytest.mark.slow
 def test_cut_and_flipped_files(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     cut_and_flipped(reference, tmp_path, bundle, range(8), cuts=997)
 

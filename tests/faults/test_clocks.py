@@ -16,7 +16,7 @@ from tests.faults import harness
 from tests.storage.test_lease import SECOND, Clock, beat, foreign
 
 Reference = tuple[Path, Path]
-SHIFTS = ["-400d", "+400d"]
+SHIFTS = ["-400d", pytest.param("+400d", marks=pytest.mark.slow)]
 faked = pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed (apt-get install it)")
 
 

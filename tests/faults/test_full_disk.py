@@ -212,7 +212,10 @@ def test_eio_from_fsync_by_the_kernel(reference: Reference, tmp_path: Path, bund
     swept(reference, tmp_path, bundle, 7)
 
 
-@pytest.mark.parametrize(("call", "when"), [("replace", 4), ("fsync", 11), ("open", 8)])
+@pytest.mark.parametrize(
+    ("call", "when"),
+    [("replace", 4), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("fsync", 11), ("open", 8)))],
+)
 def test_kill_at_the_kth_call(reference: Reference, tmp_path: Path, bundle: Path, call: str, when: int) -> None:
     assert killed_at(reference, tmp_path, bundle, call, when)
 

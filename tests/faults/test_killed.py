@@ -35,7 +35,8 @@ def crash(data: Path, out: Path, bundle: Path, point: str, *more: str) -> None:
     assert_nothing_half(out)
 
 
-@pytest.mark.parametrize("points", [EACH_STEP, pytest.param(FRESH, marks=pytest.mark.slow)], ids=["steps", "all"])
+@pytest.mark.slow
+@pytest.mark.parametrize("points", [EACH_STEP, FRESH], ids=["steps", "all"])
 def test_a_crash_at_each_step_of_a_first_run(
     reference: Reference, tmp_path: Path, bundle: Path, points: list[str]
 ) -> None:
@@ -122,7 +123,14 @@ def test_kill_9_at_random_times_in_full(tmp_path: Path, bundle: Path) -> None:
     sweep(data, tmp_path / "whole", tmp_path, bundle, times=50, seed=2)
 
 
-@pytest.mark.parametrize(("at", "done", "times"), [("/_plan.json", 0, 1), ("/_receipts/", 3, 1), ("/_receipts/", 3, 2)])
+@pytest.mark.parametrize(
+    ("at", "done", "times"),
+    [
+        pytest.param("/_plan.json", 0, 1, marks=pytest.mark.slow),
+        ("/_receipts/", 3, 1),
+        pytest.param("/_receipts/", 3, 2, marks=pytest.mark.slow),
+    ],
+)
 def test_sigterm_once_and_twice(
     reference: Reference, tmp_path: Path, bundle: Path, at: str, done: int, times: int
 ) -> None:

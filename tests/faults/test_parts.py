@@ -33,6 +33,7 @@ def test_parts_are_fixed_by_the_path_and_cover_all() -> None:
     assert [part_of(name, 3) for name in ("a.parquet", "b.parquet", "é/ü.parquet")] == [1, 1, 3]
 
 
+@pytest.mark.slow
 def test_three_parts_at_once_come_to_what_one_run_does(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     data, whole = reference
     out = tmp_path / "out"

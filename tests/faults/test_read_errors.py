@@ -36,7 +36,8 @@ def failing(path: Path, log: Path, data: Path, out: Path, bundle: Path, when: st
     return code, said
 
 
-@pytest.mark.parametrize("when", [pytest.param("1+", marks=pytest.mark.slow), "6"])
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["1+", "6"])
 def test_an_input_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path, when: str) -> None:
     """It is set aside, at the first look or in the midst of its rows; all else is scored, and it by the next run."""
     (data, whole), out = reference, tmp_path / "out"

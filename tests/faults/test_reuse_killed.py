@@ -47,6 +47,7 @@ def test_a_crash_at_each_step_of_a_night(night: Night, tmp_path: Path, bundle: P
     assert bytes_of(before) == unhurt
 
 
+@pytest.mark.slow
 def test_an_earlier_output_that_was_killed_itself(night: Night, tmp_path: Path, bundle: Path) -> None:
     data, _, whole = night
     begun, out = tmp_path / "begun", tmp_path / "out"

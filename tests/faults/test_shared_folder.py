@@ -92,6 +92,7 @@ def test_all_that_is_left_belongs_to_the_group(shared: Path) -> None:
     assert odd == []
 
 
+@pytest.mark.slow
 def test_parts_of_two_users(shared: Path, reference: Reference) -> None:
     as_user(0, shared, "--part", "1/2")
     as_user(1, shared, "--part", "2/2")

@@ -203,6 +203,7 @@ def test_a_graph_that_does_not_end_is_ended(
     assert children[0].process.returncode == -9
 
 
+@pytest.mark.slow
 def test_a_graph_that_takes_all_memory_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[Spawned]
 ) -> None:

@@ -294,6 +294,7 @@ def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_
     scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "0.1")
 
 
+@pytest.mark.slow
 def test_a_run_whose_first_rows_nearly_all_fail_stops(tmp_path: Path, bundle: Path) -> None:
     data, out = tmp_path / "in.parquet", tmp_path / "out"
     pq.write_table(
