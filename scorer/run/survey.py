@@ -12,7 +12,7 @@ from ..errors import ColumnError, InputError, ScorerError, ShardError
 from ..scoring.signature import Signature
 from ..scoring.windows import ShardColumns
 from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
-from ..storage.content import content_sha256, shared_content_sha256
+from ..storage.content import content_of
 from ..storage.filesystems import refuse_overlap
 from ..storage.pieces import Piece, piece_name, shard_of
 
@@ -72,9 +72,7 @@ class Shard:
 
     def record(self) -> InputRecord:
         """The input with its content, for the receipt of its output. The pieces of a file share one hash of it."""
-        uri, identity = self.file.uri, self.info.identity
-        content = content_sha256 if self.piece is None else shared_content_sha256
-        return InputRecord(uri, identity, content(uri, identity), self.piece)
+        return replace(self.planned, content=content_of(self.file.uri, self.info.identity, self.piece))
 
     def fingerprint(self, signature: Signature, reuse: str = "") -> Fingerprint:
         """What the output of this shard depends on: the signature of the score, and what else shapes the file.

@@ -10,7 +10,13 @@ import hashlib
 import os
 from functools import lru_cache
 
+from .pieces import Piece
 from .records import Identity
+
+
+def content_of(uri: str, identity: Identity, piece: Piece | None) -> str | None:
+    """:func:`content_sha256` of the whole input; the pieces of one file share what was taken once by this process."""
+    return content_sha256(uri, identity) if piece is None else _shared(uri, identity)
 
 
 def content_sha256(uri: str, identity: Identity) -> str | None:
@@ -34,6 +40,5 @@ def content_sha256(uri: str, identity: Identity) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def shared_content_sha256(uri: str, identity: Identity) -> str | None:
-    """As :func:`content_sha256`, taken once by this process: for the pieces of one file."""
+def _shared(uri: str, identity: Identity) -> str | None:
     return content_sha256(uri, identity)

@@ -19,7 +19,7 @@ from ..errors import OutputError
 from ..system.formats import RECEIPT_SCHEMA as SCHEMA
 from ..system.json_fields import Fields
 from .canonical import digest
-from .content import content_sha256, shared_content_sha256
+from .content import content_of
 from .counts import Counts
 from .durable import Holder, atomic_json, crash_point, output_errors, read_json, refuse_links, sync_folder
 from .listing import is_hidden
@@ -304,8 +304,8 @@ def _same_content(record: InputRecord, identity: Identity, uri: str) -> bool:
     """Whether an input has another time than a record, and the same content."""
     if not uri or record.content is None or record.identity is None:
         return False
-    content = content_sha256 if record.piece is None else shared_content_sha256
-    return record.identity.changes_to(identity) == ["mtime_ns"] and content(uri, identity) == record.content
+    touched = record.identity.changes_to(identity) == ["mtime_ns"]
+    return touched and content_of(uri, identity, record.piece) == record.content
 
 
 def _is_intact(path: Path, output: WrittenFile) -> bool:
