@@ -128,7 +128,9 @@ def test_a_revision_means_nothing_for_a_folder(copy: Path) -> None:
         find(copy, "main")
 
 
-@pytest.mark.parametrize("name", ["/no/such/folder", "a/b/c", "../no-such-folder", "", "with blank", "https://example.org/m"])
+@pytest.mark.parametrize(
+    "name", ["/no/such/folder", "a/b/c", "../no-such-folder", "", "with blank", "https://example.org/m"]
+)
 def test_what_is_neither_folder_nor_hub_id_is_refused(name: str) -> None:
     with pytest.raises(CheckpointError, match="neither a folder nor a hub id"):
         find(name)
