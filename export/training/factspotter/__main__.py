@@ -21,7 +21,7 @@ from export import FACTSPOTTER, export_bundle
 from export.training.factspotter.data import DataError, known, read, split
 from export.training.factspotter.examples import epoch
 from export.training.factspotter.train import Plan, Run
-from export.training.general.__main__ import agree
+from export.training.kept_settings import agree
 from scorer.errors import ScorerError
 
 UNBOUND = ("out", "device", "name", "precision")
@@ -46,7 +46,7 @@ def main() -> None:
         shutil.rmtree(bundle, ignore_errors=True)
         export_bundle(
             str(options.out / "checkpoint"), bundle, answers=FACTSPOTTER, name=options.name,
-            precisions=options.precision.split(","), log=_say,
+            precisions=options.precision.split(","),
         )  # fmt: skip
     except (DataError, ScorerError) as error:
         sys.exit(str(error))
@@ -109,10 +109,6 @@ def opened(base: Path) -> tuple[Any, Any]:
     except (OSError, ValueError) as e:
         raise DataError(f"{base} is no checkpoint ({(str(e).splitlines() or ['?'])[0][:200]}); give its folder") from e
     return model, tokenizer
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

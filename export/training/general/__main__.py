@@ -21,6 +21,7 @@ from export.training.general.batches import Mix, Pools
 from export.training.general.network import Network, from_base, load_checkpoint
 from export.training.general.train import Run
 from export.training.general.vocabulary import cut, make_tokenizer
+from export.training.kept_settings import agree
 
 
 def kept_pieces(out: Path, base: dict[str, int], found: dict[str, list[str]], texts: list[str], size: int) -> list[str]:
@@ -30,17 +31,6 @@ def kept_pieces(out: Path, base: dict[str, int], found: dict[str, list[str]], te
         pieces = cut(base, [*found["premise"], *found["hypothesis"], *texts], size)
         path.write_text(json.dumps(pieces, ensure_ascii=False), encoding="utf-8")
     return list(json.loads(path.read_text(encoding="utf-8")))
-
-
-def agree(out: Path, settings: dict[str, object]) -> None:
-    """Keeps the settings of a run in `out`, and refuses to continue it under others."""
-    path = out / "settings.json"
-    if not path.exists():
-        path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-    before = json.loads(path.read_text(encoding="utf-8"))
-    changed = [f"{name} {before.get(name)} → {value}" for name, value in settings.items() if before.get(name) != value]
-    if changed:
-        sys.exit(f"{out} holds a run under other settings ({', '.join(changed)}); use those, or another --out")
 
 
 def settings(options: argparse.Namespace) -> dict[str, object]:
