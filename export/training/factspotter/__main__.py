@@ -10,7 +10,6 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from export import FACTSPOTTER, export_bundle
 from export.training.factspotter.data import DataError, known, read, split
 from export.training.factspotter.examples import epoch
 from export.training.factspotter.train import Plan, Run
+from export.training.interrupts import interrupts_call
 from export.training.kept_settings import agree
 from scorer.errors import ScorerError
 
@@ -38,9 +38,9 @@ def main() -> None:
     try:
         run = prepared(options)
         run.resume()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: run.stop())
-        if not run.train():
+        with interrupts_call(run.stop):
+            whole = run.train()
+        if not whole:
             sys.exit(f"stopped in epoch {run.place.epoch}; the same command continues")
         bundle = options.out / "bundle"
         shutil.rmtree(bundle, ignore_errors=True)

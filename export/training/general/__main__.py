@@ -9,7 +9,6 @@ import argparse
 import hashlib
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from export.training.general.batches import Mix, Pools
 from export.training.general.network import Network, from_base, load_checkpoint
 from export.training.general.train import Run
 from export.training.general.vocabulary import cut, make_tokenizer
+from export.training.interrupts import interrupts_call
 from export.training.kept_settings import agree
 
 
@@ -66,9 +66,9 @@ def main() -> None:
     agree(options.out, settings(options))
     with prepared(options) as run:
         run.resume()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: run.stop())
-        if not run.train(options.tokens, options.rate):
+        with interrupts_call(run.stop):
+            whole = run.train(options.tokens, options.rate)
+        if not whole:
             sys.exit(f"stopped after {run.place.tokens:,} tokens; the same command continues")
 
 

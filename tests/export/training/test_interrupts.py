@@ -1,0 +1,27 @@
+"""A training run saves its state on Ctrl-C and SIGTERM, and hears them no longer once it has ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from export.training.interrupts import interrupts_call
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_a_wish_to_stop_until_the_run_has_ended(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    stopped = []
+    with interrupts_call(lambda: stopped.append(number)):
+        os.kill(os.getpid(), number)
+    assert stopped == [number]
+    assert signal.getsignal(number) == before
+
+
+def test_the_handlers_return_when_the_run_fails() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(OSError, match="full"), interrupts_call(lambda: None):
+        raise OSError("disk full")
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
