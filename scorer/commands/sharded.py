@@ -13,9 +13,10 @@ from ..errors import UsageError
 from .common import print_json, say_always
 
 if TYPE_CHECKING:
-    from ..run.options import Outcome, RunOptions
+    from ..run.options import JoinOptions, Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
     from ..scoring.settings import Settings
+    from ..storage.objects.uri import Location
 
 PruneOption = Annotated[
     bool,
@@ -136,7 +137,7 @@ def run_on_ray(options: RunOptions, settings: Settings, ray: str, cpus: int | No
         options,
         inputs=tuple(one if "://" in one else str(Path(one).absolute()) for one in options.inputs),
         out=options.out.absolute(),
-        reuse=tuple(path.absolute() for path in options.reuse),
+        reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
     )
     shipped = str(settings.bundle) in SHIPPED  # it comes with the program
     files = [] if shipped else [Path(settings.bundle, "bundle.json")]
@@ -177,6 +178,13 @@ def _end(options: RunOptions, outcome: Outcome, *, as_json: bool) -> None:
     if outcome.exit_code:
         say_always(f"scorer: {outcome.reason}")
         raise typer.Exit(outcome.exit_code)
+
+
+def join_of(out: Location) -> JoinOptions | None:
+    """How a command without ``--join`` runs: as a worker where OUT is in a store, which has no locks."""
+    from ..run.options import JoinOptions
+
+    return None if isinstance(out, Path) else JoinOptions()
 
 
 def parse_part(given: str | None) -> tuple[int, int] | None:
