@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
+from ..system.input_formats import Format
 from .common import print_json, say_always
 
 if TYPE_CHECKING:
-    from ..run.options import Outcome, RunOptions
+    from ..run.options import JoinOptions, Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
     from ..scoring.settings import Settings
+    from ..storage.objects.uri import Location
 
 PruneOption = Annotated[
     bool,
@@ -86,6 +88,40 @@ MixedDevicesOption = Annotated[
     ),
 ]
 MAX_ERROR_RATE = 0.001
+
+
+def make_options(
+    inputs: list[str],
+    out: Location,
+    *,
+    limit: int | None,
+    part: str | None,
+    prune: bool,
+    max_error_rate: float,
+    reuse: list[Path] | None = None,
+    form: Format = "auto",
+    join: JoinOptions | None = None,
+    split_rows: int | None = None,
+) -> RunOptions:
+    """What a command was asked to do, from its options as the option parser gives them.
+
+    Raises:
+        UsageError: see :func:`parse_part`.
+    """
+    from ..run.options import RunOptions
+
+    return RunOptions(
+        inputs=tuple(inputs),
+        out=out,
+        limit=limit,
+        part=parse_part(part),
+        max_error_rate=max_error_rate,
+        reuse=tuple(reuse or ()),
+        prune=prune,
+        form=form,
+        join=join,
+        split_rows=split_rows,
+    )
 
 
 def run_on_devices(options: RunOptions, settings: Settings, devices: str, *, as_json: bool) -> None:
