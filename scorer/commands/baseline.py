@@ -19,8 +19,7 @@ from .sharded import (
     PartOption,
     PruneOption,
     RunJsonOption,
-    join_of,
-    parse_part,
+    make_options,
     run_shards,
 )
 
@@ -103,7 +102,6 @@ def baseline_command(
     from ..evaluation.baselines.rows import BaselineScoring
     from ..evaluation.baselines.writing import write
     from ..metric.inputs import ColumnNames
-    from ..run.options import RunOptions
 
     if as_gold and rival is not Rival.e2e_slots:
         raise UsageError("--as-gold applies to the baseline e2e-slots only; remove it for other baselines")
@@ -132,15 +130,7 @@ def baseline_command(
                 told = judge.metric.totals
                 say(f"all texts as one corpus, tokenised as by the E2E challenge: BLEU {told.bleu}, NIST {told.nist}")
             return
-        options = RunOptions(
-            tuple(inputs),
-            out,
-            limit=limit,
-            part=parse_part(part),
-            max_error_rate=max_error_rate,
-            prune=prune,
-            join=join_of(out),
-        )
+        options = make_options(inputs, out, limit=limit, part=part, prune=prune, max_error_rate=max_error_rate)
         run_shards(options, BaselineScoring(judge, names), as_json=as_json)
 
 

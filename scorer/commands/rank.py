@@ -16,8 +16,7 @@ from .sharded import (
     PartOption,
     PruneOption,
     RunJsonOption,
-    join_of,
-    parse_part,
+    make_options,
     run_shards,
 )
 
@@ -63,7 +62,6 @@ def rank_command(
     label are not ranked; a row without a labelled text is an error. The same command resumes. --reuse takes outputs of
     `scorer rank` and `scorer run`: their texts are not scored again for the same facts. Exit codes as for `run`.
     """
-    from ..run.options import RunOptions
     from ..scoring.rank_rows import RankScoring
 
     if note := note_of(settings):
@@ -72,15 +70,7 @@ def rank_command(
     def opener(budgets: Budgets) -> Scorer:
         return open_scorer(settings, budgets)
 
-    options = RunOptions(
-        inputs=tuple(inputs),
-        out=out,
-        limit=limit,
-        part=parse_part(part),
-        max_error_rate=max_error_rate,
-        reuse=tuple(reuse or ()),
-        prune=prune,
-        form=form,
-        join=join_of(out),
+    options = make_options(
+        inputs, out, limit=limit, part=part, prune=prune, max_error_rate=max_error_rate, reuse=reuse, form=form
     )
     run_shards(options, RankScoring(settings, opener, worse, candidates), as_json=as_json)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
+from ..system.input_formats import Format
 from .common import print_json, say_always
 
 if TYPE_CHECKING:
@@ -87,6 +88,41 @@ MixedDevicesOption = Annotated[
     ),
 ]
 MAX_ERROR_RATE = 0.001
+
+
+def make_options(
+    inputs: list[str],
+    out: Location,
+    *,
+    limit: int | None,
+    part: str | None,
+    prune: bool,
+    max_error_rate: float,
+    reuse: list[Location] | None = None,
+    form: Format = "auto",
+    join: JoinOptions | None = None,
+    split_rows: int | None = None,
+) -> RunOptions:
+    """What a command was asked to do, from its options as the option parser gives them. A run into a store is one of
+    workers, because a store has no locks.
+
+    Raises:
+        UsageError: see :func:`parse_part`.
+    """
+    from ..run.options import JoinOptions, RunOptions
+
+    return RunOptions(
+        inputs=tuple(inputs),
+        out=out,
+        limit=limit,
+        part=parse_part(part),
+        max_error_rate=max_error_rate,
+        reuse=tuple(reuse or ()),
+        prune=prune,
+        form=form,
+        join=join if isinstance(out, Path) else join or JoinOptions(),
+        split_rows=split_rows,
+    )
 
 
 def run_on_devices(options: RunOptions, settings: Settings, devices: str, *, as_json: bool) -> None:
@@ -178,13 +214,6 @@ def _end(options: RunOptions, outcome: Outcome, *, as_json: bool) -> None:
     if outcome.exit_code:
         say_always(f"scorer: {outcome.reason}")
         raise typer.Exit(outcome.exit_code)
-
-
-def join_of(out: Location) -> JoinOptions | None:
-    """How a command without ``--join`` runs: as a worker where OUT is in a store, which has no locks."""
-    from ..run.options import JoinOptions
-
-    return None if isinstance(out, Path) else JoinOptions()
 
 
 def parse_part(given: str | None) -> tuple[int, int] | None:

@@ -248,6 +248,7 @@ class Engine:
                 raise CancelledError
             self._main.compute(batch, work, logits, feed)
             self.computed += len(batch.pairs)
+            work.computed_tokens += batch.tokens
 
         if self._pool is not None:
             try:

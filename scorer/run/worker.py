@@ -20,6 +20,7 @@ from ..scoring.reuse import RecheckLog
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.row_scorer import RowScoring
 from ..scoring.summary import RunSummary
+from ..stats.percentages import percent
 from ..storage import (
     Counts,
     Identity,
@@ -338,7 +339,7 @@ class _Worker:
             reasons.append(f"{wrong} of {summary.recheck.rows} reused rows that were scored again disagree with the "
                            "earlier output, so its labels cannot be relied on: run without --reuse")  # fmt: skip
         if (rate := summary.counts.error_rate) > self.options.max_error_rate:
-            reasons.append(f"{rate:.2%} of the rows have errors, more than --max-error-rate "
+            reasons.append(f"{percent(rate)} of the rows have errors, more than --max-error-rate "
                            f"{self.options.max_error_rate}")  # fmt: skip
         return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
 

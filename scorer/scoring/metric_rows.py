@@ -13,6 +13,7 @@ from ..inference.devices import PADDED
 from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
 from ..metric.inputs import InputColumns, find_columns
+from ..stats.percentages import percent
 from ..storage import Counts
 from ..storage.objects.uri import Location
 from .exact_bound import measure_bound
@@ -90,7 +91,7 @@ class MetricRows:
         return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin, nested))
 
     def stream(
-        self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+        self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
     ) -> Iterator[ScoredWindow[Tag] | Mark]:
         return self.scorer.pipeline.stream(items, reuse, tick)
 
@@ -103,7 +104,7 @@ class MetricRows:
         own_templates = self.scorer.settings.templates is None and bundle.templates_file is not None
         missing = sum(1 for entry in facts.by_predicate.values() if entry.backoff)
         share = facts.backoff / facts.all
-        message = f"warning: {share:.1%} of the facts in the first window have no template (backoff)"
+        message = f"warning: {percent(share)} of the facts in the first window have no template (backoff)"
         if own_templates and missing > len(facts.by_predicate) / 2:
             message += (
                 f"; {missing} of {len(facts.by_predicate)} predicates are outside what the bundle {bundle.name} was "

@@ -160,7 +160,7 @@ class Pipeline:
         self,
         items: Iterable[Window[Tag, TextColumns] | Mark],
         reuse: Reuse | None = None,
-        tick: Callable[[], None] = lambda: None,
+        tick: Callable[[Tag, float], None] = lambda tag, rows: None,
     ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
         """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.
 
@@ -169,7 +169,8 @@ class Pipeline:
 
         Args:
             reuse: earlier outputs, whose labels are taken over.
-            tick: called about once a second while the model works, for progress.
+            tick: called about once a second while the model works, for progress, with the tag of the window and how
+                many of its rows the work done so far amounts to.
         """
         source = iter(items)
         stop = threading.Event()
@@ -221,13 +222,13 @@ class Pipeline:
         self.seconds["infer"] += time.perf_counter() - started
         return answers
 
-    def _finish(self, item: _OnItsWay[Tag, TextColumns], tick: Callable[[], None]) -> ScoredWindow[Tag]:
+    def _finish(self, item: _OnItsWay[Tag, TextColumns], tick: Callable[[Tag, float], None]) -> ScoredWindow[Tag]:
         while True:
             try:
                 answers = item.answers.result(timeout=1.0)
                 break
             except TimeoutError:
-                tick()
+                tick(item.window.tag, item.prepared.work.share * len(item.window.table))
         started = time.perf_counter()
         scored = self.finish(item.window, self.judge(item.prepared, answers))
         self.seconds["judge"] += time.perf_counter() - started

@@ -82,7 +82,7 @@ class PlainRows(ABC, Generic[Columns]):
         raise UsageError(f"--reuse {earlier[0]}: {name} takes over no labels of earlier outputs; remove --reuse")
 
     def stream(
-        self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+        self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
     ) -> Iterator[ScoredWindow[Tag] | FailedWindow[Tag] | Mark]:
         """See :meth:`.row_scorer.RowScorer.stream`."""
         source = iter(items)

@@ -115,12 +115,20 @@ class RankRows:
         return self.metric.open_reuse(earlier, Nested(self.signature, SCORES, ("rough",)))
 
     def stream(
-        self, items: Iterable[Window[Tag, CandidateColumns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+        self,
+        items: Iterable[Window[Tag, CandidateColumns] | Mark],
+        reuse: Reuse | None,
+        tick: Callable[[Tag, float], None],
     ) -> Iterator[ScoredWindow[Tag] | Mark]:
         """Score windows in order; see :meth:`.row_scorer.RowScorer.stream`."""
         pipeline = replace(self.metric.scorer.pipeline, names=replace(self._names, prefix=""))
         gathered: list[ScoredWindow[_Piece[Tag]]] = []
-        with closing(pipeline.stream(_pieces(items), reuse, tick)) as scored:
+
+        def piece_tick(piece: _Piece[Tag], texts: float) -> None:
+            share = (piece.start + texts) / max(len(piece.found.texts), 1)
+            tick(piece.window.tag, share * len(piece.window.table))
+
+        with closing(pipeline.stream(_pieces(items), reuse, piece_tick)) as scored:
             for one in scored:
                 if isinstance(one, Mark):
                     yield one
