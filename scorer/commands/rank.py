@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..metric.choices import Worse
 from ..scoring.settings import Settings
-from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
+from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, location, note_of, open_scorer, say
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
 def rank_command(
     inputs: InputsArgument,
     out: Annotated[
-        Path,
+        Any,  # a Path or a StoreUri: typer takes no unions
         typer.Option(
             "--out",
             metavar="OUT",
-            parser=local,
-            help="Folder for the ranked shards; a rerun resumes. Exits 2 if it holds other files.",
+            parser=location,
+            help="Folder or s3:// prefix for the ranked shards; a rerun resumes. Exits 2 if it holds other files.",
         ),
     ],
     settings: Settings,

@@ -98,17 +98,18 @@ def make_options(
     part: str | None,
     prune: bool,
     max_error_rate: float,
-    reuse: list[Path] | None = None,
+    reuse: list[Location] | None = None,
     form: Format = "auto",
     join: JoinOptions | None = None,
     split_rows: int | None = None,
 ) -> RunOptions:
-    """What a command was asked to do, from its options as the option parser gives them.
+    """What a command was asked to do, from its options as the option parser gives them. A run into a store is one of
+    workers, because a store has no locks.
 
     Raises:
         UsageError: see :func:`parse_part`.
     """
-    from ..run.options import RunOptions
+    from ..run.options import JoinOptions, RunOptions
 
     return RunOptions(
         inputs=tuple(inputs),
@@ -119,7 +120,7 @@ def make_options(
         reuse=tuple(reuse or ()),
         prune=prune,
         form=form,
-        join=join,
+        join=join if isinstance(out, Path) else join or JoinOptions(),
         split_rows=split_rows,
     )
 
@@ -172,7 +173,7 @@ def run_on_ray(options: RunOptions, settings: Settings, ray: str, cpus: int | No
         options,
         inputs=tuple(one if "://" in one else str(Path(one).absolute()) for one in options.inputs),
         out=options.out.absolute(),
-        reuse=tuple(path.absolute() for path in options.reuse),
+        reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
     )
     shipped = str(settings.bundle) in SHIPPED  # it comes with the program
     files = [] if shipped else [Path(settings.bundle, "bundle.json")]

@@ -60,7 +60,7 @@ def run_joined(options: RunOptions, join: JoinOptions, scoring: RowScoring, repo
     """
     check_join(options)
     out = options.out
-    earlier = tuple(check_earlier(options.reuse, out if isinstance(out, Path) else None))
+    earlier = tuple(check_earlier(options.reuse, out))
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
         reader = stack.enter_context(ShardReader(form=options.form, split_rows=options.split_rows))
@@ -79,6 +79,9 @@ def check_join(options: RunOptions) -> JoinOptions:
     """
     for option, given in (("--prune", options.prune), ("--limit", options.limit), ("--part", options.part)):
         if given:
+            if not isinstance(options.out, Path):
+                raise UsageError(f"{option} with --out {options.out}: a run into a store is one of workers, which have "
+                                 f"no {option}; leave it out")  # fmt: skip
             raise UsageError(f"{option} with --join: workers divide all shards among themselves; give one of the two")
     check_location(options.inputs, options.out, options.form)
     return options.join or JoinOptions()

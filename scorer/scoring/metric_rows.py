@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from importlib import metadata
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -16,6 +15,7 @@ from ..inference.sessions import runtime
 from ..metric.inputs import InputColumns, find_columns
 from ..stats.percentages import percent
 from ..storage import Counts
+from ..storage.objects.uri import Location
 from .exact_bound import measure_bound
 from .origin import Origin
 from .plan import Budgets, Plan
@@ -86,7 +86,7 @@ class MetricRows:
         model = ExactEngine(self.scorer.engine, bound or measure_bound(self.scorer, starts))
         return replace(self, scorer=self.scorer.with_model(model))
 
-    def open_reuse(self, earlier: Sequence[Path], nested: Nested | None = None) -> Reuse:
+    def open_reuse(self, earlier: Sequence[Location], nested: Nested | None = None) -> Reuse:
         """See :meth:`.row_scorer.RowScorer.open_reuse`. ``nested``: outputs of a ranking that may serve as well."""
         return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin, nested))
 

@@ -25,6 +25,7 @@ from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide
 from ..storage.counts import Counts, RecheckCounts
+from ..system.waiting import outcome
 from .counts import count
 from .reuse import Disagreement, Reuse, ReuseMatch
 from .reuse.recheck import disagreements
@@ -179,7 +180,7 @@ class Pipeline:
             ahead = preparing.submit(self._next, source, reuse)
             waiting: _OnItsWay[Tag, TextColumns] | Mark | None = None
             while True:
-                arrived = ahead.result()
+                arrived = outcome(ahead)
                 if arrived is not None:
                     ahead = preparing.submit(self._next, source, reuse)
                 current: _OnItsWay[Tag, TextColumns] | Mark | None = None
@@ -223,12 +224,8 @@ class Pipeline:
         return answers
 
     def _finish(self, item: _OnItsWay[Tag, TextColumns], tick: Callable[[Tag, float], None]) -> ScoredWindow[Tag]:
-        while True:
-            try:
-                answers = item.answers.result(timeout=1.0)
-                break
-            except TimeoutError:
-                tick(item.window.tag, item.prepared.work.share * len(item.window.table))
+        told = item.prepared.work
+        answers = outcome(item.answers, lambda: tick(item.window.tag, told.share * len(item.window.table)))
         started = time.perf_counter()
         scored = self.finish(item.window, self.judge(item.prepared, answers))
         self.seconds["judge"] += time.perf_counter() - started

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
 from ..inference.exact import ExactBound
 from ..storage import Counts
+from ..storage.objects.uri import Location
 from .origin import Origin
 from .plan import Budgets, Plan
 from .reuse import Reuse
@@ -85,7 +85,7 @@ class RowScorer(Protocol[Columns]):
         """
         ...
 
-    def open_reuse(self, earlier: Sequence[Path]) -> Reuse:
+    def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
         """Open earlier outputs, whose labels are taken over.
 
         Raises:
