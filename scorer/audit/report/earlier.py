@@ -50,7 +50,9 @@ def _filled(value: Any, kind: Any) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if is_typeddict(kind) and isinstance(value, dict):
         keys = _keys(kind)
-        absent = {key: [] if get_origin(inner) is list else None for key, inner in keys.items() if _may_lack(inner)}
+        absent: dict[str, Any] = {
+            key: [] if get_origin(inner) is list else None for key, inner in keys.items() if _may_lack(inner)
+        }
         return {**absent, **{key: _filled(one, keys.get(key)) for key, one in value.items()}}
     if origin is list and isinstance(value, list):
         return [_filled(one, arguments[0]) for one in value]
