@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 
 from ...errors import OutputError, ScorerError
 from ...storage import resolve_inputs
@@ -25,39 +25,35 @@ _SAMPLES = 3
 """Inputs that are looked at: the first, one in the middle, the last."""
 
 
-class Probe(Protocol):
+class Probe(Closing):
     """Something in the output that tells whether another machine sees the same output; removed at the end.
 
     ``place``: its path or URI. ``token``: its content.
     """
 
-    @property
-    def place(self) -> str: ...
+    place: str
+    token: str
 
-    @property
-    def token(self) -> str: ...
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether it is there."""
 
-    def exists(self) -> bool: ...
-
+    @abstractmethod
     def write(self) -> None:
         """Write it, if it is not there. The first worker of a run removes temporary files, this one too.
 
         Raises:
             OutputError: it cannot be written.
         """
-        ...
 
 
-class FolderProbe(Closing):
+class FolderProbe(Probe):
     """A file in the output folder; see :class:`Probe`."""
 
     def __init__(self, out: Path) -> None:
         self.token = secrets.token_hex(16)
         self.path = out / temporary_name()
-
-    @property
-    def place(self) -> str:
-        return str(self.path)
+        self.place = str(self.path)
 
     def exists(self) -> bool:
         return self.path.exists()
@@ -74,7 +70,7 @@ class FolderProbe(Closing):
         discard(self.path)
 
 
-class StoreProbe(Closing):
+class StoreProbe(Probe):
     """An object among the claims of the output; see :class:`Probe`."""
 
     def __init__(self, out: StoreUri) -> None:
@@ -96,7 +92,7 @@ class StoreProbe(Closing):
             self._store.delete([self._key])
 
 
-def make_probe(out: Location) -> FolderProbe | StoreProbe:
+def make_probe(out: Location) -> Probe:
     """A probe that is not written yet.
 
     Raises:
