@@ -108,8 +108,8 @@ class Joining:
         """Make the plan that of the folder while no other worker runs, or resume the one that is there."""
         out = self.options.out
         files = resolve_inputs(list(self.options.inputs), self.options.form)
-        for note in table_notes(files):
-            self.reporter.say(note)
+        for line in table_notes(files):
+            self.reporter.say(line)
         before = present.inputs if present is not None else {}
         found = survey(files, self.reader, self.scoring.find_columns, earlier=before)
         refuse_unscorable(found, self.reader, self.options.max_error_rate)

@@ -66,8 +66,8 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
         )
     files = resolve_inputs(list(options.inputs), options.form)
     check_output_apart(list(options.inputs), options.folder, options.form)
-    for note in table_notes(files):
-        reporter.say(note)
+    for line in table_notes(files):
+        reporter.say(line)
     inspect_output(options.folder)
     earlier_outputs = check_earlier(options.reuse, options.folder)
     with ExitStack() as stack:

@@ -76,7 +76,8 @@ def table_notes(files: Sequence[InputFile]) -> list[str]:
     """What to say of the Delta tables that inputs are of: how to read the same version again."""
     counts = Counter(file.table for file in files if file.table)
     return [
-        f"Delta table {table}: {count:,} files; give this as IN to read the same version" for table, count in counts.items()
+        f"Delta table {table}: {count:,} files; give this as IN to read the same version"
+        for table, count in counts.items()
     ]
 
 
