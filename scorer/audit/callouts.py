@@ -122,7 +122,8 @@ def _rates(group: GroupFigures) -> list[Callout]:
 def _moved(name: str, moved: RateChange) -> str:
     ends = [shown(name, moved[end], signed=True).removesuffix(" points") for end in ("low", "high")]
     tests = "; ".join(_test(test) for test in moved["tests"] if test["significant"])
-    return f"{WORDS[name]} rate {shown(name, moved['difference'], signed=True)}, 95 % {ends[0]} to {ends[1]}; {tests}"
+    difference = shown(name, moved["difference"], signed=True)
+    return f"{WORDS[name]} rate {difference}, 95% interval {ends[0]} to {ends[1]}; {tests}"
 
 
 def _test(test: Test) -> str:

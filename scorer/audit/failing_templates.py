@@ -11,6 +11,7 @@ Where a predicate has a template for each object, each template is tested by the
 from __future__ import annotations
 
 from ..stats.failing import LEAST_RATE, looks_wrong
+from ..stats.percentages import percent
 from .document import Callout, Group, GroupFigures
 from .grouping import Grouping
 from .scan import ScannedRun
@@ -89,4 +90,4 @@ def _callout(message: str, evidence: list[str]) -> Callout:
 
 
 def _line(what: str, count: int, n: int) -> str:
-    return f"{what}: {count:,} of {n:,} ({count / n:.1%})" if n else f"{what}: no fact"
+    return f"{what}: {count:,} of {n:,} ({percent(count / n)})" if n else f"{what}: no fact"

@@ -13,6 +13,7 @@ from typing import Literal
 
 from ..errors import UsageError
 from ..scoring.rates_file import RatesFile
+from ..stats.percentages import percent, points
 from .document import RATES, Checked, Gate, Group, GroupFigures, Rate, Status
 from .grouping import Grouping
 from .rules import TRUE_RATES, Rule
@@ -223,7 +224,7 @@ def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
         return f"{value:,.0f}"
     if metric in ("mean_confidence", "psi_confidence"):
         return f"{value:{'+' if signed else ''}.3f}"
-    return f"{100 * value:+.1f} points" if signed else f"{value:.1%}"
+    return f"{points(value)} points" if signed else percent(value)
 
 
 def _message(
@@ -240,7 +241,7 @@ def _message(
         text += f", {shown(rule.metric, value, signed=True)} since the baseline ({shown(rule.metric, found.before)})"
     if found.low is not None and found.high is not None:
         ends = [shown(rule.metric, end, signed=rule.signed).removesuffix(" points") for end in (found.low, found.high)]
-        text += f", 95 % {ends[0]} to {ends[1]}"
+        text += f", 95% interval {ends[0]} to {ends[1]}"
     limits = [(name, limit) for name, limit in (("warn", rule.warn), ("fail", rule.fail)) if limit is not None]
     return text + f" ({', '.join(f'{name} {rule.rings} {_limit(rule, limit)}' for name, limit in limits)})"
 

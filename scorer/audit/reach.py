@@ -13,6 +13,7 @@ from typing import Literal
 
 from ..scoring.rates_file import RatesFile
 from ..scoring.signature import parse
+from ..stats.percentages import percent
 from .document import RATES, Document, Gate, Group, GroupFigures
 from .gates import describe, evaluate, shown
 from .grouping import Grouping
@@ -160,7 +161,7 @@ def _out_of_reach(rule: Rule, before: float | None) -> str | None:
         return None
     if not rule.signed:
         beyond = first >= 1 if rule.rings == "above" else first <= 0
-        end = "100 %" if rule.rings == "above" else "0"
+        end = "100%" if rule.rings == "above" else "0"
         return f"no value is {rule.rings} {end}" if beyond else None
     room = None if before is None else before if rule.rings == "below" else 1 - before
     if room is not None and first >= room:
@@ -184,7 +185,7 @@ def _message(
         found = "no increase reliably" if finds is None else f"an increase of {shown(rule.metric, finds, signed=True)}"
         bound = "at most " if group["rows"] > MOST_ROWS else ""
         return (
-            f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: finds {found} (80 % power); without a "
+            f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: finds {found} (80% power); without a "
             f"change {'fails' if rule.fail is not None else 'warns'} in {bound}{_seldom(by_chance)} of runs"
         )
     if rule.needs_baseline and now is None:
@@ -193,4 +194,4 @@ def _message(
 
 
 def _seldom(share: float) -> str:
-    return "less than 0.1%" if share < 0.0005 else f"{share:.1%}"
+    return "less than 0.1%" if share < 0.0005 else percent(share)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from ..stats.percentages import percent
 from ..system.display import visible
 from .document import Document, GroupFigures, Rate
 from .gates import describe
@@ -75,9 +76,7 @@ def _gate(metric: str, rate: Rate, warn: float, fail: float, said: str) -> str:
     value, high = rate["value"], rate["high"]
     if value is None or high is None:
         return f"# {said}\n# {metric}: this output has no figure for it.\n"
-    comment = (
-        f"# {said}\n# This output: {_percent(value)}, 95 % interval {_percent(rate['low'])} to {_percent(high)}.\n"
-    )
+    comment = f"# {said}\n# This output: {_percent(value)}, 95% interval {_percent(rate['low'])} to {_percent(high)}.\n"
     if high > _NO_ROOM:
         return comment + f"# A threshold above that would hardly ever fail, so there is no gate on {metric}.\n"
     limits = [("warn", _share(_up(high + warn))), ("fail", _share(_up(high + fail)))]
@@ -107,10 +106,8 @@ def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> s
         else f"{smallest['rows']:,} rows"
     )
     found = "no increase reliably" if finds is None else f"an increase by {100 * finds:.1f} points"
-    comment += f"# Of {where} it finds {found} with a probability of 80 %, and fails by chance in\n"
-    comment += (
-        f"# {'less than 0.1' if by_chance < 0.0005 else f'{100 * by_chance:.1f}'} % of runs, if all rows are new.\n"
-    )
+    comment += f"# Of {where} it finds {found} with a probability of 80%, and fails by chance in\n"
+    comment += f"# {'less than 0.1%' if by_chance < 0.0005 else percent(by_chance)} of runs, if all rows are new.\n"
     if left := len(groups) - len(large):
         comment += f"# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there.\n"
     keys = [("by", json.dumps(list(columns), ensure_ascii=False))] if columns else []
@@ -141,4 +138,4 @@ def _share(value: float) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f} %"
+    return "-" if value is None else percent(value)

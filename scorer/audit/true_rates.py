@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from ..scoring.rates_file import RatesFile
+from ..stats.percentages import percent
 
 
 class TrueRate(TypedDict):
@@ -53,8 +54,9 @@ def notes(found: RatesFile) -> list[str]:
     """The rates of all rows, a sentence each."""
     source = "labels of an earlier run" if found.source == "calibration" else "labels"
     return [
-        f"true {one.rate.removesuffix('_rate')} rate {one.value:.1%}, 95 % {one.low:.1%} to {one.high:.1%}, "
-        f"from {one.labels:,} {source} (the metric's own: {one.metric:.1%})"
+        f"true {one.rate.removesuffix('_rate')} rate {percent(one.value)}, "
+        f"95% interval {percent(one.low)} to {percent(one.high)}, "
+        f"from {one.labels:,} {source} (the metric's own: {percent(one.metric)})"
         for one in found.rates
         if one.group is None
     ]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from .common import LimitOption, guarded, local, say
+from .common import LimitOption, guarded, location, say
 from .settings import DeviceOption, MrColumnOption, TextColumnOption, TriplesColumnOption
 from .sharded import (
     MAX_ERROR_RATE,
@@ -19,7 +19,7 @@ from .sharded import (
     PartOption,
     PruneOption,
     RunJsonOption,
-    parse_part,
+    make_options,
     run_shards,
 )
 
@@ -50,12 +50,12 @@ def baseline_command(
         typer.Argument(metavar="IN...", help="Parquet files, folders, globs or URIs; exits 2 if there are none."),
     ],
     out: Annotated[
-        Path,
+        Any,  # a Path or a StoreUri: typer takes no unions
         typer.Option(
             "--out",
             metavar="OUT",
-            parser=local,
-            help="Folder for the scored shards, as for `run`. F.parquet: one file of all rows; it is replaced.",
+            parser=location,
+            help="Folder or s3:// prefix, as for `run`. F.parquet: one local file of all rows; it is replaced.",
         ),
     ],
     text_column: TextColumnOption = "text",
@@ -102,12 +102,13 @@ def baseline_command(
     from ..evaluation.baselines.rows import BaselineScoring
     from ..evaluation.baselines.writing import write
     from ..metric.inputs import ColumnNames
-    from ..run.options import RunOptions
 
     if as_gold and rival is not Rival.e2e_slots:
         raise UsageError("--as-gold applies to the baseline e2e-slots only; remove it for other baselines")
     if rival is not Rival.bertscore and (encoder is not None or idf or device != "auto"):
         raise UsageError(f"--encoder, --idf and --device apply to the baseline bertscore, not to {rival.value}")
+    if not isinstance(out, Path) and out.name.endswith(ONE_FILE):
+        raise UsageError(f"--out {out}: one file of all rows can only be local; name a prefix without {ONE_FILE[0]}")
     names = ColumnNames(text=text_column, triples=triples_column, mr=mr_column)
     judge: Judge
     with ExitStack() as opened:
@@ -119,7 +120,7 @@ def baseline_command(
             judge = SlotsJudge(as_gold=as_gold)
         else:
             judge = KeywordsJudge() if rival is Rival.keywords else EntitiesJudge()
-        if out.suffix in ONE_FILE or out.is_file():
+        if isinstance(out, Path) and (out.suffix in ONE_FILE or out.is_file()):
             given = {"--limit": limit, "--prune": prune, "--part": part, "--json": as_json}
             if unusable := [option for option, value in given.items() if value]:
                 raise UsageError(f"{unusable[0]} needs a folder as --out; {out} is one file of all rows")
@@ -129,9 +130,7 @@ def baseline_command(
                 told = judge.metric.totals
                 say(f"all texts as one corpus, tokenised as by the E2E challenge: BLEU {told.bleu}, NIST {told.nist}")
             return
-        options = RunOptions(
-            tuple(inputs), out, limit=limit, part=parse_part(part), max_error_rate=max_error_rate, prune=prune
-        )
+        options = make_options(inputs, out, limit=limit, part=part, prune=prune, max_error_rate=max_error_rate)
         run_shards(options, BaselineScoring(judge, names), as_json=as_json)
 
 

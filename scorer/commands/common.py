@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,13 +77,13 @@ SplitRowsOption = Annotated[
     ),
 ]
 ReuseOption = Annotated[
-    list[Path] | None,
+    list[Any] | None,  # of Path or StoreUri: typer takes no unions
     typer.Option(
         "--reuse",
         metavar="OUT0",
-        parser=local,
-        help="Output of an earlier run. Rows with the same row_key keep their labels if the signatures are equal; "
-        "otherwise they are scored. Repeatable.",
+        parser=location,
+        help="Output of an earlier run, local or in a store. Rows with the same row_key keep their labels if the "
+        "signatures are equal; otherwise they are scored. Repeatable.",
     ),
 ]
 

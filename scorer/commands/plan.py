@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +14,7 @@ from .common import (
     ReuseOption,
     SplitRowsOption,
     guarded,
-    local,
+    location,
     open_scorer,
     print_json,
 )
@@ -28,12 +27,12 @@ def plan_command(
     inputs: InputsArgument,
     settings: Settings,
     out: Annotated[
-        Path | None,
+        Any,  # a Path, a StoreUri or None: typer takes no unions
         typer.Option(
             "--out",
             metavar="OUT",
-            parser=local,
-            help="Also report what a run into this folder would skip, score again or refuse to replace.",
+            parser=location,
+            help="Also report what a run into this folder or prefix would skip, score again or refuse to replace.",
         ),
     ] = None,
     limit: LimitOption = None,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..metric.choices import Worse
 from ..scoring.settings import Settings
-from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, local, note_of, open_scorer, say
+from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, location, note_of, open_scorer, say
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
@@ -17,7 +16,7 @@ from .sharded import (
     PartOption,
     PruneOption,
     RunJsonOption,
-    parse_part,
+    make_options,
     run_shards,
 )
 
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
 def rank_command(
     inputs: InputsArgument,
     out: Annotated[
-        Path,
+        Any,  # a Path or a StoreUri: typer takes no unions
         typer.Option(
             "--out",
             metavar="OUT",
-            parser=local,
-            help="Folder for the ranked shards; a rerun resumes. Exits 2 if it holds other files.",
+            parser=location,
+            help="Folder or s3:// prefix for the ranked shards; a rerun resumes. Exits 2 if it holds other files.",
         ),
     ],
     settings: Settings,
@@ -63,7 +62,6 @@ def rank_command(
     label are not ranked; a row without a labelled text is an error. The same command resumes. --reuse takes outputs of
     `scorer rank` and `scorer run`: their texts are not scored again for the same facts. Exit codes as for `run`.
     """
-    from ..run.options import RunOptions
     from ..scoring.rank_rows import RankScoring
 
     if note := note_of(settings):
@@ -72,14 +70,7 @@ def rank_command(
     def opener(budgets: Budgets) -> Scorer:
         return open_scorer(settings, budgets)
 
-    options = RunOptions(
-        inputs=tuple(inputs),
-        out=out,
-        limit=limit,
-        part=parse_part(part),
-        max_error_rate=max_error_rate,
-        reuse=tuple(reuse or ()),
-        prune=prune,
-        form=form,
+    options = make_options(
+        inputs, out, limit=limit, part=part, prune=prune, max_error_rate=max_error_rate, reuse=reuse, form=form
     )
     run_shards(options, RankScoring(settings, opener, worse, candidates), as_json=as_json)

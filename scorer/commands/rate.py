@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from .common import guarded, local, print_json, say
+from .common import guarded, local, location, print_json, say
 
 
 @guarded
 def rate_command(
     out: Annotated[
-        Path, typer.Argument(metavar="OUT", parser=local, help="Output folder of `scorer run`, or one scored file.")
+        Any,  # a Path or a StoreUri: typer takes no unions
+        typer.Argument(
+            metavar="OUT", parser=location, help="Output of `scorer run`, local or in a store, or one scored file."
+        ),
     ],
     labels: Annotated[
         Path | None,
@@ -58,6 +61,7 @@ def rate_command(
     from ..evaluation.rates.population import read_population
     from ..evaluation.rates.result import RateReport
     from ..scoring.rates_file import RatesFile
+    from ..storage.objects.copy import local_copy
     from ..storage.user_files import check_user_file, write_user_file
     from .show.rates import print_rates
 
@@ -73,7 +77,8 @@ def rate_command(
         raise UsageError("--by needs labels of this output; a calibration is of all rows")
     if save is not None:
         check_user_file(save, "--save")
-    population = read_population(out, tuple(name for name in (by, label_column) if name))
+    with local_copy(out) as folder:
+        population = read_population(folder, tuple(name for name in (by, label_column) if name), str(out))
     if not population.scored.finished:
         say(f"note: {out} has no _SUCCESS: the rates cover only the shards that are done")
     earlier = RatesFile.read(calibration, "--calibration") if calibration is not None else None

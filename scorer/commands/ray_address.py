@@ -1,4 +1,5 @@
-"""``--ray [ADDRESS]``: an option whose value may be left out, which the option parser does not know."""
+"""What ``scorer run`` does with its arguments before the option parser: ``--ray [ADDRESS]`` may come without its value,
+and ``--dry-run`` is another command here."""
 
 from __future__ import annotations
 
@@ -8,7 +9,10 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from ..errors import UsageError
+
 _OPTION = "--ray"
+_DRY_RUN = "--dry-run"
 _AUTO = "auto"
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
@@ -28,8 +32,23 @@ def with_address(arguments: Sequence[str]) -> list[str]:
     return found
 
 
+def refuse_dry_run(arguments: Sequence[str]) -> None:
+    """Say what does the work of ``--dry-run``.
+
+    Raises:
+        UsageError: it is among the options.
+    """
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    if _DRY_RUN in arguments[:end]:
+        raise UsageError(
+            f"{_DRY_RUN} is a command here: `scorer plan` with the same IN and options shows what this run would do, "
+            "and scores nothing"
+        )
+
+
 class RunCommand(TyperCommand):
-    """A command with such an option."""
+    """A command with such options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        refuse_dry_run(args)
         return super().parse_args(ctx, with_address(args))

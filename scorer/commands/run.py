@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ScorerError, UsageError
+from ..errors import OutputError, ScorerError, UsageError
 from ..scoring.settings import Settings
 from .common import (
     FormatOption,
@@ -22,6 +22,7 @@ from .common import (
     metric_scoring,
     note_of,
     say,
+    say_always,
 )
 from .settings import takes_settings
 from .sharded import (
@@ -36,7 +37,7 @@ from .sharded import (
     RayCpusOption,
     RayOption,
     RunJsonOption,
-    parse_part,
+    make_options,
     run_on_devices,
     run_on_ray,
     run_shards,
@@ -98,8 +99,8 @@ def run_command(
     resumes a run that was killed or failed. Exit codes: 0 done, 2 usage, configuration or environment, 3 finished with
     failed shards or too many rows with errors, 130/143 interrupted.
     """
-    from ..run.options import JoinOptions, RunOptions
-    from ..storage.user_files import check_user_file
+    from ..run.options import JoinOptions
+    from ..storage.user_files import check_user_file, write_user_file
 
     join = join or not isinstance(out, Path)  # a store has no locks, so that only workers can share it
     workers = join or devices is not None or ray is not None
@@ -125,14 +126,14 @@ def run_command(
     if note := note_of(settings):
         say(f"note: {note}")
 
-    options = RunOptions(
-        inputs=tuple(inputs),
-        out=out,
+    options = make_options(
+        inputs,
+        out,
         limit=limit,
-        part=parse_part(part),
-        max_error_rate=max_error_rate,
-        reuse=tuple(reuse or ()),
+        part=part,
         prune=prune,
+        max_error_rate=max_error_rate,
+        reuse=reuse,
         form=form,
         join=JoinOptions(lease, mixed_devices) if workers else None,
         split_rows=split_rows,
@@ -147,32 +148,33 @@ def run_command(
             run_shards(options, metric_scoring(settings), as_json=as_json)
     except typer.Exit as ended:  # with 3: what was scored is there, and the report says what was not
         code = ended.exit_code
-    if report is not None and code in (0, 3):
+    end = code
+    for option, file, content in (
+        ("--report", report, lambda: _report(out)),
+        ("--openlineage", openlineage, lambda: _events(inputs, out, started, failed=code != 0)),
+    ):
         try:
-            _write_report(out, report)
+            if file is not None:
+                write_user_file(file, content(), option)
         except ScorerError as error:
-            if not code:
-                raise
-            say(f"no report was written: {error}")  # the run failed already, and its exit code stays
-    if openlineage is not None and code in (0, 3):
-        _write_events(tuple(inputs), out, openlineage, started, code)
-    if code:
-        raise typer.Exit(code)
+            say_always(f"scorer: {option} was not written: {error}")
+            end = end or error.exit_code  # a run that failed keeps its own exit code
+    if end:
+        raise typer.Exit(end)
 
 
-def _write_events(inputs: tuple[str, ...], out: Path, file: Path, started: str, code: int) -> None:
-    from ..run.openlineage import openlineage
-    from ..scoring.summary import RunSummary
-    from ..storage.user_files import write_user_file
-
-    if (summary := RunSummary.load(out)) is not None:
-        write_user_file(file, openlineage(inputs, out, summary, started, failed=code != 0), "--openlineage")
-
-
-def _write_report(out: Path, report: Path) -> None:
+def _report(out: Path) -> bytes:
     from ..audit import AuditOptions, audit
     from ..audit.report import render
-    from ..storage.user_files import write_user_file
 
-    document = audit(out, AuditOptions(allow_partial=True))
-    write_user_file(report, render(document).encode("utf-8"), "--report")
+    return render(audit(out, AuditOptions(allow_partial=True))).encode("utf-8")
+
+
+def _events(inputs: list[str], out: Path, started: str, *, failed: bool) -> bytes:
+    from ..run.openlineage import openlineage
+    from ..scoring.summary import RunSummary
+
+    summary = RunSummary.load(out)
+    if summary is None:
+        raise OutputError(f"{out}: _run.json is gone since the run ended; run again")
+    return openlineage(inputs, out, summary, started, failed=failed)

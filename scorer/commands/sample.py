@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import OutputError
-from .common import guarded, local, say, tell
+from .common import guarded, local, location, say, tell
 
 SYSTEM = "system"
 
@@ -16,7 +16,10 @@ SYSTEM = "system"
 @guarded
 def sample_command(
     out: Annotated[
-        Path, typer.Argument(metavar="OUT", parser=local, help="Output folder of `scorer run`, or one scored file.")
+        Any,  # a Path or a StoreUri: typer takes no unions
+        typer.Argument(
+            metavar="OUT", parser=location, help="Output of `scorer run`, local or in a store, or one scored file."
+        ),
     ],
     file: Annotated[
         Path,
@@ -50,6 +53,7 @@ def sample_command(
     from ..evaluation.rates.population import read_population
     from ..evaluation.rates.sampling import draw_sample
     from ..metric.templates import Templates
+    from ..storage.objects.copy import local_copy
     from ..storage.user_files import check_user_file, write_user_file
 
     for given, option in ((file, "--file"), (page, "--page")):
@@ -57,16 +61,17 @@ def sample_command(
             check_user_file(given, option)
             if given.is_file() and not force:
                 raise OutputError(f"{option} {given} exists, and may hold labels; name another file, or pass --force")
-    population = read_population(out, (by or SYSTEM,))
-    if by is None and population.scored.has(SYSTEM):
-        by = SYSTEM
-    if not population.scored.finished:
-        say(f"note: {out} has no _SUCCESS: the sample covers only the shards that are done")
-    templates = templates_of(population)
-    if templates is None:
-        say("note: the templates of the run are not found unchanged; facts are written by the backoff template")
-    sample = draw_sample(population, rows, seed, by)
-    items = make_items(population, sample, templates or Templates(), by)
+    with local_copy(out) as folder:
+        population = read_population(folder, (by or SYSTEM,), str(out))
+        if by is None and population.scored.has(SYSTEM):
+            by = SYSTEM
+        if not population.scored.finished:
+            say(f"note: {out} has no _SUCCESS: the sample covers only the shards that are done")
+        templates = templates_of(population)
+        if templates is None:
+            say("note: the templates of the run are not found unchanged; facts are written by the backoff template")
+        sample = draw_sample(population, rows, seed, by)
+        items = make_items(population, sample, templates or Templates(), by)
     write_user_file(file, write_items(items), "--file")
     tell(str(file))
     if page is not None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
+from ..system.input_formats import Format
 from .common import print_json, say_always
 
 if TYPE_CHECKING:
-    from ..run.options import Outcome, RunOptions
+    from ..run.options import JoinOptions, Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
     from ..scoring.settings import Settings
+    from ..storage.objects.uri import Location
 
 PruneOption = Annotated[
     bool,
@@ -88,6 +90,41 @@ MixedDevicesOption = Annotated[
 MAX_ERROR_RATE = 0.001
 
 
+def make_options(
+    inputs: list[str],
+    out: Location,
+    *,
+    limit: int | None,
+    part: str | None,
+    prune: bool,
+    max_error_rate: float,
+    reuse: list[Location] | None = None,
+    form: Format = "auto",
+    join: JoinOptions | None = None,
+    split_rows: int | None = None,
+) -> RunOptions:
+    """What a command was asked to do, from its options as the option parser gives them. A run into a store is one of
+    workers, because a store has no locks.
+
+    Raises:
+        UsageError: see :func:`parse_part`.
+    """
+    from ..run.options import JoinOptions, RunOptions
+
+    return RunOptions(
+        inputs=tuple(inputs),
+        out=out,
+        limit=limit,
+        part=parse_part(part),
+        max_error_rate=max_error_rate,
+        reuse=tuple(reuse or ()),
+        prune=prune,
+        form=form,
+        join=join if isinstance(out, Path) else join or JoinOptions(),
+        split_rows=split_rows,
+    )
+
+
 def run_on_devices(options: RunOptions, settings: Settings, devices: str, *, as_json: bool) -> None:
     """Run a worker process for each device, and print the summary.
 
@@ -136,7 +173,7 @@ def run_on_ray(options: RunOptions, settings: Settings, ray: str, cpus: int | No
         options,
         inputs=tuple(one if "://" in one else str(Path(one).absolute()) for one in options.inputs),
         out=options.out.absolute(),
-        reuse=tuple(path.absolute() for path in options.reuse),
+        reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
     )
     shipped = str(settings.bundle) in SHIPPED  # it comes with the program
     files = [] if shipped else [Path(settings.bundle, "bundle.json")]

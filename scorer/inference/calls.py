@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError, CallError
+from ..system.waiting import outcome
 from .devices import is_out_of_memory
 from .sessions import first_line, run_options
 
@@ -74,7 +75,7 @@ class Calls:
             return self._run(session, feed, rows, shrink)
         waiting = self._thread().submit(self._run, session, feed, rows, shrink)
         try:
-            return waiting.result()
+            return outcome(waiting)
         except BaseException:  # a signal: nobody waits for this call any more
             if not waiting.done():
                 self.give_up()
@@ -82,7 +83,7 @@ class Calls:
 
     def owned(self, action: Callable[[], Result]) -> Result:
         """Do something in the thread that the device belongs to; in the caller's where it belongs to none."""
-        return self._thread().submit(action).result() if self._one_thread else action()
+        return outcome(self._thread().submit(action)) if self._one_thread else action()
 
     def give_up(self) -> None:
         """Have the calls that are under way end, as soon as the runtime looks."""

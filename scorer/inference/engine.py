@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, SCORED, TOO_LONG
+from ..system.waiting import outcome
 from .batches import Batch, Grid, cut_to_fit, distinct_pairs
 from .budget import known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
@@ -261,18 +262,23 @@ class Engine:
                 raise CancelledError
             self._main.compute(batch, work, logits, feed)
             self.computed += len(batch.pairs)
+            work.computed_tokens += batch.tokens
 
         if self._pool is not None:
+            calls = [self._pool.submit(compute, batch) for batch in work.batches]
             try:
-                list(self._pool.map(compute, work.batches))
+                for call in calls:
+                    outcome(call)
             except BaseException:  # nobody waits for the others any more
+                for call in calls:
+                    call.cancel()
                 self.give_up()
                 raise
         else:
             # The next batch is put together while the device computes, so that it does not wait for the host.
             ahead: Future[Feed] | None = None
             for batch, following in zip_longest(work.batches, work.batches[1:]):
-                feed = ahead.result() if ahead is not None else self._main.feed(batch, work)
+                feed = outcome(ahead) if ahead is not None else self._main.feed(batch, work)
                 ahead = self._assembling.submit(self._main.feed, following, work) if following is not None else None
                 compute(batch, feed)
         self.shapes.update((batch.rows, batch.sequence_length) for batch in work.batches)

@@ -26,6 +26,13 @@ class Work:
     lengths: npt.NDArray[np.int64]
     recomputed: int = 0
     """Pairs that ran in fp32 in addition to their variant, known once the window has run."""
+    computed_tokens: int = 0
+    """Tokens of the batches that the device has computed so far, padding included."""
+
+    @property
+    def share(self) -> float:
+        """How much of the window is computed, from 0 to 1, by tokens: long pairs take longer."""
+        return min(1.0, self.computed_tokens / max(self.padded_tokens, 1))
 
     @property
     def real_tokens(self) -> int:

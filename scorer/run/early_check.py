@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..errors import InputError, ShardError
 from ..scoring.counts import total
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
+from ..stats.percentages import percent
 from ..storage import ShardReader
 from ..storage.counts import Counts
 from .survey import Shard, Survey
@@ -83,6 +84,6 @@ class EarlyCheck:
         if rows.all >= HOPELESS_AFTER_ROWS and rate > max(HOPELESS_RATE, self.max_error_rate):
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows.errors.items()))
             raise InputError(
-                f"{rate:.1%} of the first {rows.all:,} rows cannot be scored ({kinds}); stopped. Look at the columns "
-                "and at `scorer plan`; --max-error-rate 1 runs on regardless"
+                f"{percent(rate)} of the first {rows.all:,} rows cannot be scored ({kinds}); stopped. Look at the "
+                "columns and at `scorer plan`; --max-error-rate 1 runs on regardless"
             )

@@ -24,15 +24,17 @@ from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED, TOO_LONG
-from ..storage import Counts, InputRecord, Receipts, ShardReader, resolve_inputs
+from ..storage import Counts, ShardReader, resolve_inputs
 from ..storage.counts import FactCounts, PredicateCounts
+from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
+from ..storage.stored_output import StoredOutput, stored_output
 from ..system.input_formats import Format
 from .estimate_result import DiskSpace, Estimate, LengthBin, PlannedChecks, PlannedDevice, PlannedRows, PlannedShards
-from .plan_file import earlier_inputs
-from .preview import Losses, find_losses, scored_again
-from .survey import Shard, Survey, large_units, survey
+from .plan_file import inputs_of
+from .preview import Losses, again_by_reason, losses_of
+from .survey import Shard, large_units, survey
 
 SAMPLE_ROWS = 200_000
 """Above this many rows, counts are estimated from a sample of about so many."""
@@ -55,8 +57,8 @@ class _Sample:
 def estimate_run(
     inputs: list[str],
     scorer: Scorer,
-    out: Path | None = None,
-    reuse: Sequence[Path] = (),
+    out: Location | None = None,
+    reuse: Sequence[Location] = (),
     limit: int | None = None,
     form: Format = "auto",
     split_rows: int | None = None,
@@ -75,17 +77,21 @@ def estimate_run(
     """
     earlier, names = check_earlier(reuse, out), scorer.settings.columns
     with ShardReader(form=form, split_rows=split_rows) as reader, ExitStack() as stack:
-        before = earlier_inputs(out) if out is not None else {}
+        output = stored_output(out) if out is not None and _is_there(out) else None
+        before = inputs_of(output) if output is not None else {}
         found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit, before)
         sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)
-        reasons = _why_not_done(found.usable, scorer, out, sources.digest)
-        again = scored_again(out, reasons) if out is not None else {}
+        reasons = _why_not_done(found.usable, scorer, output, sources.digest)
+        stored = output.stored(reasons) if output is not None else {}
         reused: Reuse | None = None
         if earlier:
             reused = stack.enter_context(Reuse(sources))
             reused.load()
         todo = [shard for shard in found.usable if shard.file.relative in reasons]
-        losses = _losses(out, found, before, todo, reader)
+        losses = Losses()
+        if output is not None:
+            outside = output.outside_of(found.planned.keys())
+            losses = losses_of(outside, found.planned, before, stored, output.receipts, todo, reader)
         rows = sum(shard.rows for shard in todo)
         sample = _sample(todo, rows, reader, scorer, reused)
     counts = total(list(sample.counts))
@@ -97,7 +103,7 @@ def estimate_run(
         shards=PlannedShards(
             usable=len(found.usable),
             skipped=len(found.usable) - len(todo),
-            again=again,
+            again=again_by_reason(reasons, stored.__contains__),
             losses=losses,
             failed={name: str(error) for name, (_, error) in found.failed.items()},
             pieces=Counter(shard_of(shard.file.relative) for shard in found.usable if shard.piece is not None),
@@ -124,27 +130,22 @@ def estimate_run(
     )
 
 
-def _why_not_done(shards: list[Shard], scorer: Scorer, out: Path | None, reuse: str) -> dict[str, str]:
-    """By relative path, why a run into ``out`` would score a shard; the others it would skip."""
-    if out is None or not out.is_dir():
+def _is_there(out: Location) -> bool:
+    """Whether there can be an output at a place."""
+    return not isinstance(out, Path) or out.is_dir()
+
+
+def _why_not_done(shards: list[Shard], scorer: Scorer, output: StoredOutput | None, reuse: str) -> dict[str, str]:
+    """By relative path, why a run into an output would score a shard; the others it would skip."""
+    if output is None:
         return {shard.file.relative: NO_RECEIPT for shard in shards}
-    receipts = Receipts(out)
     found = {
-        s.file.relative: receipts.check(
+        s.file.relative: output.check(
             s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, reuse), s.file.uri
         )
         for s in shards
     }
     return {relative: reason for relative, reason in found.items() if isinstance(reason, str)}
-
-
-def _losses(
-    out: Path | None, found: Survey, before: Mapping[str, InputRecord], todo: list[Shard], reader: ShardReader
-) -> Losses:
-    """What a run into ``out`` would refuse to remove or shorten."""
-    if out is None or not out.is_dir():
-        return Losses()
-    return find_losses(out, found.planned, before, todo, reader)
 
 
 def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer, reuse: Reuse | None) -> _Sample:
@@ -207,11 +208,13 @@ def _histogram(sample: _Sample, scale: float, max_length: int) -> tuple[LengthBi
     return tuple(LengthBin(int(edge), round(int(n) * scale)) for edge, n in zip(edges[1:], counts, strict=True))
 
 
-def _disk(shards: list[Shard], facts: FactCounts, scale: float, out: Path | None) -> DiskSpace:
+def _disk(shards: list[Shard], facts: FactCounts, scale: float, out: Location | None) -> DiskSpace:
     """The space needed is rough: the size of the input, plus a key for each row and a number for each fact."""
     rows = sum(shard.rows for shard in shards)
     inputs = sum(shard.info.identity.size * shard.rows // max(shard.info.rows, 1) for shard in shards)
     needed = inputs + 32 * rows + round(4 * facts.all * scale)
+    if out is not None and not isinstance(out, Path):
+        return DiskSpace(needed, None)
     place = (out or Path()).absolute()
     while not place.exists():
         place = place.parent

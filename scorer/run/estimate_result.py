@@ -77,10 +77,10 @@ class LengthBin:
 
 @dataclass(frozen=True)
 class DiskSpace:
-    """Bytes that the output needs, and bytes that are free where it goes."""
+    """Bytes that the output needs, and bytes that are free where it goes; ``None`` for an object store."""
 
     needed: int
-    free: int
+    free: int | None
 
 
 @dataclass(frozen=True)

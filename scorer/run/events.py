@@ -30,6 +30,7 @@ class Progress:
     shard: str
     rows: int
     pairs: int
+    partial: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ class EventReporter:
     def started(self, shards: int, rows: int, skipped: int) -> None:
         self.send(event_line(Started(shards, rows, skipped)))
 
-    def progress(self, shard: str, rows: int, pairs: int) -> None:
-        self.send(event_line(Progress(shard, rows, pairs)))
+    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
+        self.send(event_line(Progress(shard, rows, pairs, partial)))
 
     def shard_done(self, shard: str, rows: int) -> None:
         """Progress tells the rows already."""

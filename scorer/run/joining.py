@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from ..errors import OutputError
 from ..scoring.plan import Budgets, Plan
@@ -15,6 +14,7 @@ from ..scoring.row_scorer import RowScorer, RowScoring
 from ..scoring.summary import RunSummary
 from ..storage import InputFile, ShardReader, resolve_inputs
 from ..storage.joined import JoinedOutput
+from ..storage.objects.uri import Location
 from .early_check import refuse_unscorable
 from .join_terms import differ_in_hardware_alone, join_terms, refuse_other_terms
 from .options import JoinOptions, Reporter, RunOptions
@@ -45,7 +45,7 @@ class Joining:
     reporter: Reporter
     reader: ShardReader
     output: JoinedOutput
-    earlier: tuple[Path, ...]
+    earlier: tuple[Location, ...]
 
     def enter(self, stack: ExitStack) -> Joined:
         """Join the workers that run, or begin as the first.

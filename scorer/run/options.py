@@ -29,7 +29,7 @@ class RunOptions:
     ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n,
     while other processes score the other parts; a limit is that of all parts together. ``max_error_rate``: share of
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``reuse``:
-    earlier output folders whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
+    earlier outputs whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
     input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``form``: the
     format of the inputs. ``join``: take shards that no other worker of the run holds, until all are done.
     ``split_rows``: divide Parquet shards of more rows into pieces along their row groups.
@@ -42,7 +42,7 @@ class RunOptions:
     max_error_rate: float = 0.001
     window_rows: int = WINDOW_ROWS
     window_bytes: int = WINDOW_BYTES
-    reuse: tuple[Path, ...] = ()
+    reuse: tuple[Location, ...] = ()
     prune: bool = False
     form: Format = "auto"
     join: JoinOptions | None = None
@@ -65,7 +65,10 @@ class Reporter(Protocol):
 
     def started(self, shards: int, rows: int, skipped: int) -> None: ...
 
-    def progress(self, shard: str, rows: int, pairs: int) -> None: ...
+    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
+        """``rows``: of a window that was scored, 0 while one is computed. ``pairs``: computed so far. ``partial``: how
+        many rows of the window that is computed now its work so far amounts to."""
+        ...
 
     def shard_done(self, shard: str, rows: int) -> None: ...
 

@@ -12,6 +12,7 @@ from ..scoring.reuse import Reuse
 from ..scoring.row_scorer import RowScorer
 from ..storage import InputRecord, OutputFolder
 from ..storage.canonical import normal
+from ..storage.stored_output import StoredOutput
 from .survey import Survey
 
 
@@ -78,9 +79,9 @@ def earlier_plan(out: Path) -> Plan | None:
     return Plan.usable(OutputFolder.peek_plan(out))
 
 
-def earlier_inputs(out: Path) -> Mapping[str, InputRecord]:
+def inputs_of(output: StoredOutput) -> Mapping[str, InputRecord]:
     """The inputs of the plan that is there; none where there is none that can be read."""
-    plan = earlier_plan(out)
+    plan = Plan.usable(output.read_plan())
     return plan.inputs if plan is not None else {}
 
 

@@ -27,6 +27,7 @@ class Relay:
 
     reporter: Reporter
     _pairs: dict[str, int] = field(default_factory=dict)
+    _partial: dict[str, float] = field(default_factory=dict)
     _earlier: int = 0
     _announced: bool = False
 
@@ -39,11 +40,13 @@ class Relay:
                 self.reporter.started(event.shards, event.rows, event.skipped)
             self._announced = True
         elif isinstance(event, Progress):
-            self._pairs[worker] = event.pairs
-            self.reporter.progress(event.shard, event.rows, self._earlier + sum(self._pairs.values()))
+            self._pairs[worker], self._partial[worker] = event.pairs, event.partial
+            pairs = self._earlier + sum(self._pairs.values())
+            self.reporter.progress(event.shard, event.rows, pairs, sum(self._partial.values()))
         elif isinstance(event, Failed):
             self.reporter.shard_failed(event.shard, event.reason)
 
     def forget(self, worker: str) -> None:
         """A worker ended; another one of the same name counts from zero."""
         self._earlier += self._pairs.pop(worker, 0)
+        self._partial.pop(worker, None)

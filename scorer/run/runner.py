@@ -18,6 +18,7 @@ from ..scoring.reuse import RecheckLog, Reuse
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.row_scorer import RowScorer, RowScoring
 from ..scoring.summary import RunSummary, ShardCounts
+from ..stats.percentages import percent
 from ..storage import (
     Counts,
     Fingerprint,
@@ -312,6 +313,6 @@ class _Run:
             counts = total(receipt.counts for receipt in totals.receipts if self._mine(receipt.relative))
         if (rate := counts.error_rate) > self.options.max_error_rate:
             reasons.append(
-                f"{rate:.2%} of the rows have errors, more than --max-error-rate {self.options.max_error_rate}"
+                f"{percent(rate)} of the rows have errors, more than --max-error-rate {self.options.max_error_rate}"
             )
         return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))

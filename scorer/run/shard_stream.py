@@ -68,8 +68,8 @@ class ShardStream:
     def score(self, todo: Iterable[Shard], reuse: Reuse | None, sink: Sink) -> None:
         """Score shards in order, which are asked for as they are needed, in another thread."""
 
-        def tick() -> None:
-            self.reporter.progress("", 0, self.scorer.computed)
+        def tick(shard: Shard, rows: float) -> None:
+            self.reporter.progress(shard.file.relative, 0, self.scorer.computed, rows)
             sink.moved(False)
 
         writer: ShardWriter | None = None

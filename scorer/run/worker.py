@@ -20,6 +20,7 @@ from ..scoring.reuse import RecheckLog
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.row_scorer import RowScoring
 from ..scoring.summary import RunSummary
+from ..stats.percentages import percent
 from ..storage import (
     Counts,
     Identity,
@@ -59,7 +60,7 @@ def run_joined(options: RunOptions, join: JoinOptions, scoring: RowScoring, repo
     """
     check_join(options)
     out = options.out
-    earlier = tuple(check_earlier(options.reuse, out if isinstance(out, Path) else None))
+    earlier = tuple(check_earlier(options.reuse, out))
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
         reader = stack.enter_context(ShardReader(form=options.form, split_rows=options.split_rows))
@@ -78,6 +79,9 @@ def check_join(options: RunOptions) -> JoinOptions:
     """
     for option, given in (("--prune", options.prune), ("--limit", options.limit), ("--part", options.part)):
         if given:
+            if not isinstance(options.out, Path):
+                raise UsageError(f"{option} with --out {options.out}: a run into a store is one of workers, which have "
+                                 f"no {option}; leave it out")  # fmt: skip
             raise UsageError(f"{option} with --join: workers divide all shards among themselves; give one of the two")
     check_location(options.inputs, options.out, options.form)
     return options.join or JoinOptions()
@@ -335,7 +339,7 @@ class _Worker:
             reasons.append(f"{wrong} of {summary.recheck.rows} reused rows that were scored again disagree with the "
                            "earlier output, so its labels cannot be relied on: run without --reuse")  # fmt: skip
         if (rate := summary.counts.error_rate) > self.options.max_error_rate:
-            reasons.append(f"{rate:.2%} of the rows have errors, more than --max-error-rate "
+            reasons.append(f"{percent(rate)} of the rows have errors, more than --max-error-rate "
                            f"{self.options.max_error_rate}")  # fmt: skip
         return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from importlib import metadata
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -16,7 +15,9 @@ from ..inference.devices import PADDED
 from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
 from ..metric.inputs import InputColumns, find_columns
+from ..stats.percentages import percent
 from ..storage import Counts
+from ..storage.objects.uri import Location
 from .exact_bound import measure_bound
 from .origin import Origin
 from .plan import Budgets, Plan
@@ -88,12 +89,12 @@ class MetricRows:
         model = ExactEngine(self.scorer.engine, bound or measure_bound(self.scorer, starts))
         return replace(self, scorer=self.scorer.with_model(model))
 
-    def open_reuse(self, earlier: Sequence[Path], nested: Nested | None = None) -> Reuse:
+    def open_reuse(self, earlier: Sequence[Location], nested: Nested | None = None) -> Reuse:
         """See :meth:`.row_scorer.RowScorer.open_reuse`. ``nested``: outputs of a ranking that may serve as well."""
         return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin, nested))
 
     def stream(
-        self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+        self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
     ) -> Iterator[ScoredWindow[Tag] | Mark]:
         return self.scorer.pipeline.stream(items, reuse, tick)
 
@@ -106,7 +107,7 @@ class MetricRows:
         own_templates = self.scorer.settings.templates is None and bundle.templates_file is not None
         missing = sum(1 for entry in facts.by_predicate.values() if entry.backoff)
         share = facts.backoff / facts.all
-        message = f"warning: {share:.1%} of the facts in the first window have no template (backoff)"
+        message = f"warning: {percent(share)} of the facts in the first window have no template (backoff)"
         if own_templates and missing > len(facts.by_predicate) / 2:
             message += (
                 f"; {missing} of {len(facts.by_predicate)} predicates are outside what the bundle {bundle.name} was "

@@ -19,6 +19,7 @@ from ..metric.columns import OUTPUT
 from ..metric.inputs import ColumnNames
 from ..storage import Receipts, WrittenFile
 from ..storage.finished import RUN, SUCCESS, is_finished
+from ..system.waiting import outcome
 from .extent import Extent, extent
 from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of
 from .partitions import partition_keys, with_partition_keys
@@ -99,7 +100,7 @@ class Output:
         with ThreadPoolExecutor(1, "read") as ahead:
             source = self._read(leaves)
             waiting = ahead.submit(next, source, None)
-            while (window := waiting.result()) is not None:
+            while (window := outcome(waiting)) is not None:
                 waiting = ahead.submit(next, source, None)
                 yield window
 

@@ -25,6 +25,7 @@ from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide
 from ..storage.counts import Counts, RecheckCounts
+from ..system.waiting import outcome
 from .counts import count
 from .reuse import Disagreement, Reuse, ReuseMatch
 from .reuse.recheck import disagreements
@@ -160,7 +161,7 @@ class Pipeline:
         self,
         items: Iterable[Window[Tag, TextColumns] | Mark],
         reuse: Reuse | None = None,
-        tick: Callable[[], None] = lambda: None,
+        tick: Callable[[Tag, float], None] = lambda tag, rows: None,
     ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
         """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.
 
@@ -169,7 +170,8 @@ class Pipeline:
 
         Args:
             reuse: earlier outputs, whose labels are taken over.
-            tick: called about once a second while the model works, for progress.
+            tick: called about once a second while the model works, for progress, with the tag of the window and how
+                many of its rows the work done so far amounts to.
         """
         source = iter(items)
         stop = threading.Event()
@@ -178,7 +180,7 @@ class Pipeline:
             ahead = preparing.submit(self._next, source, reuse)
             waiting: _OnItsWay[Tag, TextColumns] | Mark | None = None
             while True:
-                arrived = ahead.result()
+                arrived = outcome(ahead)
                 if arrived is not None:
                     ahead = preparing.submit(self._next, source, reuse)
                 current: _OnItsWay[Tag, TextColumns] | Mark | None = None
@@ -221,13 +223,9 @@ class Pipeline:
         self.seconds["infer"] += time.perf_counter() - started
         return answers
 
-    def _finish(self, item: _OnItsWay[Tag, TextColumns], tick: Callable[[], None]) -> ScoredWindow[Tag]:
-        while True:
-            try:
-                answers = item.answers.result(timeout=1.0)
-                break
-            except TimeoutError:
-                tick()
+    def _finish(self, item: _OnItsWay[Tag, TextColumns], tick: Callable[[Tag, float], None]) -> ScoredWindow[Tag]:
+        told = item.prepared.work
+        answers = outcome(item.answers, lambda: tick(item.window.tag, told.share * len(item.window.table)))
         started = time.perf_counter()
         scored = self.finish(item.window, self.judge(item.prepared, answers))
         self.seconds["judge"] += time.perf_counter() - started

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Generic
 
 from ..errors import ScorerError, UsageError
 from ..storage import Counts
+from ..storage.objects.uri import Location
 from .origin import Device, Origin
 from .plan import Budgets, Plan
 from .reuse import Reuse
@@ -72,7 +72,7 @@ class PlainRows(ABC, Generic[Columns]):
         """Nothing has to be known before."""
         return self
 
-    def open_reuse(self, earlier: Sequence[Path]) -> Reuse:
+    def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
         """Refuse: labels are taken over by what the metric records of its checks.
 
         Raises:
@@ -82,7 +82,7 @@ class PlainRows(ABC, Generic[Columns]):
         raise UsageError(f"--reuse {earlier[0]}: {name} takes over no labels of earlier outputs; remove --reuse")
 
     def stream(
-        self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+        self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
     ) -> Iterator[ScoredWindow[Tag] | FailedWindow[Tag] | Mark]:
         """See :meth:`.row_scorer.RowScorer.stream`."""
         source = iter(items)

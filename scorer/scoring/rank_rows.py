@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Generic
 
 import numpy as np
@@ -26,6 +25,7 @@ from ..metric.ranking import CANDIDATE_ERRORS, REVISION, WORSE, best
 from ..metric.verdict import FINE
 from ..storage import Counts
 from ..storage.counts import RowCounts
+from ..storage.objects.uri import Location
 from .metric_rows import MetricRows
 from .origin import Origin
 from .plan import Budgets, Plan
@@ -109,18 +109,26 @@ class RankRows:
             earlier = replace(earlier, signature=self.metric.signature)
         return replace(self, metric=self.metric.warm_up(earlier, [_AsRows(start) for start in starts]))
 
-    def open_reuse(self, earlier: Sequence[Path]) -> Reuse:
+    def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
         """Candidates that an earlier ranking or an output of `scorer run` has, with the same facts and under the same
         settings, keep their scores."""
         return self.metric.open_reuse(earlier, Nested(self.signature, SCORES, ("rough",)))
 
     def stream(
-        self, items: Iterable[Window[Tag, CandidateColumns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+        self,
+        items: Iterable[Window[Tag, CandidateColumns] | Mark],
+        reuse: Reuse | None,
+        tick: Callable[[Tag, float], None],
     ) -> Iterator[ScoredWindow[Tag] | Mark]:
         """Score windows in order; see :meth:`.row_scorer.RowScorer.stream`."""
         pipeline = replace(self.metric.scorer.pipeline, names=replace(self._names, prefix=""))
         gathered: list[ScoredWindow[_Piece[Tag]]] = []
-        with closing(pipeline.stream(_pieces(items), reuse, tick)) as scored:
+
+        def piece_tick(piece: _Piece[Tag], texts: float) -> None:
+            share = (piece.start + texts) / max(len(piece.found.texts), 1)
+            tick(piece.window.tag, share * len(piece.window.table))
+
+        with closing(pipeline.stream(_pieces(items), reuse, piece_tick)) as scored:
             for one in scored:
                 if isinstance(one, Mark):
                     yield one

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
 from ..inference.exact import ExactBound
 from ..storage import Counts
+from ..storage.objects.uri import Location
 from .origin import Origin
 from .plan import Budgets, Plan
 from .reuse import Reuse
@@ -85,7 +85,7 @@ class RowScorer(Protocol[Columns]):
         """
         ...
 
-    def open_reuse(self, earlier: Sequence[Path]) -> Reuse:
+    def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
         """Open earlier outputs, whose labels are taken over.
 
         Raises:
@@ -95,7 +95,7 @@ class RowScorer(Protocol[Columns]):
         ...
 
     def stream(
-        self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[], None]
+        self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
     ) -> Iterator[ScoredWindow[Tag] | FailedWindow[Tag] | Mark]:
         """Score windows in order; each :class:`Mark` is passed on in its place.
 
@@ -103,7 +103,8 @@ class RowScorer(Protocol[Columns]):
 
         Args:
             reuse: what :meth:`open_reuse` gave.
-            tick: to be called about once a second while a window is computed, for progress.
+            tick: to be called about once a second while a window is computed, for progress, with the window's tag and
+                how many of its rows the work done so far amounts to.
         """
         ...
 

@@ -228,14 +228,10 @@ class RunSummary:
         return cls.from_json(Fields(content, f"{where}/{RUN}"))
 
 
-def origins_of(out: Path) -> tuple[Origin, ...]:
-    """Where the labels of an output folder were computed, as its ``_run.json`` says; empty where that does not say.
-
-    Raises:
-        OutputError: the file is there and cannot be read.
-    """
-    content = read_json(out / RUN)
-    return _origins(Fields(content, str(out / RUN))) if isinstance(content, dict) else ()
+def origins_in(content: object, where: str) -> tuple[Origin, ...]:
+    """Where the labels of an output were computed, as the content of its ``_run.json`` says; empty where that does not
+    say. ``where``: the output, for messages."""
+    return _origins(Fields(content, f"{where}/{RUN}")) if isinstance(content, dict) else ()
 
 
 def _origins(found: Fields) -> tuple[Origin, ...]:

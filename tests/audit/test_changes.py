@@ -69,7 +69,9 @@ def test_rows_that_came_against_rows_that_went(tmp_path: Path) -> None:
     assert moved["significant"]
     regressions = [one for one in document["callouts"] if one["kind"] == "regression"]
     assert [one["message"] for one in regressions] == ["all rows: the not_OK rate rose from 6.0% to 13.5%"]
-    assert regressions[0]["evidence"][0].startswith("not_OK rate +7.5 points, 95 % +4.8 to +9.9; two proportions")
+    assert regressions[0]["evidence"][0].startswith(
+        "not_OK rate +7.5 points, 95% interval +4.8 to +9.9; two proportions"
+    )
 
 
 def test_what_only_grew_is_compared_with_yesterday_and_what_only_shrank_with_tonight(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) 
     ]
     failure = suite[0].find("failure")
     assert failure is not None
-    assert failure.text == "all rows: not_ok_rate 11.1%, 95 % 6.1% to 19.3% (warn above 5.0%, fail above 10.0%)"
+    assert failure.text == "all rows: not_ok_rate 11.1%, 95% interval 6.1% to 19.3% (warn above 5.0%, fail above 10.0%)"
     gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.05\nfail = 0.2\n')
     assert scorer(nights[1], "--gates", gates).stdout.startswith("WARN")
 

@@ -88,7 +88,9 @@ def test_against_the_baseline_the_increase_counts(nights: tuple[Path, Path], tmp
     a, b, c = gate(nights, tmp_path, text.format("not_ok_rate", "warn = 0.1\nfail = 0.29"))
     assert [one["status"] for one in (a, b, c)] == ["pass", "fail", "pass"]
     assert (b["value"], b["before"], b["now"]) == (pytest.approx(0.3), pytest.approx(0.2), pytest.approx(0.5))
-    assert b["message"].startswith("system=b: not_ok_rate 50.0%, +30.0 points since the baseline (20.0%), 95 % +")
+    assert b["message"].startswith(
+        "system=b: not_ok_rate 50.0%, +30.0 points since the baseline (20.0%), 95% interval +"
+    )
     assert b["message"].endswith("(warn above +10.0 points, fail above +29.0 points)")
     for limits in ("warn = 0.1\nfail = 0.2", "warn = -0.1\nfail = -0.2"):
         a, b, c = gate(nights, tmp_path, text.format("mean_confidence", limits))

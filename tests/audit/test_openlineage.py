@@ -13,7 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from scorer.errors import OutputError
 from scorer.scoring.lineage import VERSIONS
+from scorer.storage import user_files
 from tests.audit.json_schema import errors
 from tests.audit.nights import night, row
 from tests.bundles import make_bundle
@@ -91,6 +93,27 @@ def ran(tmp_path: Path) -> list[dict[str, Any]]:
     given = (tmp_path / "a.parquet", "--bundle", tmp_path / "tiny", "--out", tmp_path / "scored")
     scorer("run", *given, "--openlineage", file, code=3)
     return events(file)
+
+
+@pytest.mark.parametrize(("texts", "code"), [(["A is a pub.", None], 3), (["A is a pub."] * 2, 2)])
+def test_a_run_keeps_its_own_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: list[str | None], code: int
+) -> None:
+    """Neither file can be written: a run that ends with 3 stays at 3, and both options are named."""
+
+    def fails(path: Path, content: bytes, what: str) -> None:
+        raise OutputError(f"{what} {path}: No space left on device")
+
+    make_bundle(tmp_path / "tiny")
+    pq.write_table(pa.table({"text": texts, "mr": ["name[A], eatType[pub]"] * 2}), tmp_path / "a.parquet")
+    monkeypatch.setattr(user_files, "write_user_file", fails)
+    given = ["run", tmp_path / "a.parquet", "--bundle", tmp_path / "tiny", "--out", tmp_path / "scored"]
+    given += ["--report", tmp_path / "report.html", "--openlineage", tmp_path / "events.jsonl"]
+    ended = CliRunner().invoke(app, list(map(str, given)))
+    assert ended.exit_code == code
+    assert (tmp_path / "scored" / "_SUCCESS").exists()
+    for option in ("--report", "--openlineage"):
+        assert f"scorer: {option} was not written: {option} " in ended.stderr
 
 
 def test_a_run_names_its_inputs_and_its_output(ran: list[dict[str, Any]]) -> None:

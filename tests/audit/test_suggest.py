@@ -61,17 +61,18 @@ def test_a_group_that_gets_worse_fails(nights: tuple[Path, Path], files: tuple[P
 
 
 def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> None:
-    """100 rows of which 10 are bad: docs/audit.md has 10 points, 14.9 points found, 0.7 % by chance."""
+    """100 rows of which 10 are bad: docs/audit.md has 10 points, 14.9 points found, 0.7% by chance."""
     out = night(tmp_path / "out", rows(10, 100, "a"))
     scorer("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
     text = (tmp_path / "c.toml").read_text()
     assert text.count("increase by 14.9 points") == 2
-    assert text.count("# 0.7 % of runs") == 2
+    found = re.findall(r"^# (\S+)% of runs", text, re.MULTILINE)
+    assert [f"{float(share):.1f}" for share in found] == ["0.7"] * 2
     assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.1}
 
 
 def test_an_output_without_bad_rows_gets_no_gate_that_one_bad_row_fails(tmp_path: Path) -> None:
-    """At 2 % of 120 rows, one change in a hundred exceeds 2.33 · √(2 · 0.02 · 0.98 / 120), 4.2 points."""
+    """At 2% of 120 rows, one change in a hundred exceeds 2.33 · √(2 · 0.02 · 0.98 / 120), 4.2 points."""
     out = night(tmp_path / "out", rows(0, 120, "a"))
     scorer("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
     assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.05}
@@ -102,7 +103,7 @@ def test_what_gates_can_find_is_shown_without_a_baseline(nights: tuple[Path, Pat
 
 
 USELESS = {
-    'metric = "not_ok_rate"\nfail = 1.0': "no value is above 100 %",
+    'metric = "not_ok_rate"\nfail = 1.0': "no value is above 100%",
     'metric = "mean_confidence"\nfail = 0.0': "no value is below 0",
     'metric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.95': "10.3% can rise by at most +89.7 points",
     'metric = "not_ok_rate"\nby = ["system"]\nfail = 0.5\nmin_rows = 201': "it needs 201 rows",

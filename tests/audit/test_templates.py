@@ -36,10 +36,10 @@ def test_a_predicate_that_fails_everywhere_is_called_out(tmp_path: Path) -> None
     assert suspects(document) == ["the template of 'food' looks wrong"]
     (callout,) = document["callouts"]
     assert callout["evidence"] == [
-        "omitted: 60 of 60 (100.0%)",
-        "omitted of all other facts: 0 of 180 (0.0%)",
+        "omitted: 60 of 60 (100%)",
+        "omitted of all other facts: 0 of 180 (0%)",
         "far above the rest in 3 of 3 groups",
-        *(f"in system={s}: 20 of 20 (100.0%)" for s in "abc"),
+        *(f"in system={s}: 20 of 20 (100%)" for s in "abc"),
         "template: The food of <subject> is <object>.",
     ]
 

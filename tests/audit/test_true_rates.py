@@ -38,9 +38,12 @@ def test_a_gate_compares_the_estimate(out: Path) -> None:
     (gate,) = document["gates"]
     assert (gate["status"], gate["value"], gate["low"], gate["high"]) == ("warn", 0.2, 0.05, 0.4)
     assert gate["message"] == (
-        "all rows: true_not_ok_rate 20.0%, 95 % 5.0% to 40.0% (warn above 10.0%, fail above 30.0%)"
+        "all rows: true_not_ok_rate 20.0%, 95% interval 5.0% to 40.0% (warn above 10.0%, fail above 30.0%)"
     )
-    assert "true not_ok rate 20.0%, 95 % 5.0% to 40.0%, from 3 labels (the metric's own: 50.0%)" in document["notes"]
+    assert (
+        "true not_ok rate 20.0%, 95% interval 5.0% to 40.0%, from 3 labels (the metric's own: 50.0%)"
+        in document["notes"]
+    )
 
 
 def test_by_group_a_group_without_labels_has_no_figure(out: Path) -> None:

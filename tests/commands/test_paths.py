@@ -35,7 +35,10 @@ def parser_of(parameter: inspect.Parameter) -> Any:
 
 
 PATHS = {name: found for name, found in parameters() if "Path" in str(found.annotation) or parser_of(found)}
-STORES = {"run out", "audit out", "audit baseline", "evaluate out", "explain out", "status out"}
+STORES = {
+    *(f"{command} out" for command in ("run", "rank", "baseline", "plan", "status", "audit", "evaluate", "explain")),
+    *("sample out", "rate out", "audit baseline", "run reuse", "rank reuse", "plan reuse"),
+}
 """What may be in an object store."""
 
 
@@ -65,10 +68,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 S3, HDFS = "s3://bucket/x", "hdfs://bucket/x"
 REFUSED = {
     "run --out": ["run", "{data}", "--out", HDFS, "--bundle", "embedded-e2e"],
-    "run --reuse": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--reuse", S3],
+    "run --reuse": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--reuse", HDFS],
     "run --bundle": ["run", "{data}", "--out", "out", "--bundle", S3],
     "run --templates": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--templates", S3],
-    "plan --out": ["plan", "{data}", "--out", S3, "--bundle", "embedded-e2e"],
+    "plan --out": ["plan", "{data}", "--out", HDFS, "--bundle", "embedded-e2e"],
     "audit OUT": ["audit", HDFS],
     "audit --baseline": ["audit", "out", "--baseline", HDFS],
     "audit --report": ["audit", "out", "--report", S3],
@@ -80,12 +83,13 @@ REFUSED = {
     "status": ["status", HDFS],
     "convert --out": ["convert", "e2e", "{data}", "--out", S3 + ".parquet"],
     "convert IN": ["convert", "e2e", S3, "--out", "x.parquet"],
-    "baseline --out": ["baseline", "keywords", "{data}", "--out", S3],
+    "baseline --out": ["baseline", "keywords", "{data}", "--out", HDFS],
     "templates extract --out": ["templates", "extract", "{data}", "--out", S3 + ".json"],
     "templates check": ["templates", "check", S3, "--data", "{data}"],
     "doctor --bundle": ["doctor", "--bundle", S3],
     "export OUT_DIR": ["export", "checkpoint", S3],
-    "plan gs": ["plan", "{data}", "--out", "gs://bucket/x", "--bundle", "embedded-e2e"],
+    "sample --file": ["sample", "out", "--file", "gs://bucket/x.csv"],
+    "rate OUT": ["rate", HDFS],
 }
 
 

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from scorer.storage.objects.uri import StoreUri
 from tests.bundles import make_bundle
 from tests.faults import harness
+from tests.faults.stores import new_prefix
+from tests.storage.objects.proxy import Proxy, proxying
+from tests.storage.objects.weed import Server, serving
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +25,23 @@ def reference(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> tuple[P
     data = harness.make_data(base / "in")
     harness.run(data, base / "whole", bundle)
     return data, base / "whole"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("weed")) as found:
+        yield found
+
+
+@pytest.fixture
+def proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """A proxy in front of the server, which the environment names."""
+    with proxying(server.port) as found:
+        for name, value in server.environment(found.port).items():
+            monkeypatch.setenv(name, value)
+        yield found
+
+
+@pytest.fixture
+def out() -> StoreUri:
+    return new_prefix("out")

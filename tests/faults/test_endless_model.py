@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,17 +32,33 @@ def looping(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def interrupt_when_stuck(scorer: Scorer) -> None:
-    """Send this process Ctrl-C as soon as a call is under way."""
+    """Send this process Ctrl-C as soon as a call does not end.
+
+    Not when it begins: then the main thread may be in `pyarrow.array`, which tries to import pandas and swallows
+    whatever is raised there, KeyboardInterrupt too.
+    """
 
     def send() -> None:
         deadline = time.monotonic() + LIMIT_S
-        while not scorer.engine._calls._running and time.monotonic() < deadline:
+        seen, since = list[int](), time.monotonic()
+        while (not seen or time.monotonic() - since < 0.5) and time.monotonic() < deadline:
             time.sleep(0.01)
+            if (running := list(scorer.engine._calls._running)) != seen:
+                seen, since = running, time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=send, daemon=True).start()
 
 
+@pytest.fixture(params=["Python's handler", "another library's handler"])
+def handlers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """SIGINT with and without SA_RESTART: polars, for one, installs a handler with it when it is imported."""
+    signal.siginterrupt(signal.SIGINT, request.param == "Python's handler")
+    yield
+    signal.siginterrupt(signal.SIGINT, True)
+
+
+@pytest.mark.usefixtures("handlers")
 def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
     scorer = Scorer(looping, device="cpu")
     interrupt_when_stuck(scorer)
@@ -52,6 +69,7 @@ def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
     scorer.engine.close()
 
 
+@pytest.mark.usefixtures("handlers")
 def test_leaving_a_stream_ends_its_call(looping: Path) -> None:
     scorer = Scorer(looping, device="cpu")
     tables = [harness.rows(5), harness.rows(5).set_column(0, "text", pa.array([f"A {TOKEN}"] * 5))]

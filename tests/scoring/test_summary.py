@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from scorer.errors import OutputError
-from scorer.scoring.summary import RunSummary, ShardCounts, Speed, origins_of
+from scorer.scoring.summary import RunSummary, ShardCounts, Speed, origins_in
 from scorer.storage import Receipt, Receipts
 from scorer.storage.counts import FactCounts, RecheckCounts, RowCounts
+from scorer.storage.durable import read_json
 from scorer.system.json_fields import Fields
 from tests.scoring.run_files import FOLDER, SCHEMA_1, fields, written
 
@@ -55,7 +56,7 @@ def test_the_least_that_a_summary_must_have(tmp_path: Path) -> None:
     assert RunSummary.load(tmp_path) is None
     for content in ("{", "[]", "{}"):
         (tmp_path / "_run.json").write_text(content)
-        assert RunSummary.load(tmp_path) is None and origins_of(tmp_path) == ()
+        assert RunSummary.load(tmp_path) is None and origins_in(read_json(tmp_path / "_run.json"), "out") == ()
     (tmp_path / "_run.json").write_text('{"rows": {"in": 3}, "later": {"more": 1}}')
     found = RunSummary.load(tmp_path)
     assert found is not None and found.counts.rows == RowCounts(3) and found.counts.facts == FactCounts()
@@ -92,10 +93,10 @@ def test_a_damaged_field_is_named(tmp_path: Path, changes: dict[str, Any], named
 def test_labels_of_a_damaged_origin_may_come_from_anywhere(tmp_path: Path, change: dict[str, Any]) -> None:
     content = json.loads((FOLDER / "details_run.json").read_bytes())
     (tmp_path / "_run.json").write_text(json.dumps(content))
-    assert len(origins_of(tmp_path)) == 1
+    assert len(origins_in(read_json(tmp_path / "_run.json"), "out")) == 1
     content["origins"][0].update(change)
     (tmp_path / "_run.json").write_text(json.dumps(content))
-    assert origins_of(tmp_path) == ()
+    assert origins_in(read_json(tmp_path / "_run.json"), "out") == ()
 
 
 def test_a_speed_comes_back_whatever_was_measured() -> None:

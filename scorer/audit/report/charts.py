@@ -8,7 +8,6 @@ is a picture with a name; its figures are in the table next to it, which is what
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,20 +18,21 @@ ROW_HEIGHT = 20
 SPARK_HEIGHT = 34
 PLOT_HEIGHT = 200
 _TOP = 14  # room for the label of the highest line
-_LINE = 18  # labels of a scale are at least this far apart
+LEAST = 1.0  # height of a column that is not empty
 
 
 @dataclass(frozen=True)
 class Plot:
     """A chart with its scales: ``upright`` and ``area`` are drawn, the labels of ``edges`` are spread below.
 
-    ``name``: what a screen reader says of it.
+    ``name``: what a screen reader says of it. ``axes``: what is drawn upwards and across.
     """
 
     name: str
     upright: Markup
     area: Markup
     edges: tuple[str, ...]
+    axes: tuple[str, str]
 
 
 def across(share: float) -> str:
@@ -69,77 +69,69 @@ def interval(
     return _shape("svg", *parts, class_="interval", width="100%", height=ROW_HEIGHT, aria_hidden="true")
 
 
-def histogram(shares: Sequence[float], before: Sequence[float] | None, edges: tuple[str, ...], name: str) -> Plot:
-    """Shares per bin as columns, the baseline's as a line over them, on a square-root scale.
+def histogram(
+    shares: Sequence[float], before: Sequence[float] | None, edges: tuple[str, ...], name: str, axes: tuple[str, str]
+) -> Plot:
+    """Shares per bin as columns, the baseline's as a line over them, from 0 to a round top.
 
-    Most rows of a good system stand in the last bin; the square root keeps the few doubtful ones visible, and the
-    lines of the scale are where their labels say.
+    A bin that has rows is at least :data:`LEAST` high, so that it is seen next to a large one.
 
     Args:
         shares: *Shape:* (bins,), each 0 to 1. before: the same of the baseline, or ``None``.
         edges: labels spread evenly below the bins.
+        axes: what is drawn upwards and across.
     """
     width = 1 / max(len(shares), 1)
     top = nice_top(max([*shares, *(before or ()), 0.01]))
-
-    def down(share: float) -> float:
-        return round(_TOP + (PLOT_HEIGHT - _TOP) * (1 - math.sqrt(min(max(share / top, 0.0), 1.0))), 2)
-
-    ticks: list[float] = []
-    for tick in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.0):
-        high_enough = tick == 0.0 or down(0.0) - down(tick) > _LINE
-        if tick <= top and high_enough and (not ticks or down(tick) - down(ticks[-1]) > _LINE):
-            ticks.append(tick)
-    parts = [_shape("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in ticks]
+    parts = _grid(top)
     for i, share in enumerate(shares):
+        height = max(PLOT_HEIGHT - _down(share, top), LEAST if share > 0 else 0.0)
         parts.append(
             _shape(
                 "rect",
                 x=across((i + 0.06) * width),
                 width=across(0.88 * width),
-                y=down(share),
-                height=round(PLOT_HEIGHT - down(share), 2),
+                y=round(PLOT_HEIGHT - height, 2),
+                height=round(height, 2),
                 class_="column",
             )
         )
     if before:
         for i, share in enumerate(before):
-            y = down(share)
+            y = _down(share, top)
             parts.append(_shape("line", x1=across(i * width), x2=across((i + 1) * width), y1=y, y2=y, class_="step"))
             if i:
                 x = across(i * width)
-                parts.append(_shape("line", x1=x, x2=x, y1=down(before[i - 1]), y2=y, class_="step"))
-    return _plot(parts, [(down(tick), _tick(tick)) for tick in ticks], edges, name)
+                parts.append(_shape("line", x1=x, x2=x, y1=_down(before[i - 1], top), y2=y, class_="step"))
+    return _plot(parts, top, edges, name, axes)
 
 
-def trend(lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str, ...], name: str) -> Plot:
+def trend(
+    lines: Sequence[tuple[str, Sequence[float | None]]], edges: tuple[str, ...], name: str, axes: tuple[str, str]
+) -> Plot:
     """One line per measure over the runs, from 0 to a round top; a run without a figure breaks the line.
 
     Args:
         lines: (class, shares), each *Shape:* (runs,), at least two.
+        axes: what is drawn upwards and across.
     """
     known = [share for _, shares in lines for share in shares if share is not None]
     top = nice_top(max([*known, 0.01]))
-
-    def down(share: float) -> float:
-        return round(_TOP + (PLOT_HEIGHT - _TOP) * (1 - min(max(share / top, 0.0), 1.0)), 2)
-
-    ticks = (0.0, top / 2, top)
-    parts = [_shape("line", x1="0", x2="100%", y1=down(tick), y2=down(tick), class_="grid") for tick in ticks]
+    parts = _grid(top)
     for kind, shares in lines:
         last = None
         for i, share in enumerate(shares):
             if share is None:
                 last = None
                 continue
-            here = (across(0.02 + 0.96 * i / max(len(shares) - 1, 1)), down(share))
+            here = (across(0.02 + 0.96 * i / max(len(shares) - 1, 1)), _down(share, top))
             if last is not None:
                 parts.append(
                     _shape("line", x1=last[0], y1=last[1], x2=here[0], y2=here[1], class_=f"trend-line {kind}")
                 )
             parts.append(_shape("circle", cx=here[0], cy=here[1], r=2.5, class_=f"dot {kind}"))
             last = here
-    return _plot(parts, [(down(tick), _tick(tick)) for tick in ticks], edges, name)
+    return _plot(parts, top, edges, name, axes)
 
 
 def spark(shares: Sequence[float | None], top: float) -> Markup:
@@ -160,15 +152,29 @@ def spark(shares: Sequence[float | None], top: float) -> Markup:
     return _shape("svg", *parts, class_="interval", width="100%", height=SPARK_HEIGHT, aria_hidden="true")
 
 
-def _tick(share: float) -> str:
-    return f"{100 * share:g}\u00a0%"
+def _down(share: float, top: float) -> float:
+    """A position in pixels from the top of a plot, kept inside it."""
+    return round(_TOP + (PLOT_HEIGHT - _TOP) * (1 - min(max(share / top, 0.0), 1.0)), 2)
 
 
-def _plot(parts: Sequence[Markup], scale: Sequence[tuple[float, str]], edges: tuple[str, ...], name: str) -> Plot:
+def _ticks(top: float) -> tuple[float, ...]:
+    return tuple(top * quarter / 4 for quarter in range(5))
+
+
+def _grid(top: float) -> list[Markup]:
+    """The lines of the upright scale, and the scale itself."""
+    lines = [_shape("line", x1="0", x2="100%", y1=y, y2=y, class_="grid") for y in (_down(t, top) for t in _ticks(top))]
+    return [*lines, _shape("line", x1="0", x2="0", y1=_down(top, top), y2=PLOT_HEIGHT, class_="axis")]
+
+
+def _plot(parts: Sequence[Markup], top: float, edges: tuple[str, ...], name: str, axes: tuple[str, str]) -> Plot:
     """The upright scale is in a column of its own, since text takes no per cent of a margin."""
-    labels = [_shape("text", label, x="100%", y=y + 4, text_anchor="end") for y, label in scale]
+    labels = [
+        _shape("text", f"{100 * tick:g}%", x="100%", y=_down(tick, top) + 4, text_anchor="end") for tick in _ticks(top)
+    ]
     upright = _shape("svg", *labels, class_="scale", width=52, height=PLOT_HEIGHT + 6)
-    return Plot(name, upright, _shape("svg", *parts, class_="area", width="100%", height=PLOT_HEIGHT + 6), edges)
+    area = _shape("svg", *parts, class_="area", width="100%", height=PLOT_HEIGHT + 6)
+    return Plot(name, upright, area, edges, axes)
 
 
 def _shape(name: str, /, *children: Markup | str, **attributes: str | float | None) -> Markup:

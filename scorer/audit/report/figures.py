@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..document import ByFacts, ByLength, Confidence, ConfidenceChange, Document, GroupFigures
 from . import charts, numbers
-from .labels import KINDS, MEASURES, all_rows, count_cell, group_label, group_plain, rate_cell, top_of
+from .labels import KINDS, MEASURES, all_rows, count_cell, drawn_column, group_label, group_plain, rate_cell, top_of
 from .limits import Limits, clip, first
 from .tables import Cell, Column, Row, Table, table
 
@@ -88,7 +88,7 @@ def _rates(caption: str, title: str, groups: Sequence[GroupFigures], left_out: i
     columns = [
         Column(title),
         Column("Rows", number=True),
-        *(Column(MEASURES[name], number=True, wide=True) for name in _DRAWN),
+        *(drawn_column(MEASURES[name], tops[name]) for name in _DRAWN),
         Column("Errors", number=True),
         Column("Empty", number=True),
         Column("Confidence", number=True),
@@ -105,7 +105,7 @@ def confidences(document: Document) -> Confidences | None:
     change = whole["change"]["confidence"] if whole["change"] else None
     before = change["before"] if change and change["before"]["n"] else None
     shares, earlier = _shares(now), _shares(before) if before else None
-    name = "Share of labelled rows by confidence, in twenty bins from 0 to 1, on a square-root scale"
+    name = "Share of labelled rows by confidence, in twenty bins from 0 to 1"
     bins = len(shares)
     rows: list[Row] = [
         [
@@ -123,7 +123,9 @@ def confidences(document: Document) -> Confidences | None:
         Chart(
             "Share of labelled rows by confidence",
             (("column", "this run"), *((("step", "baseline"),) if earlier else ())),
-            charts.histogram(shares, earlier, ("0", "0.25", "0.5", "0.75", "1"), name),
+            charts.histogram(
+                shares, earlier, ("0", "0.25", "0.5", "0.75", "1"), name, ("Share of labelled rows", "Confidence")
+            ),
             table("Rows by confidence.", columns, rows),
         ),
         _quantiles(now, before),
@@ -150,7 +152,7 @@ def _quantiles(now: Confidence, before: Confidence | None) -> Table:
     rows: list[Row] = [["This run", *(numbers.probability(now["quantiles"][name]) for name in names)]]
     if before:
         rows.append(["Baseline", *(numbers.probability(before["quantiles"].get(name)) for name in names)])
-    columns = [Column("", sortable=False), *(Column(f"{100 * float(name):.3g} %", True) for name in names)]
+    columns = [Column("", sortable=False), *(Column(f"{100 * float(name):.3g}%", True) for name in names)]
     columns[0] = Column("Run", sortable=False)
     return table(
         "Quantiles of confidence: the share of rows in the heading has at most this confidence.",
@@ -194,8 +196,8 @@ def _classes(caption: str, title: str, classes: Sequence[ByFacts] | Sequence[ByL
     columns = [
         Column(title),
         Column("Rows", number=True),
-        Column("Hallucination", number=True, wide=True),
-        Column("Omission", number=True, wide=True),
+        drawn_column("Hallucination", top),
+        drawn_column("Omission", top),
     ]
     return table(caption, columns, rows, len(classes) - len(kept))
 

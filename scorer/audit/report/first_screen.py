@@ -173,7 +173,7 @@ def _tiles(document: Document) -> tuple[Tile, ...]:
 
 
 def _since(change: RateChange) -> Styled:
-    """``baseline 5.4 %``, coloured where the difference is significant."""
+    """``baseline 5.4%``, coloured where the difference is significant."""
     value = change["difference"] or 0.0
     style = ("up" if value > 0 else "down") if change["significant"] else None
     return Styled(f"baseline {numbers.percent(change['before']['value'])}", style)

@@ -7,7 +7,7 @@ from typing import Final
 from ..document import Document, Group, GroupFigures, Rate, RateChange
 from . import charts, numbers
 from .limits import Limits, clip, clip_plain
-from .tables import Cell
+from .tables import Cell, Column
 from .views import Difference, GroupHead, GroupInLine, RateShown, Styled, Tag, Text
 
 MEASURES: Final = {
@@ -75,6 +75,11 @@ def rate_cell(rate: Rate | None, top: float, before: float | None = None, kind: 
     drawing = charts.interval(rate["value"], rate["low"], rate["high"], top, before, kind)
     interval = numbers.span(rate["low"], rate["high"], unit=False)
     return Cell(RateShown(numbers.percent(rate["value"]), interval, drawing), rate["value"])
+
+
+def drawn_column(title: str, top: float) -> Column:
+    """The heading of a column of rates that are drawn from 0 to ``top``: it names both ends of the scale."""
+    return Column(title, number=True, wide=True, note=f"line: 0 to {100 * top:g}%")
 
 
 def count_cell(value: int | None) -> Cell:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ...stats import percentages
+
 MISSING = "–"
 _MINUS = "−"
 _SPACE = "\u00a0"  # keeps a figure and its unit on one line
@@ -23,37 +25,24 @@ def count(value: object) -> str:
 
 
 def percent(value: object) -> str:
-    """A share of 0 to 1 as ``3.2 %``; two digits below 1 %, and what is not zero never reads as zero."""
+    """A share of 0 to 1 as ``3.2%``; see :func:`scorer.stats.percentages.percent`."""
     number = _known(value)
-    return MISSING if number is None else f"{_share(number)}{_SPACE}%"
-
-
-def _share(number: float) -> str:
-    if 0 < number < 0.00005:
-        return "<0.01"
-    if 0.9995 < number < 1:
-        return ">99.9"
-    digits = 0 if number in (0, 1) else 2 if 0 < number < 0.00995 else 1
-    return f"{100 * number:.{digits}f}"
+    return MISSING if number is None else percentages.percent(number)
 
 
 def span(low: object, high: object, unit: bool = True) -> str:
-    """An interval of shares: ``2.9–3.6 %``, or without the unit, next to a figure that has it."""
+    """An interval of shares: ``2.9–3.6%``, or without the unit, next to a figure that has it."""
     first, last = _known(low), _known(high)
     if first is None or last is None:
         return ""
-    return f"{_share(first)}–{_share(last)}{_SPACE + '%' if unit else ''}"
+    text = f"{percentages.percent(first).removesuffix('%')}–{percentages.percent(last)}"
+    return text if unit else text.removesuffix("%")
 
 
 def points(value: object) -> str:
     """A difference of shares in percentage points with its sign: ``+4.7``."""
     number = _known(value)
-    if number is None:
-        return MISSING
-    written = f"{abs(100 * number):.{1 if abs(number) >= 0.00995 else 2}f}"
-    if not written.strip("0."):
-        return "±0" if number == 0 else "≈0"
-    return f"{'+' if number > 0 else _MINUS}{written}"
+    return MISSING if number is None else percentages.points(number).replace("-", _MINUS)
 
 
 def point_span(low: object, high: object) -> str:

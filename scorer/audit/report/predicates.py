@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..document import Document, TemplateFigures
 from . import numbers
-from .labels import all_rows, count_cell, rate_cell, top_of
+from .labels import all_rows, count_cell, drawn_column, rate_cell, top_of
 from .limits import Limits, clip, first
 from .tables import Cell, Column, Row, Table, table
 from .views import Suspect, Text
@@ -40,7 +40,7 @@ def predicates(document: Document, limits: Limits) -> Predicates | None:
     columns = [
         Column("Predicate"),
         Column("Facts checked", number=True),
-        Column("Omitted", number=True, wide=True),
+        drawn_column("Omitted", top),
         Column("In the baseline", number=True),
         Column("Without template", number=True),
     ]
@@ -66,7 +66,7 @@ def _templates(document: Document, limits: Limits) -> Table | None:
         ]
         for one in kept
     ]
-    columns = [Column("Template"), Column("Facts checked", number=True), Column("Omitted", number=True, wide=True)]
+    columns = [Column("Template"), Column("Facts checked", number=True), drawn_column("Omitted", top)]
     return table("Templates by omission rate.", columns, rows, rest)
 
 

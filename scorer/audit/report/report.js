@@ -34,8 +34,9 @@
       if (!head.dataset.sort) return;
       const button = document.createElement("button");
       button.type = "button";
-      button.textContent = head.textContent;
-      head.replaceChildren(button);
+      const notes = head.querySelectorAll(".note");
+      button.textContent = head.firstChild?.textContent ?? "";
+      head.replaceChildren(button, ...notes);
       button.addEventListener("click", () => sortBy(table, head, index));
     });
   }

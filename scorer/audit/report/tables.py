@@ -18,13 +18,14 @@ _KEY = 60  # characters that texts are sorted by
 @dataclass(frozen=True)
 class Column:
     """A heading. ``number``: its cells are figures, sorted as such, the largest first. ``wide``: room for a drawing,
-    ``prose``: for a sentence."""
+    ``prose``: for a sentence. ``note``: a line below the title."""
 
     title: str
     number: bool = False
     sortable: bool = True
     wide: bool = False
     prose: bool = False
+    note: str = ""
 
     @property
     def classes(self) -> str:

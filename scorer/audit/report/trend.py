@@ -54,7 +54,10 @@ def trend(document: Document, limits: Limits) -> Trend | None:
     ]
     legend = tuple((f"trend-line {KINDS.get(one, 'rate')}", MEASURES[one]) for one in measures if one != "empty_rate")
     figures = table("All rows, run by run.", columns, rows, len(runs) - len(kept))
-    return Trend(Chart(name, legend, charts.trend(lines, edges, name), figures), _groups(document, limits))
+    return Trend(
+        Chart(name, legend, charts.trend(lines, edges, name, ("Share of rows", "Run")), figures),
+        _groups(document, limits),
+    )
 
 
 def _groups(document: Document, limits: Limits) -> Table | None:
@@ -83,7 +86,7 @@ def _groups(document: Document, limits: Limits) -> Table | None:
         )
     columns = [
         Column("Group"),
-        Column(f"Not OK, 0 to {100 * top:g} %", sortable=False, wide=True),
+        Column("Not OK", sortable=False, wide=True, note=f"line: 0 to {100 * top:g}%"),
         Column("Lowest", number=True),
         Column("Highest", number=True),
         Column("Latest", number=True),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..document import Document, Rate
 from ..true_rates import TrueRate
 from . import numbers
-from .labels import KINDS, MEASURES, count_cell, rate_cell, top_of
+from .labels import KINDS, MEASURES, count_cell, drawn_column, rate_cell, top_of
 from .limits import Limits, clip, first
 from .tables import Cell, Column, Row, Table, table
 
@@ -63,7 +63,7 @@ def _table(name: str, title: str, rates: list[TrueRate], limits: Limits) -> Tabl
         Column("Rows", number=True),
         Column("Labels", number=True),
         Column("By the metric", number=True),
-        Column("True rate", number=True, wide=True),
+        drawn_column("True rate", top),
     ]
     return table(f"{MEASURES[name]}: the true rate.", columns, rows, rest)
 

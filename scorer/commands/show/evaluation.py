@@ -23,7 +23,7 @@ from ...evaluation.label_report import (
 from ...evaluation.labels import BLOCKS
 from ...system.display import all_visible
 from .console import make_console
-from .figures import INTERVAL, MISSING, interval, number, points, share, signed, table
+from .figures import INTERVAL, MISSING, interval, number, points, printed_share, share, signed, table
 from .metrics import print_ceilings, print_metrics
 
 _NAMES = {"rough": "ROUGH (not_OK)", "fine": "FINE", "omission": "omission side", "hallucination": "hallucination side"}
@@ -108,7 +108,7 @@ def _labels(console: Console, report: LabelReport) -> None:
             if away is None:
                 continue
             where = "on all rows" if rows == "all" else "without suspect gold"
-            by = points(away["difference"], 2)
+            by = points(away["difference"])
             say(f"farthest from the gold's share of OK, {where}: {away['value']}, {by} points")
 
 
@@ -168,7 +168,7 @@ def _shares(report: LabelReport) -> Table:
             cells.append(_share(trusted[line["value"]], "OK") if line["value"] in trusted else MISSING)
         if published:
             printed = published.get(str(line["value"]))
-            cells.append(" / ".join(share(printed[label], 0) for label in labels) if printed else MISSING)
+            cells.append(" / ".join(printed_share(printed[label]) for label in labels) if printed else MISSING)
         made.add_row(str(line["value"]), *cells, f"{line['n']:,}")
     return made
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from rich.table import Table
 
+from ...stats import percentages
+
 MISSING = "-"
 INTERVAL = "95% interval"
 """The header of every column of intervals."""
@@ -24,14 +26,19 @@ def signed(value: float | None, digits: int = 3) -> str:
     return MISSING if value is None else f"{value:+.{digits}f}"
 
 
-def share(value: float | None, digits: int = 1) -> str:
-    """A share from 0 to 1, in percent: ``12.3%``."""
-    return MISSING if value is None else f"{value:.{digits}%}"
+def share(value: float | None) -> str:
+    """A share from 0 to 1, in percent: ``12.3%``; see :func:`scorer.stats.percentages.percent`."""
+    return MISSING if value is None else percentages.percent(value)
 
 
-def points(value: float | None, digits: int = 1) -> str:
+def printed_share(value: float | None) -> str:
+    """A share as a paper prints it, without decimals: ``12%``."""
+    return MISSING if value is None else f"{value:.0%}"
+
+
+def points(value: float | None) -> str:
     """A difference of two shares, in percentage points with its sign: ``+1.2``."""
-    return MISSING if value is None else f"{100 * value:+.{digits}f}"
+    return MISSING if value is None else percentages.points(value)
 
 
 def interval(pair: Sequence[float | None] | None, form: Callable[[float | None], str] = number) -> str:

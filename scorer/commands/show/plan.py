@@ -34,7 +34,8 @@ def print_plan(found: Estimate, console: Console | None = None) -> None:
     _print_lengths(console, found.token_lengths)
     console.print(f"longer than the model's maximum: {about}{found.too_long:,} pairs")
     disk = found.disk
-    console.print(f"disk: about {disk.needed / 1e6:,.0f} MB needed, {disk.free / 1e6:,.0f} MB free")
+    free = f", {disk.free / 1e6:,.0f} MB free" if disk.free is not None else " in the store"
+    console.print(f"disk: about {disk.needed / 1e6:,.0f} MB needed{free}")
     console.print(f"time: about {duration(found.seconds)} for the model ({found.precision} on {found.device.kind})")
 
 

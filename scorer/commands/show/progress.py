@@ -25,29 +25,39 @@ class PlainReporter:
 
     def __init__(self) -> None:
         self._rows = 0
+        self._partial = 0.0
         self._total = 0
         self._began = time.monotonic()
         self._next = self._began + _FIRST
 
     def started(self, shards: int, rows: int, skipped: int) -> None:
         self._total = rows
+        self._began = time.monotonic()  # the scorer is open by now, and the inputs were looked at
+        self._next = self._began + _FIRST
         done = f", {skipped} already done" if skipped else ""
         self.say(f"{shards} shard{'' if shards == 1 else 's'}{done}; {rows:,} rows to score")
 
-    def progress(self, shard: str, rows: int, pairs: int) -> None:
+    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
         self._rows += rows
+        self._partial = partial
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY
             self.tell_progress(self._line(pairs, now - self._began))
 
+    @property
+    def done(self) -> float:
+        """Rows that are scored, and those that the pairs computed so far of a window amount to."""
+        done = self._rows + self._partial
+        return min(done, self._total) if self._total else done
+
     def _line(self, pairs: int, seconds: float) -> str:
-        text = f"{self._rows:,} rows"
+        text = f"{int(self.done):,} rows"
         rest = ""
         if self._total:  # a worker that joins does not know how many
-            text = f"{self._rows:,} of {self._total:,} rows"
-            left = seconds * max(self._total - self._rows, 0) / max(self._rows, 1)
-            rest = f", about {duration(left)} left"
+            text = f"{int(self.done):,} of {self._total:,} rows"
+            if self.done:
+                rest = f", about {duration(seconds * (self._total - self.done) / self.done)} left"
         return f"{text}, {pairs:,} pairs computed, {pairs / seconds:,.0f} pairs/s{rest}"
 
     def tell_progress(self, line: str) -> None:
@@ -65,7 +75,7 @@ class PlainReporter:
 
 
 class BarReporter(PlainReporter):
-    """A bar that counts rows."""
+    """A bar that counts rows, and moves with the pairs that are computed."""
 
     def __init__(self, bar: Progress) -> None:
         super().__init__()
@@ -76,9 +86,9 @@ class BarReporter(PlainReporter):
         super().started(shards, rows, skipped)
         self._bar.update(self._task, total=rows)
 
-    def progress(self, shard: str, rows: int, pairs: int) -> None:
-        super().progress(shard, rows, pairs)
-        self._bar.update(self._task, advance=rows, pairs=pairs)
+    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
+        super().progress(shard, rows, pairs, partial)
+        self._bar.update(self._task, completed=self.done, pairs=pairs)
 
     def tell_progress(self, line: str) -> None:
         log(line)  # on the terminal the bar shows it

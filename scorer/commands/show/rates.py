@@ -20,7 +20,7 @@ def print_rates(report: RateReport, console: Console | None = None) -> None:
     """
     console = console or wide_console()
     say = console.print
-    say(f"{visible(str(report.population.path))}: {len(report.population):,} rows")
+    say(f"{visible(report.population.name)}: {len(report.population):,} rows")
     say(f"signature: {visible(report.population.scored.signature or 'no signature')}")
     if report.rates:
         say("\nTrue rates, from the labels and the metric together")

@@ -66,7 +66,7 @@ def print_summary(summary: RunSummary, out: Location, *, to_stderr: bool = False
 
 def print_speed(console: Console, speed: Speed, total: float, device: str) -> None:
     """Print the rates of the scoring, and the share of the device's peak that the model used, where it is known."""
-    used = f", {share(speed.utilisation, 0)} of its peak matrix rate" if speed.utilisation is not None else ""
+    used = f", {share(speed.utilisation)} of its peak matrix rate" if speed.utilisation is not None else ""
     pairs = (
         f", {speed.unique_pairs_per_s:,.0f} distinct pairs/s, {speed.real_tokens_per_s:,.0f} tokens/s"
         if speed.unique_pairs_per_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 from ...stats.intervals import Rate
+from ...stats.percentages import percent
 from ...system.display import visible
 from .result import ChallengeResult, KindResult
 
@@ -26,13 +27,13 @@ def picture(result: ChallengeResult) -> str:
         f'<text x="10" y="24" font-weight="600">{_text(result.metric)}: {result.score:.3f} balanced accuracy</text>',
         '<text x="10" y="44" class="small">orange: changed texts that are wrong, share flagged; green: changed texts '
         "that are right, share passed</text>",
-        '<text x="10" y="60" class="small">blue mark: unchanged texts, share passed; black line: 95 % interval</text>',
+        '<text x="10" y="60" class="small">blue mark: unchanged texts, share passed; black line: 95% interval</text>',
     ]
     bottom = _TOP + _LINE * len(result.kinds)
     for tenth in range(0, 11, 2):
         x = _at(tenth / 10)
         parts.append(f'<line class="line" x1="{x}" x2="{x}" y1="{_TOP - 8}" y2="{bottom}"/>')
-        parts.append(f'<text class="small" x="{x}" y="{bottom + 16}" text-anchor="middle">{tenth * 10} %</text>')
+        parts.append(f'<text class="small" x="{x}" y="{bottom + 16}" text-anchor="middle">{tenth * 10}%</text>')
     for number, kind in enumerate(result.kinds):
         parts += _bar(kind, _TOP + _LINE * number)
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -48,8 +49,8 @@ def _bar(kind: KindResult, y: int) -> list[str]:
         f'<line class="interval" x1="{_at(kind.right["low"] or 0)}" x2="{_at(kind.right["high"] or 0)}" y1="{middle}" '
         f'y2="{middle}"/>',
         f'<line class="base" x1="{base}" x2="{base}" y1="{y - 3}" y2="{y + 16}"/>',
-        f'<text class="small" x="{_LABELS + _BARS + 10}" y="{y + 11}">{_value(kind.right):.1%} / '
-        f"{_value(kind.base):.1%}</text>",
+        f'<text class="small" x="{_LABELS + _BARS + 10}" y="{y + 11}">{percent(_value(kind.right))} / '
+        f"{percent(_value(kind.base))}</text>",
     ]
 
 

@@ -163,7 +163,7 @@ def _size(one: SavedClass) -> float:
 
 
 def _name(population: Population) -> str:
-    return str(population.path).encode("utf-8", "replace").decode()
+    return population.name.encode("utf-8", "replace").decode()
 
 
 def _score(value: float, size: float, other: float, other_size: float) -> float:

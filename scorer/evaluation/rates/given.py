@@ -54,7 +54,7 @@ def _rows(population: Population, items: Sequence[LabelledItem], path: Path) -> 
         row = population.find(item.file, item.row)
         if row is None:
             raise InputError(
-                f"--labels {path}, line {item.line}: {population.path} has no row {item.file}:{item.row}; give the "
+                f"--labels {path}, line {item.line}: {population.name} has no row {item.file}:{item.row}; give the "
                 "output that the sample was drawn from"
             )
         if row in numbers_found:
@@ -67,7 +67,7 @@ def _rows(population: Population, items: Sequence[LabelledItem], path: Path) -> 
     for item, key in zip(items, population.keys(rows), strict=True):
         if item.row_key and item.row_key != key:
             raise InputError(
-                f"--labels {path}, line {item.line}: row {item.file}:{item.row} of {population.path} is another row "
+                f"--labels {path}, line {item.line}: row {item.file}:{item.row} of {population.name} is another row "
                 f"now (row_key {key}, and {item.row_key} in the file); draw a new sample from this output"
             )
     return rows
@@ -84,7 +84,7 @@ def _design(
     counts = np.bincount(classify(population, strata) + 1, minlength=len(strata) + 1)
     if counts[0]:
         raise InputError(
-            f"--labels {path}: {counts[0]:,} rows of {population.path} are in no stratum of the file; give the output "
+            f"--labels {path}: {counts[0]:,} rows of {population.name} are in no stratum of the file; give the output "
             "that the sample was drawn from, and keep all lines of the file"
         )
     design = []
@@ -92,7 +92,7 @@ def _design(
         said = next(item.rows for item in items if item.stratum == stratum)
         if said != counts[number + 1]:
             raise InputError(
-                f"--labels {path}: stratum {stratum.name!r} has {counts[number + 1]:,} rows in {population.path}, and "
+                f"--labels {path}: stratum {stratum.name!r} has {counts[number + 1]:,} rows in {population.name}, and "
                 f"{said:,} in the file; give the output that the sample was drawn from"
             )
         drawn = sum(item.stratum == stratum for item in filled)
@@ -115,7 +115,7 @@ def from_column(population: Population, name: str, threshold: float | None) -> L
         InputError: all values are null.
     """
     if not population.scored.has(name):
-        raise ColumnError(f"--label-column: no column {name!r} in {population.path}")
+        raise ColumnError(f"--label-column: no column {name!r} in {population.name}")
     column = population.scored.array(name)
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     is_text = is_text or pa.types.is_dictionary(column.type)
@@ -133,7 +133,7 @@ def from_column(population: Population, name: str, threshold: float | None) -> L
         rough = rough_of(fine)
     rows = np.flatnonzero(rough >= 0)
     if not len(rows):
-        raise InputError(f"--label-column {name!r} has no value in any row of {population.path}")
+        raise InputError(f"--label-column {name!r} has no value in any row of {population.name}")
     design = [Drawn(Stratum("all rows"), len(population), len(rows))]
     return Labelled(rows, np.zeros(len(rows), np.int64), fine[rows], rough[rows], design, False)
 

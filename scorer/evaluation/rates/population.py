@@ -47,9 +47,11 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Population:
-    """All rows. ``fine``: int8, -1 without a label, *Shape:* (rows,); ``has_sides``: whether the metric names sides.
-    ``confidence``: float64, NaN without one. ``places``: the files and where their rows are."""
+    """All rows. ``name``: the output as it was given. ``path``: where it is read. ``fine``: int8, -1 without a label,
+    *Shape:* (rows,); ``has_sides``: whether the metric names sides. ``confidence``: float64, NaN without one.
+    ``places``: the files and where their rows are."""
 
+    name: str
     path: Path
     scored: Scored
     columns: ColumnNames
@@ -95,7 +97,7 @@ class Population:
             ColumnError: there is no such column, or it has lists or structs.
         """
         if not self.scored.has(column):
-            raise ColumnError(f"no column {column!r} in {self.path}; the run may have dropped it (--keep)")
+            raise ColumnError(f"no column {column!r} in {self.name}; the run may have dropped it (--keep)")
         return group_codes(self.scored.array(column))
 
     def keys(self, rows: Ints) -> list[str]:
@@ -104,11 +106,12 @@ class Population:
         return [key.hex() for key in column.to_pylist()]
 
 
-def read_population(path: Path, more: tuple[str, ...] = ()) -> Population:
+def read_population(path: Path, more: tuple[str, ...] = (), name: str = "") -> Population:
     """Read the labels of a run's output folder, or of a single scored file.
 
     Args:
         more: columns to read as well, as far as they exist.
+        name: of the output, for people; by default the path.
 
     Raises:
         ScorerError: nothing to read, files scored differently, or no labels.
@@ -139,7 +142,7 @@ def read_population(path: Path, more: tuple[str, ...] = ()) -> Population:
     plan = Plan.load(path) if path.is_dir() else None
     relatives = [file.relative_to(path).as_posix() if path.is_dir() else file.name for file in files]
     places = Places.of(relatives, lengths, plan.inputs if plan is not None else {})
-    return Population(path, scored, columns, files, places, fine, has_sides, confidence)
+    return Population(name or str(path), path, scored, columns, files, places, fine, has_sides, confidence)
 
 
 def make_strata(population: Population) -> list[Stratum]:

@@ -42,7 +42,7 @@ class RateReport:
         """What ``--json`` prints."""
         return {
             "schema": RATES_SCHEMA,
-            "path": str(self.population.path),
+            "path": self.population.name,
             "signature": self.population.scored.signature,
             "finished": self.population.scored.finished,
             "rows": len(self.population),

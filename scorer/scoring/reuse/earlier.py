@@ -1,4 +1,4 @@
-"""Earlier output folders as a source of rows: which of their shards are believed, and why the others are not.
+"""Earlier outputs as a source of rows: which of their shards are believed, and why the others are not.
 
 A shard is believed by the rule that a resume skips one by: its receipt is whole, and the file's size, SHA-256 and row
 count are those of the receipt. Only then is the file opened. ``_SUCCESS`` is not asked for, since every shard stands
@@ -11,7 +11,9 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +24,15 @@ import pyarrow.parquet as pq
 
 from ...errors import OutputError, UsageError
 from ...storage.local_paths import local_path
-from ...storage.receipts import Receipts
-from ...storage.stamps import Stamp, stamp
+from ...storage.objects.uri import Location
+from ...storage.stored_output import OutputFile, StoredOutput, stored_output
 from ..origin import Origin
 from ..plan import Plan
 from ..signature import Signature
-from ..summary import origins_of
+from ..summary import origins_in
 
 DAMAGED_RECEIPT, DAMAGED_FILE, OTHER_SIGNATURE = "damaged receipt", "damaged file", "other signature"
+_REQUESTS = 8
 
 
 @dataclass(frozen=True)
@@ -54,29 +57,29 @@ class Wanted:
 class EarlierShard:
     """A believed shard.
 
-    ``groups``: int64, *Shape:* (row groups + 1,), where each row group begins. ``stamp``: its :func:`stamp`.
+    ``file``: the version that is believed. ``groups``: int64, *Shape:* (row groups + 1,), where each row group begins.
     ``nested``: the column whose elements are the rows, with its prefix; empty where the file's own rows are.
     """
 
-    path: Path
+    file: OutputFile
     relative: str
     sha256: str
     rows: int
     prefix: str
     groups: npt.NDArray[np.int64]
-    stamp: Stamp
     nested: str = ""
 
 
 @dataclass
 class EarlierOutput:
-    """An output folder of an earlier run.
+    """The output of an earlier run.
 
-    ``signature``: that of its plan. ``origins``: where its labels were computed, empty where its ``_run.json`` does not
-    say. ``refused``: shards not believed, by reason.
+    ``out``: as it was given. ``name``: its absolute path or URI. ``signature``: that of its plan. ``origins``: where
+    its labels were computed, empty where its ``_run.json`` does not say. ``refused``: shards not believed, by reason.
     """
 
-    out: Path
+    out: Location
+    name: str
     signature: Signature
     origins: tuple[Origin, ...]
     shards: list[EarlierShard] = field(default_factory=list)
@@ -89,42 +92,68 @@ class EarlierOutput:
         return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
 
 
-def check_earlier(given: Sequence[Path], out: Path | None) -> list[Path]:
+def check_earlier(given: Sequence[Location], out: Location | None) -> list[Location]:
     """The earlier outputs to use, each once, in the order given. Opens nothing but their plans.
 
     Raises:
-        UsageError: one is a URI, is not there, or is OUT itself. OutputError: one is no output folder of this program.
+        UsageError: one is not there, or is OUT itself. OutputError: one is no output of this program, or the store
+            cannot be used.
+        MissingDependencyError: one is in a store, and ``obstore`` is not installed.
     """
-    found: dict[Path, Path] = {}
-    for path in given:
-        local_path(path, "--reuse")
-        if not path.is_dir():
-            state = "is a file" if path.exists() else "does not exist"
-            raise UsageError(f"--reuse {path} {state}; name the output folder of an earlier run")
-        if out is not None and path.resolve() == out.resolve():
+    found: dict[Location, Location] = {}
+    for place in given:
+        if isinstance(place, Path):
+            local_path(place, "--reuse")
+            if not place.is_dir():
+                state = "is a file" if place.exists() else "does not exist"
+                raise UsageError(f"--reuse {place} {state}; name the output folder of an earlier run")
+        if out is not None and _resolved(place) == _resolved(out):
             raise UsageError(
-                f"--reuse {path} is the output folder itself; a run resumes there without being asked, so leave "
+                f"--reuse {place} is the output folder itself; a run resumes there without being asked, so leave "
                 "--reuse out, or choose another --out"
             )
-        plan = Plan.load(path)
+        plan = _plan_of(stored_output(place))
         if plan is None or not plan.signature.line:
-            raise OutputError(f"--reuse {path} is no output folder of `scorer run`: it has no readable _plan.json")
-        found.setdefault(path.resolve(), path)
+            raise OutputError(f"--reuse {place} is no output folder of `scorer run`: it has no readable _plan.json")
+        found.setdefault(_resolved(place), place)
     return list(found.values())
 
 
-def open_earlier(out: Path, wanted: Wanted) -> EarlierOutput:
+def _resolved(place: Location) -> Location:
+    return place.resolve() if isinstance(place, Path) else place
+
+
+def _plan_of(output: StoredOutput) -> Plan | None:
+    found = output.read_plan()
+    return Plan.from_json(found) if found is not None else None
+
+
+def signature_of(out: Location) -> Signature | None:
+    """The signature of an output's plan; ``None`` where there is no plan.
+
+    Raises:
+        OutputError: the plan or the store cannot be read.
+    """
+    plan = _plan_of(stored_output(out))
+    return plan.signature if plan is not None else None
+
+
+def open_earlier(out: Location, wanted: Wanted) -> EarlierOutput:
     """Look at every shard of an earlier output that has a receipt; the believed ones in the order of their paths.
 
     Raises:
-        OutputError: its plan or a receipt is there and cannot be read.
+        OutputError: its plan or a receipt is there and cannot be read, or the store cannot.
     """
-    plan = Plan.load(out)
-    found = EarlierOutput(out, plan.signature if plan is not None else Signature(""), origins_of(out))
+    output = stored_output(out)
+    plan = _plan_of(output)
+    signature = plan.signature if plan is not None else Signature("")
+    found = EarlierOutput(out, output.name, signature, origins_in(output.read_run(), output.name))
     refused: Counter[str] = Counter()
-    receipts = Receipts(out)
-    for relative in receipts.all():
-        shard = _open_shard(out, relative, receipts, wanted)
+    relatives = list(output.receipts.all())
+    # A footer in a store is a request, of which several are made at a time; a file is hashed, one after the other.
+    with ThreadPoolExecutor(1 if isinstance(out, Path) else _REQUESTS, "reuse") as pool:
+        shards = list(pool.map(partial(_open_shard, output, wanted), relatives))
+    for shard in shards:
         if isinstance(shard, str):
             refused[shard] += 1
         else:
@@ -133,22 +162,28 @@ def open_earlier(out: Path, wanted: Wanted) -> EarlierOutput:
     return found
 
 
-def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) -> EarlierShard | str:
-    """A shard, or why it is not believed."""
+def _open_shard(output: StoredOutput, wanted: Wanted, relative: str) -> EarlierShard | str:
+    """A shard, or why it is not believed.
+
+    Raises:
+        OutputError: the store cannot be read.
+    """
     try:
-        receipt = receipts.read(relative)
+        receipt = output.receipts.read(relative)
     except OutputError:
         receipt = None  # a name that no output has
     if receipt is None:
         return DAMAGED_RECEIPT
     if not receipt.fingerprint.includes(wanted.fingerprint):
         return OTHER_SIGNATURE
-    path = out / relative
     try:
-        before = stamp(path)
-        if not receipts.is_intact(receipt):
+        source = output.file(relative)
+        if not output.is_intact(receipt):
             return DAMAGED_FILE
-        with path.open("rb") as file, pq.ParquetFile(file) as parquet:
+    except OSError:
+        return DAMAGED_FILE
+    try:
+        with source.open() as file, pq.ParquetFile(file) as parquet:
             found = parquet.schema_arrow.metadata or {}
             if any(found.get(key.encode(), b"") != value.encode() for key, value in wanted.footer.items()):
                 return OTHER_SIGNATURE
@@ -158,11 +193,13 @@ def _open_shard(out: Path, relative: str, receipts: Receipts, wanted: Wanted) ->
                 return f"no column {lacking}"
             nested = prefix + wanted.nested if wanted.nested else ""
             rows = _group_sizes(parquet, nested)
-    except (OSError, pa.ArrowException):
+    except (OSError, pa.ArrowException) as error:
+        if source.is_remote:  # it has the version that its receipt names, so the store cannot be read
+            raise OutputError(f"{source.name}: cannot be read for --reuse: {' '.join(str(error).split())}") from error
         return DAMAGED_FILE
     groups = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
     sha256 = receipt.output.sha256
-    return EarlierShard(path, relative, sha256, int(groups[-1]), "" if nested else prefix, groups, before, nested)
+    return EarlierShard(source, relative, sha256, int(groups[-1]), "" if nested else prefix, groups, nested)
 
 
 def _group_sizes(parquet: pq.ParquetFile, nested: str) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from io import BufferedReader
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 
 from ...errors import OutputError
 from ...metric.verdict import ROUGH
-from ...storage.stamps import stamp
 from .earlier import EarlierShard
 from .key_index import Words, key_words
 
@@ -52,7 +51,7 @@ class EarlierRows:
         self._key, self._labelled = key, labelled
         self._starts = np.concatenate([[0], np.cumsum([shard.rows for shard in shards])]).astype(np.int64)
         self._groups: OrderedDict[tuple[int, int], pa.Table] = OrderedDict()
-        self._files: OrderedDict[int, tuple[BufferedReader, pq.ParquetFile]] = OrderedDict()
+        self._files: OrderedDict[int, tuple[IO[bytes], pq.ParquetFile]] = OrderedDict()
         self._cache_bytes = cache_bytes
         self._held = 0
         self.decoded = 0
@@ -125,7 +124,8 @@ class EarlierRows:
             dotted = any("." in name for name in parquet.schema_arrow.names)
             table = parquet.read_row_group(group, columns=None if dotted else names, use_threads=False).select(names)
         except (OSError, pa.ArrowException) as error:
-            raise OutputError(f"{source.path}: cannot be read for --reuse: {' '.join(str(error).split())}") from error
+            why = " ".join(str(error).split())
+            raise OutputError(f"{source.file.name}: cannot be read for --reuse: {why}") from error
         if source.nested:
             return _elements(table[source.nested], columns)
         # The dictionary of one row group is not that of the next, and Arrow joins only what has the same.
@@ -139,11 +139,8 @@ class EarlierRows:
         if shard in self._files:
             self._files.move_to_end(shard)
             return self._files[shard][1]
-        source = self._shards[shard]
-        file = source.path.open("rb")
+        file = self._shards[shard].file.open()
         try:
-            if stamp(source.path) != source.stamp:
-                raise OutputError(f"{source.path} changed while it was read for --reuse; run again when it is complete")
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
         except BaseException:
             file.close()
@@ -154,7 +151,7 @@ class EarlierRows:
         return parquet
 
 
-def _close(file: BufferedReader, parquet: pq.ParquetFile) -> None:
+def _close(file: IO[bytes], parquet: pq.ParquetFile) -> None:
     with suppress(OSError, pa.ArrowException):
         parquet.close()
     file.close()

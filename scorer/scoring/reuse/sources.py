@@ -7,16 +7,16 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import pyarrow as pa
 
 from ...metric.inputs import ColumnNames, output_schema
+from ...storage.objects.uri import Location
 from ..origin import Origin
-from ..plan import Plan, PlannedReuse
+from ..plan import PlannedReuse
 from ..signature import Signature, differences
 from ..summary import ReusedOutput
-from .earlier import EarlierOutput, Wanted, open_earlier
+from .earlier import EarlierOutput, Wanted, open_earlier, signature_of
 
 KEY, LABELLED = "row_key", "fine"
 _NOT_LABELS = ("reused",)
@@ -41,7 +41,7 @@ class Sources:
     def planned(self) -> tuple[PlannedReuse, ...]:
         """What ``_plan.json`` records of them."""
         return tuple(
-            PlannedReuse(str(output.out.resolve()), output.signature.line, len(output.shards), output.digest)
+            PlannedReuse(output.name, output.signature.line, len(output.shards), output.digest)
             for output in self.outputs
         )
 
@@ -107,7 +107,7 @@ class Nested:
 
 
 def open_sources(
-    paths: Sequence[Path], signature: Signature, names: ColumnNames, now: Origin, nested: Nested | None = None
+    paths: Sequence[Location], signature: Signature, names: ColumnNames, now: Origin, nested: Nested | None = None
 ) -> Sources:
     """Verify the shards of earlier outputs.
 
@@ -120,8 +120,7 @@ def open_sources(
     labels = pa.schema([column for column in output_schema(names) if column.name not in _NOT_LABELS])
     outputs = []
     for path in paths:
-        plan = Plan.load(path)
-        ranks = nested if nested is not None and plan is not None and plan.signature == nested.signature else None
+        ranks = nested if nested is not None and signature_of(path) == nested.signature else None
         wanted_signature = ranks.signature if ranks else signature
         fingerprint = {"signature": wanted_signature.line, "signature_parts": wanted_signature.parts}
         inside = (ranks.column, ranks.derived) if ranks else ("", ())

@@ -93,11 +93,14 @@ class VersionedFile(io.RawIOBase):
 
     ``stored``: the object as it was when it was opened.
 
+    Args:
+        stored: the version to read, if it is known; without it the store is asked for the one that is there.
+
     Raises:
         OSError: there is no object, or the store refuses.
     """
 
-    def __init__(self, uri: StoreUri) -> None:
+    def __init__(self, uri: StoreUri, stored: Stored | None = None) -> None:
         super().__init__()
         self._key = uri.path
         self._at = self._start = 0
@@ -105,7 +108,7 @@ class VersionedFile(io.RawIOBase):
         try:
             settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.isupper()))
             self._store = _opened(StoreUri(uri.scheme, uri.bucket, ""), settings)
-            found = self._store.head(uri.path)
+            found = stored or self._store.head(uri.path)
         except ScorerError as error:
             raise OSError(str(error)) from error
         if found is None:

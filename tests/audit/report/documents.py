@@ -117,8 +117,8 @@ def gates() -> list[Any]:
     tgen: Group = {"system": "tgen"}
     cases: list[tuple[Any, ...]] = [
         ("not_ok_rate", tgen, "fail", 0.0466, 0.1262, 0.01, 0.03, "baseline", "rose by 4.7 points, fails above 3.0"),
-        ("omission_rate", {}, "warn", 0.0707, 0.0707, 0.05, 0.1, None, "omission_rate is 7.1 %, warns above 5.0 %"),
-        ("error_rate", {}, "pass", 0.0011, 0.0011, None, 0.01, None, "error_rate is 0.1 %"),
+        ("omission_rate", {}, "warn", 0.0707, 0.0707, 0.05, 0.1, None, "omission_rate is 7.1%, warns above 5.0%"),
+        ("error_rate", {}, "pass", 0.0011, 0.0011, None, 0.01, None, "error_rate is 0.1%"),
         ("label_flips", {}, "pass", 2.0, 2.0, 10.0, 100.0, None, "2 label flips"),
         ("mean_confidence", {}, "pass", 0.9034, 0.9034, 0.85, 0.8, None, "mean_confidence is 0.903"),
         ("psi_confidence", {"system": None}, "silent", None, None, 0.1, 0.25, None, "37 rows, silent below 200"),
@@ -244,16 +244,16 @@ def document(baseline: bool = True, gated: bool = True, runs: int = 7) -> Docume
                 "severity": "fail",
                 "group": {"system": "tgen"},
                 "message": "not_ok_rate of system = tgen rose by 4.7 points; the gate fails above 3.0",
-                "evidence": ["7.97 % → 12.6 % of 16,070 rows"],
+                "evidence": ["7.97% → 12.6% of 16,070 rows"],
             },
             {
                 "kind": "template",
                 "severity": "warn",
                 "group": {},
-                "message": "The template of “customer rating” looks wrong: 93.9 % of its facts are omitted",
+                "message": "The template of “customer rating” looks wrong: 93.9% of its facts are omitted",
                 "evidence": [
                     "<subject> scores <object> stars upside down.",
-                    "the median predicate is at 5.2 %, yesterday it was at 4.1 %",
+                    "the median predicate is at 5.2%, yesterday it was at 4.1%",
                 ],
             },
         ],

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
-
 import pytest
 
 from scorer.audit.report import charts
@@ -45,32 +42,39 @@ def test_tops_are_round(value: float, top: float) -> None:
     assert charts.nice_top(value) == top
 
 
-def test_a_histogram_has_columns_by_the_square_root() -> None:
-    root = charted(charts.histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, ("0", "1"), "name"))
+def test_a_histogram_is_linear_and_names_its_axes() -> None:
+    root = charted(charts.histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, ("0", "1"), "name", ("Share", "Confidence")))
     heights = [at(node, "height") for node in root.find("rect")]
     full = charts.PLOT_HEIGHT - 14
-    assert heights == pytest.approx([full * math.sqrt(share) for share in (0, 0.04, 0.16, 0.8)], abs=0.01)
+    assert heights == pytest.approx([full * share for share in (0, 0.04, 0.16, 0.8)], abs=0.01)
     assert [at(node, "x") for node in root.find("rect")] == [1.5, 26.5, 51.5, 76.5]
-    assert {at(step, "y1") for step in lines(root, "step")} == {charts.PLOT_HEIGHT - full * 0.5}
+    assert {at(step, "y1") for step in lines(root, "step")} == {charts.PLOT_HEIGHT - full * 0.25}
     picture = root.one("div", role="img")
     assert picture.attributes["aria-label"] == "name"
+    assert [node.text.strip() for node in root.find("div") if "axis-name" in (node.attributes.get("class") or "")] == [
+        "Share",
+        "Confidence",
+    ]
+    assert [node.text.strip() for node in root.find("span")] == ["0", "1"]
 
 
-def test_the_labels_of_a_scale_stand_on_its_lines_and_apart() -> None:
-    root = charted(charts.histogram([0.9, 0.1], None, ("0", "1"), "name"))
-    labels = [(node.text.replace("\u00a0", " "), at(node, "y") - 4) for node in root.find("text")]
+def test_a_bin_with_few_rows_is_seen_next_to_a_large_one() -> None:
+    root = charted(charts.histogram([0.0, 0.00001, 0.99999], None, ("0", "1"), "name", ("", "")))
+    assert [at(node, "height") for node in root.find("rect")][:2] == [0, charts.LEAST]
+
+
+def test_the_labels_of_a_scale_stand_on_its_lines_from_0_to_its_top() -> None:
+    root = charted(charts.histogram([0.15, 0.1], None, ("0", "1"), "name", ("", "")))
+    labels = [(node.text, at(node, "y") - 4) for node in root.find("text")]
     full = charts.PLOT_HEIGHT - 14
-    assert labels[0][0] == "100 %" and labels[-1] == ("0 %", charts.PLOT_HEIGHT)
-    for words, y in labels:
-        share = float(words.removesuffix(" %")) / 100
-        assert y == pytest.approx(14 + full * (1 - math.sqrt(share)), abs=0.01)
-    ys = [y for _, y in labels]
-    assert min(b - a for a, b in pairwise(ys)) >= 18
-    assert sorted(at(line, "y1") for line in lines(root, "grid")) == ys
+    assert [text for text, _ in labels] == ["0%", "5%", "10%", "15%", "20%"]
+    for text, y in labels:
+        assert y == pytest.approx(14 + full * (1 - float(text.removesuffix("%")) / 20), abs=0.01)
+    assert [at(line, "y1") for line in lines(root, "grid")] == [y for _, y in labels]
 
 
 def test_a_trend_breaks_at_a_run_without_a_figure() -> None:
-    root = charted(charts.trend([("omission", [0.05, 0.1, None, 0.0, 0.02])], ("a", "b"), "name"))
+    root = charted(charts.trend([("omission", [0.05, 0.1, None, 0.0, 0.02])], ("a", "b"), "name", ("Share", "Run")))
     assert len(root.find("circle")) == 4
     drawn = [(at(line, "x1"), at(line, "x2")) for line in lines(root, "trend-line")]
     assert drawn == [(2, 26), (74, 98)]

@@ -29,7 +29,7 @@ class Told(test_row_scorer.Told):
         super().__init__()
         self.pairs: list[int] = []
 
-    def progress(self, shard: str, rows: int, pairs: int) -> None:
+    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
         self.pairs.append(pairs)
 
 

@@ -87,7 +87,7 @@ def out(tmp_path: Path) -> Path:
 
 def reading(out: Path, **more: int) -> tuple[EarlierRows, pa.Table]:
     shards = open_earlier(out, WANTED).shards
-    whole = pa.concat_tables([pq.read_table(shard.path).select(COLUMNS) for shard in shards])
+    whole = pa.concat_tables([pq.read_table(out / shard.relative).select(COLUMNS) for shard in shards])
     whole = whole.set_column(0, "fine", whole["fine"].cast(pa.string()))
     return rows_of(shards, COLUMNS, **more), whole
 
