@@ -79,7 +79,12 @@ def _quantised(raw: Path, feeds: Sequence[Feed], strength: float | None) -> Any:
                 preset=nncf.QuantizationPreset.MIXED,  # activations from smallest to largest, weights symmetric
                 subset_size=len(feeds),
                 ignored_scope=nncf.IgnoredScope(types=list(FP32), validate=False),
-                advanced_parameters=nncf.AdvancedQuantizationParameters(smooth_quant_alphas=smooth),
+                advanced_parameters=nncf.AdvancedQuantizationParameters(
+                    smooth_quant_alphas=smooth,
+                    # It runs a copy of the graph for each product: minutes for a large model. On both embedded models
+                    # it kept no more labels.
+                    disable_bias_correction=True,
+                ),
             )
         except Exception as e:  # the tool raises its own classes, and those of what it uses
             reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
