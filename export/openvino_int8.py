@@ -46,12 +46,14 @@ def export_openvino_int8(
         Operator counts, and the figures.
 
     Raises:
-        CheckpointError: the tool failed.
+        CheckpointError: the tool failed, or left the graph as it was.
     """
     best: tuple[dict[str, int], dict[str, Any]] | None = None
     trial = out.with_name(f"trial.{out.name}")
     for strength in STRENGTHS:
         counts = save(_quantised(raw, feeds, strength), trial)
+        if not counts.get("QuantizeLinear"):
+            raise CheckpointError("NNCF found no products to quantise in the graph; export without openvino-int8")
         found = dict(figures(trial))
         if best is None or found["label_agreement"] > best[1]["label_agreement"]:
             best = counts, found

@@ -71,9 +71,7 @@ def test_a_run_records_the_runtime_and_agrees_with_fp32(bundle: Path, rows: Path
 
     again = CliRunner().invoke(app, asked(rows, made["openvino-int8"], bundle, "openvino-int8", "--device", "cpu"))
     assert again.exit_code == 0
-    assert json.loads((made["openvino-int8"] / "_run.json").read_text())["shards"] == {
-        "done": 0, "skipped": 1, "failed": 0
-    }  # fmt: skip
+    assert json.loads((made["openvino-int8"] / "_run.json").read_text())["shards"]["skipped"] == 1
     exact = CliRunner().invoke(
         app, asked(rows, tmp_path / "exact", bundle, "openvino-int8", "--device", "cpu", "--exact")
     )
