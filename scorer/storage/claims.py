@@ -45,7 +45,8 @@ class StandingClaim:
 
     ``relative``: of the shard. ``number``: how often it was claimed. ``worker``: token of its holder. Both texts are
     empty where the file is not written yet. ``crashes``, ``expiries``: of the claims before it. ``silent_s``: seconds
-    since it was renewed. ``ended``: whether its worker has certainly ended.
+    since it was renewed. ``ended``: whether its worker has ended, certainly or as far as can be seen. ``crashed``:
+    whether it has certainly ended.
     """
 
     relative: str
@@ -55,6 +56,7 @@ class StandingClaim:
     expiries: int
     silent_s: float
     ended: bool
+    crashed: bool
 
     def is_free(self, lease_s: float) -> bool:
         """Whether another worker may take the shard over."""
@@ -137,7 +139,7 @@ class Claims(Closing):
         number, crashes, expiries = 1, 0, 0
         if over is not None:
             number = over.number + 1
-            crashes, expiries = over.crashes + over.ended, over.expiries + (not over.ended)
+            crashes, expiries = over.crashes + over.crashed, over.expiries + (not over.crashed)
         claim = Claim(relative, number, crashes, expiries, self._folder / f"{key(relative)}.{number}")
         line = {"relative": relative, "worker": self._token, "crashes": crashes, "expiries": expiries}
         with self._guard:
@@ -209,7 +211,7 @@ def standing_claims(out: Path) -> Mapping[str, StandingClaim]:
             ended[worker] = has_ended(out, worker)
         crashes, expiries = _count(line, "crashes"), _count(line, "expiries")
         relative, gone = str(line.get("relative", "")), ended.get(worker, False)
-        found[digest] = StandingClaim(relative, latest_number, worker, crashes, expiries, silent_s, gone)
+        found[digest] = StandingClaim(relative, latest_number, worker, crashes, expiries, silent_s, gone, gone)
     return found
 
 

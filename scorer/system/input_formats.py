@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Literal
 
 Format = Literal["auto", "parquet", "csv", "tsv", "jsonl"]
-"""``auto``: by the suffix of each file; Parquet where it tells nothing."""
+"""``auto``: by the suffix of each file, a further ``.gz`` apart; Parquet where it tells nothing."""
 
 PARQUET_SUFFIXES = (".parquet", ".pq", ".parq")
+GZIP_SUFFIX = ".gz"
 TEXT_SUFFIXES: dict[str, tuple[str, ...]] = {"csv": (".csv",), "tsv": (".tsv",), "jsonl": (".jsonl", ".ndjson")}
 
 
@@ -22,7 +24,7 @@ def format_of(name: str, given: Format) -> Format:
     if given != "auto":
         return given
     for found, suffixes in TEXT_SUFFIXES.items():
-        if name.lower().endswith(suffixes):
+        if name.lower().removesuffix(GZIP_SUFFIX).endswith(suffixes):
             return found  # type: ignore[return-value]
     return "parquet"
 
@@ -33,13 +35,22 @@ def suffixes_of(given: Format) -> tuple[tuple[str, ...], ...]:
     Without a format these are Parquet files, and all others only in a folder that has none.
     """
     if given == "auto":
-        return PARQUET_SUFFIXES, tuple(suffix for suffixes in TEXT_SUFFIXES.values() for suffix in suffixes)
+        return PARQUET_SUFFIXES, _packed_too(suffix for suffixes in TEXT_SUFFIXES.values() for suffix in suffixes)
     if given == "parquet":
         return (PARQUET_SUFFIXES,)
-    return ((*TEXT_SUFFIXES[given], *((".json",) if given == "jsonl" else ())),)
+    return (_packed_too((*TEXT_SUFFIXES[given], *((".json",) if given == "jsonl" else ()))),)
 
 
 def output_name(relative: str, form: Format) -> str:
     """The path of an output, which is always Parquet: that of the input, with ``.parquet`` for the suffix of a text
-    file."""
-    return relative if form == "parquet" else str(PurePosixPath(relative).with_suffix(".parquet"))
+    file (``a.csv.gz``: ``a.parquet``)."""
+    if form == "parquet":
+        return relative
+    if relative.lower().endswith(GZIP_SUFFIX):
+        relative = relative[: -len(GZIP_SUFFIX)]
+    return str(PurePosixPath(relative).with_suffix(".parquet"))
+
+
+def _packed_too(suffixes: Iterable[str]) -> tuple[str, ...]:
+    """The suffixes, and those of the same files compressed with gzip."""
+    return tuple(packed for suffix in suffixes for packed in (suffix, suffix + GZIP_SUFFIX))

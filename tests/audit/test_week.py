@@ -128,6 +128,7 @@ def week(tmp_path: Path) -> Week:
     return Week(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_week(week: Week) -> None:
     def set_form(system: str, numbers: Iterable[int], form: str) -> None:
         week.form.update({(system, i): form for i in numbers})

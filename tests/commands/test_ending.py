@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from scorer.commands import app, check
 from scorer.errors import ScorerError
 from scorer.system.signals import Terminated
+from tests.sweeps import sampled
 
 ASKED = ["check", "--triples", "a | b | c", "--text", "t"]
 ENDINGS = [
@@ -37,6 +38,7 @@ import sys, typer, scorer.commands as commands
 from scorer.commands import {place}
 from scorer.errors import ScorerError
 from scorer.system.signals import Terminated
+from tests.sweeps import sampled
 def fail(*_, **__):
     raise {error}
 {place}.{name} = fail
@@ -44,7 +46,7 @@ commands.main()
 """
 
 
-@pytest.mark.parametrize(("error", "code", "line"), ENDINGS)
+@pytest.mark.parametrize(("error", "code", "line"), sampled(ENDINGS, 4))
 def test_whatever_a_command_raises(error: str, code: int, line: str | None) -> None:
     program = _RAISED.format(place="check", name="open_scorer", error=error)
     ended = subprocess.run([sys.executable, "-c", program, *ASKED], capture_output=True, text=True, check=False)

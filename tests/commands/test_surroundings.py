@@ -18,6 +18,7 @@ from typer.models import OptionInfo
 
 from scorer.commands import app
 from tests.bundles import make_bundle
+from tests.sweeps import sampled
 
 NOWHERE = "~nosuchuser/x"
 
@@ -76,7 +77,7 @@ DELETED = {
 }
 
 
-@pytest.mark.parametrize("command", DELETED)
+@pytest.mark.parametrize("command", sampled(DELETED, 6))
 def test_a_working_directory_that_was_deleted(command: str, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     words = [word.replace("{}", str(folder)) for word in command.split()]
@@ -142,7 +143,7 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize(("command", "name"), SWEEP)
+@pytest.mark.parametrize(("command", "name"), sampled(SWEEP, 12))
 def test_a_home_folder_of_nobody_in_any_path(command: str, name: str, folder: Path, tmp_path: Path) -> None:
     for given in ("tiny", "in"):
         (tmp_path / given).symlink_to(folder / given)
@@ -171,7 +172,7 @@ def test_the_sweep_knows_the_paths_of_every_command() -> None:
     assert audited >= {"out", "baseline", "gates", "report", "junit", "history"}
 
 
-@pytest.mark.parametrize("kind", ["device", "fifo", "folder"])
+@pytest.mark.parametrize("kind", sampled(["fifo", "device", "folder"], 3))
 def test_templates_that_are_no_regular_file(kind: str, folder: Path, tmp_path: Path) -> None:
     path = {"device": Path("/dev/zero"), "fifo": tmp_path / "fifo", "folder": tmp_path}[kind]
     os.mkfifo(tmp_path / "fifo")

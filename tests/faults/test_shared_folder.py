@@ -68,7 +68,7 @@ def as_user(who: int, shared: Path, *more: str, code: int = 0, crash_at: str = "
 
 
 @pytest.mark.parametrize(
-    "point", ["output.written", *(pytest.param(p, marks=pytest.mark.slow) for p in (FRESH[0], "receipt.synced"))]
+    "point", [pytest.param(p, marks=pytest.mark.slow) for p in ("output.written", FRESH[0], "receipt.synced")]
 )
 def test_one_user_finishes_what_another_began(shared: Path, reference: Reference, point: str) -> None:
     as_user(0, shared, code=CRASHED, crash_at=point)

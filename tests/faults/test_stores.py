@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from scorer.storage.objects import claims, presence
 from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.reading import VersionedFile
 from scorer.storage.objects.store import ObjectStore
@@ -154,26 +155,59 @@ POINTS = ["plan.uploaded", "claim.uploaded", "output.written", "output.uploaded"
           "success.uploaded"]  # fmt: skip
 
 
-def test_a_worker_is_killed_at_each_step(reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri) -> None:
-    """Each time by another worker that continues; the lease of the killed one expires."""
+@pytest.mark.parametrize("point", POINTS)
+def test_a_worker_is_killed_at_each_step(
+    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, point: str
+) -> None:
+    """The next worker sees that the process has ended, and takes its shards over at once."""
     data, whole = reference
-    store = ObjectStore.open(out)
-    for point in POINTS:
-        names = ["_run.json", "_SUCCESS"] if point.startswith(("run.", "success.")) else []
-        store.delete(map(out.key, names))
-        finish(start(data, out, bundle, "--join", "--lease", "2", env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
-        with local_copy(out) as folder:
-            harness.assert_nothing_half(folder)
-        time.sleep(3)
-    store.delete([out.key("_SUCCESS"), out.key("_run.json")])
-    run(data, out, bundle, "--lease", "2")
+    finish(start(data, out, bundle, "--join", env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
+    with local_copy(out) as folder:
+        harness.assert_nothing_half(folder)
+    assert "waiting for" not in run(data, out, bundle)
     check(out, whole)
 
 
-def test_a_worker_is_killed_while_it_prepares_the_run(
-    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri
+def test_a_worker_is_killed_on_a_machine_that_nobody_sees(
+    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It holds the brief lock and has written no plan: the next one takes over when it has given no sign of life."""
+    """Its shards are free when the lease expires."""
+    data, whole = reference
+    finish(start(data, out, bundle, "--join", env={"D2T_SCORER_CRASH_AT": "output.uploaded"}), CRASHED)
+    for module in (claims, presence):
+        monkeypatch.setattr(module, "has_ended", lambda mark: False)
+    assert "waiting for shards that other workers hold" in run(data, out, bundle, "--lease", "5")
+    check(out, whole)
+
+
+def test_a_poisoned_shard_is_set_aside(tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri) -> None:
+    """Two workers die when they have written it. The third one sets aside what both had claimed, and does the rest; the
+    next run tries that again."""
+    data = harness.make_data(tmp_path / "in", shards=12, n=20)
+    harness.run(data, tmp_path / "whole", bundle)
+    asked = [*harness.command(data, out, bundle)[3:], "--join"]  # type: ignore[arg-type]
+    for _ in range(2):
+        process = launch_pausing(asked, tmp_path, "/01.parquet")
+        process.kill()
+        process.communicate()
+    assert "2 workers crashed while they scored it" in run(data, out, bundle, code=3)
+    found = objects(out)
+    aside = {name.removeprefix("_failed/").removesuffix(".json") for name in found if name.startswith("_failed/")}
+    done = {name for name in found if name.endswith(".parquet") and not name.startswith("_")}
+    planned = {path.relative_to(data).as_posix() for path in data.rglob("*.parquet")}
+    assert "01.parquet" in aside and aside | done == planned and not aside & done and "_SUCCESS" not in found
+    note = json.loads(ObjectStore.open(out).read(out.key("_failed/01.parquet.json"))[0])  # type: ignore[index]
+    assert note["kind"] == "crashed"
+    run(data, out, bundle)
+    check(out, tmp_path / "whole")
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_worker_is_killed_while_it_prepares_the_run(
+    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
+    """It holds the brief lock and has written no plan: the next one takes over, at once on the same machine, elsewhere
+    when it has given no sign of life."""
     data, whole = reference
     process = start(data, out, bundle, "--join")
     while "_lock.brief" not in objects(out):
@@ -182,7 +216,10 @@ def test_a_worker_is_killed_while_it_prepares_the_run(
     process.kill()
     process.communicate()
     assert "_plan.json" not in objects(out)
-    assert "which prepares the run" in run(data, out, bundle)
+    if not seen:
+        for module in (claims, presence):
+            monkeypatch.setattr(module, "has_ended", lambda mark: False)
+    assert ("which prepares the run" in run(data, out, bundle)) is not seen
     check(out, whole)
 
 

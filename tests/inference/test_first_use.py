@@ -21,6 +21,7 @@ from scorer.system.children import Spawned
 from tests.bundles import make_bundle
 from tests.faults import hostile_graphs as graphs
 from tests.inference.rows import with_row
+from tests.sweeps import sampled
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ DAMAGED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("content", DAMAGED, ids=repr)
+@pytest.mark.parametrize("content", sampled(DAMAGED, 4), ids=repr)
 def test_facts_of_the_wrong_form_are_measured_again(
     tiny: Path, kept: Path, children: list[Spawned], content: Any
 ) -> None:
@@ -140,7 +141,7 @@ def _budget(kept: Path) -> int:
     return int(json.loads(path.read_text())["token_budget"])
 
 
-@pytest.mark.parametrize("content", ["1024", None, float("nan"), True, 1024.0, 3, [1024]], ids=repr)
+@pytest.mark.parametrize("content", sampled(["1024", None, float("nan"), True, 1024.0, 3, [1024]], 3), ids=repr)
 def test_a_budget_of_the_wrong_form_is_measured_again(
     tiny: Path, kept: Path, children: list[Spawned], content: Any
 ) -> None:
@@ -194,6 +195,7 @@ def test_an_error_of_the_runtime_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(found.value)
 
 
+@pytest.mark.slow
 def test_a_graph_that_does_not_end_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[Spawned]
 ) -> None:

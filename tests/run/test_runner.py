@@ -280,7 +280,7 @@ def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: P
     again = scorer("run", tmp_path / "in", "--out", tmp_path / "out", "--bundle", bundle, "--format", "auto")
     assert "0 rows to score" in again.stderr
     refused = scorer("run", tmp_path / "in", "--out", tmp_path / "no", "--bundle", bundle, "--format", "tsv", code=2)
-    assert "no file to read (*.tsv)" in refused.stderr
+    assert "no file to read (*.tsv, *.tsv.gz)" in refused.stderr
 
 
 def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_path: Path, bundle: Path) -> None:

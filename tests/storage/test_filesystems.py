@@ -123,7 +123,11 @@ def test_inputs_that_cannot_be_honoured(
         ("none", "none does not exist"),
         ("none/*.parquet", "matches no file"),
         ("in/*.csv", "matches no file"),
-        ("empty", r"has no file to read \(\*.parquet, \*.pq, \*.parq, \*.csv, \*.tsv, \*.jsonl, \*.ndjson\)"),
+        (
+            "empty",
+            r"has no file to read \(\*.parquet, \*.pq, \*.parq, \*.csv, \*.csv.gz, "
+            r"\*.tsv, \*.tsv.gz, \*.jsonl, \*.jsonl.gz, \*.ndjson, \*.ndjson.gz\)",
+        ),
     ],
 )
 def test_nothing_found(tree: Path, monkeypatch: pytest.MonkeyPatch, given: str, says: str) -> None:

@@ -8,6 +8,7 @@
     numbers.py       figures as text            charts.py              drawings
     limits.py        caps and clipping          notebook.py            the same in a frame
     templates/       all markup but drawings     environment.py         what holds in every template
+    earlier.py       documents of earlier versions
     unseen.py        invisible characters   report.css, report.js  style and script; the page works without
 
 Python computes what is shown, as typed views; the templates mark it up.
@@ -15,9 +16,9 @@ Python computes what is shown, as typed views; the templates mark it up.
 
 from __future__ import annotations
 
-from ...errors import UsageError
 from ...system.arguments import checked
 from ..document import Document
+from .earlier import completed, lacking
 from .limits import MAX_BYTES, steps
 from .notebook import Audit
 from .page import page
@@ -30,17 +31,19 @@ def render(document: Document, *, embedded: bool = False) -> str:
     """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is.
 
     Args:
-        document: as :func:`json.loads` gives it, or as the audit made it; it is not changed.
+        document: as :func:`json.loads` gives it, or as the audit made it, also with an earlier version; it is not
+            changed.
         embedded: for a frame in another page, where links stay inside the frame.
 
     Raises:
-        UsageError: it lacks a key that every audit has.
+        UsageError: it has another schema, or lacks what every audit has; see :func:`.earlier.completed`.
     """
-    missing = sorted(Document.__required_keys__ - document.keys())
-    if missing:
-        raise UsageError(f"the document has no {missing[0]!r}; give what scorer.audit.audit or `audit --json` made")
+    document = completed(document)
     for limits in steps():
-        found = page(document, limits, embedded)
+        try:
+            found = page(document, limits, embedded)
+        except KeyError as error:
+            raise lacking(document, str(error.args[0])) from error
         if len(found.encode()) < MAX_BYTES:
             break
     return found

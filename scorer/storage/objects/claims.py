@@ -1,9 +1,9 @@
 """Claims of shards in an object store; see :mod:`scorer.storage.claims` for what a claim is.
 
 A claim is one object ``_claims/<digest of the shard's path>``, created where there is none, and renewed and taken over
-under the condition that it is still the version that was seen. Its age is measured on the store's clock. Whether a
-silent worker has crashed cannot be known from a store: a claim whose worker gives no sign of life is free, and counts
-as expired.
+under the condition that it is still the version that was seen. Its age is measured on the store's clock. A worker
+sees that another one has crashed if both run on one machine: its card names its process. A claim of any other worker
+that gives no sign of life is free too, and counts as expired.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ...system.closing import Closing
+from ...system.process_marks import has_ended
 from ..claims import ClaimLostError, HeldClaim, StandingClaim, key
 from ..durable import crash_point
 from ..lease import EXPIRY_S
 from ..lock_files import parsed
 from ..workers import CLAIMS
-from .presence import StoreClock, silences
+from .presence import StoreClock, card_name, silences
 from .store import ObjectStore, Stored, StoreError
 from .uri import StoreUri
 
@@ -49,6 +50,7 @@ class StandingClaims:
         self._store, self._out = store, out
         self._lines: dict[str, tuple[str, Mapping[str, object]]] = {}
         self.versions: dict[str, str] = {}
+        self._marks: dict[str, object] = {}
 
     def read(self, now: float) -> Mapping[str, StandingClaim]:
         """The claims by :func:`.claims.key`; one listing.
@@ -60,7 +62,7 @@ class StandingClaims:
 
     def of(self, listed: list[Stored], now: float) -> Mapping[str, StandingClaim]:
         """The claims in a listing of ``_claims/``."""
-        alive = {token for token, silent in silences(listed, now).items() if silent <= EXPIRY_S}
+        cards = silences(listed, now)
         found: dict[str, StandingClaim] = {}
         for one in listed:
             digest = one.key.rpartition("/")[2]
@@ -75,6 +77,7 @@ class StandingClaims:
                 self._lines[digest] = version, line
             self.versions[digest] = version
             worker = str(line.get("worker", ""))
+            crashed = worker in cards and self._has_crashed(worker)
             found[digest] = StandingClaim(
                 str(line.get("relative", "")),
                 _count(line, "number"),
@@ -82,9 +85,22 @@ class StandingClaims:
                 _count(line, "crashes"),
                 _count(line, "expiries"),
                 max(0.0, now - one.modified),
-                ended=bool(worker) and worker not in alive,
+                ended=crashed or (bool(worker) and cards.get(worker, EXPIRY_S + 1) > EXPIRY_S),
+                crashed=crashed,
             )
         return found
+
+    def living(self, listed: list[Stored], now: float) -> set[str]:
+        """The tokens of the workers with a card in a listing of ``_claims/`` that give signs of life."""
+        cards = silences(listed, now)
+        return {token for token, silent_s in cards.items() if silent_s <= EXPIRY_S and not self._has_crashed(token)}
+
+    def _has_crashed(self, token: str) -> bool:
+        """Whether the process of a worker has certainly ended; its card is read once."""
+        if token not in self._marks:
+            found = self._store.read(self._out.key(card_name(token)))
+            self._marks[token] = parsed(found[0]).get("process") if found is not None else None
+        return has_ended(self._marks[token])
 
 
 class StoreClaims(Closing):
@@ -114,8 +130,10 @@ class StoreClaims(Closing):
         Raises:
             StoreError: the claim cannot be written.
         """
-        number, expiries = (1, 0) if over is None else (over.number + 1, over.expiries + 1)
-        claim = StoreClaim(relative, number, over.crashes if over is not None else 0, expiries)
+        claim = StoreClaim(relative, 1)
+        if over is not None:
+            crashes, expiries = over.crashes + over.crashed, over.expiries + (not over.crashed)
+            claim = StoreClaim(relative, over.number + 1, crashes, expiries)
         with self._guard:
             if self._closed:
                 return None

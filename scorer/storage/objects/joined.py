@@ -16,13 +16,13 @@ from ..canonical import digest
 from ..claims import StandingClaim
 from ..durable import Holder, crash_point, discard, json_bytes, output_errors
 from ..finished import PLAN, RUN, SUCCESS, plan_fields
-from ..lease import BRIEF, EXPIRY_S, new_token
+from ..lease import BRIEF, new_token
 from ..lock_files import described
 from ..receipts import FAILED, RECEIPTS, Receipt
 from ..records import WrittenFile
 from ..workers import CLAIMS
 from .claims import StandingClaims, StoreClaims
-from .presence import BriefLock, Presence, live_workers, silences
+from .presence import BriefLock, Presence, live_workers
 from .receipts import StoreReceipts, parsed_json
 from .store import ObjectStore, StoreError
 from .uri import StoreUri
@@ -225,8 +225,7 @@ class JoinedStore(Closing):
     def remove_claims(self) -> None:
         """Remove all claims and the cards of workers that give no sign of life."""
         listed = list(self._store.below(self.path.key(CLAIMS)))
-        now = self._presence.clock.now()
-        alive = {token for token, silent_s in silences(listed, now).items() if silent_s <= EXPIRY_S}
+        alive = self._standing.living(listed, self._presence.clock.now())
         self._store.delete(
             one.key
             for one in listed

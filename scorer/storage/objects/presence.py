@@ -3,6 +3,7 @@
 There is no flock here. A worker is alive while its card ``_claims/worker-<token>.json`` is written again every
 :data:`.lease.BEAT_S` seconds; what all workers share is changed by the holder of ``_lock.brief``, an object that is
 replaced under the condition that it is still the version that was seen. Ages are differences of times of the store.
+Both name the process that wrote them, so that one that was killed is noticed at once on its own machine.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from datetime import UTC, datetime
 
 from ...errors import OutputError
 from ...system.closing import Closing
+from ...system.process_marks import has_ended, own_mark
 from ..lease import BEAT_S, BRIEF, EXPIRY_S
 from ..lock_files import boot, described
 from ..lock_files import parsed as _parsed
@@ -28,6 +30,11 @@ from .uri import StoreUri
 
 _CARD = "worker-"
 _POLL_S = 0.25
+
+
+def card_name(token: str) -> str:
+    """The path of a worker's card below the output."""
+    return f"{CLAIMS}/{_CARD}{token}.json"
 
 
 class StoreClock:
@@ -71,7 +78,7 @@ class Presence(Closing):
     def __init__(self, store: ObjectStore, out: StoreUri, token: str) -> None:
         self.clock = StoreClock()
         self._store, self._out, self._token = store, out, token
-        self._key = out.key(f"{CLAIMS}/{_CARD}{token}.json")
+        self._key = out.key(card_name(token))
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
         self._device = ""
         self._version: str | None = None
@@ -108,7 +115,8 @@ class Presence(Closing):
     def _write(self) -> None:
         with self._guard:
             line = {"boot": boot(), "device": self._device, "host": socket.gethostname(), "pid": os.getpid(),
-                    "started": self._started, "token": self._token, "beat": secrets.token_hex(4)}  # fmt: skip
+                    "process": own_mark(), "started": self._started, "token": self._token,
+                    "beat": secrets.token_hex(4)}  # fmt: skip
             when = time.monotonic()
             content, version = json.dumps(line).encode("ascii"), None
             if self._version is not None:
@@ -142,8 +150,10 @@ def live_workers(store: ObjectStore, out: StoreUri, listed: Iterable[Stored], no
     for token, silent_s in sorted(silences(listed, now).items()):
         if silent_s > EXPIRY_S:
             continue
-        content = store.read(out.key(f"{CLAIMS}/{_CARD}{token}.json"))
+        content = store.read(out.key(card_name(token)))
         line = _parsed(content[0]) if content is not None else {}
+        if has_ended(line.get("process")):
+            continue
         pid = line.get("pid")
         yield WorkerLine(
             token,
@@ -211,7 +221,8 @@ class BriefLock:
                 if version != seen:
                     seen, since = version, time.monotonic()
                 # Measured here and not on the store's clock: the version changes with each heartbeat.
-                if not line.get("token") or time.monotonic() - since > EXPIRY_S:
+                is_free = not line.get("token") or has_ended(line.get("process"))
+                if is_free or time.monotonic() - since > EXPIRY_S:
                     self._version = self._store.put_over(self._key, self._line(self._token), version)
                 elif not said and time.monotonic() - since > 2 * _POLL_S:
                     self._say(f"{self._out}: waiting for {described(line, 'a worker')}, which prepares the run")
@@ -228,6 +239,6 @@ class BriefLock:
 
     def _line(self, token: str) -> bytes:
         """A line of the lock; no two are equal, so that no version of the object comes back."""
-        line = {"host": socket.gethostname(), "pid": os.getpid(), "token": token, "beat": secrets.token_hex(8),
-                "started": datetime.now(UTC).isoformat(timespec="seconds")}  # fmt: skip
+        line = {"host": socket.gethostname(), "pid": os.getpid(), "process": own_mark(), "token": token,
+                "beat": secrets.token_hex(8), "started": datetime.now(UTC).isoformat(timespec="seconds")}  # fmt: skip
         return json.dumps(line).encode("ascii")

@@ -1,60 +1,107 @@
-"""The lines of a text file in the reader's child process, hashed as they are read."""
+"""The lines of a text file in the reader's child process, unpacked if gzip compressed it, hashed as they are read."""
 
 from __future__ import annotations
 
 import codecs
 import hashlib
+import zlib
 from collections.abc import Callable, Iterator
 
 from .opened import OpenedFile, RefusedError
 
 CHUNK_BYTES = 1 << 20
 MOST_LINE_BYTES = 64 << 20
+GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way to say: with the header and the check sum of gzip
 _NOT_TEXT = {
     codecs.BOM_UTF16_LE: "UTF-16 text; save it as UTF-8",
     codecs.BOM_UTF16_BE: "UTF-16 text; save it as UTF-8",
     b"PAR1": "Parquet; give it a suffix .parquet, or pass --format parquet",
     b"PK\x03\x04": "a spreadsheet or zip archive; save it as CSV or unpack it",
-    b"\x1f\x8b": "compressed by gzip; unpack it",
+    GZIP: "compressed by gzip twice; unpack it once",
 }
 
 
 class TextLines:
-    """The lines of an opened file from its start, each with its line end. ``bytes``: read so far."""
+    """The lines of an opened file from its start, each with its line end. A file that begins as gzip does is unpacked,
+    whatever its name is.
+
+    ``file_bytes``: of the file, read so far. ``bytes``: of its text, which is longer where it is compressed.
+    """
 
     def __init__(self, opened: OpenedFile, tick: Callable[[], None]) -> None:
         self._opened, self._tick = opened, tick
         self._digest = hashlib.sha256()
+        self._lines = 0
+        self.file_bytes = 0
         self.bytes = 0
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what was read, in hexadecimal."""
+        """SHA-256 of what was read of the file, in hexadecimal."""
         return self._digest.hexdigest()
 
     def __iter__(self) -> Iterator[bytes]:
         """
         Raises:
-            RefusedError: the file is not text, or a line is longer than :data:`MOST_LINE_BYTES`.
+            RefusedError: the file is not text, its compressed data is damaged or cut off, or a line is longer than
+                :data:`MOST_LINE_BYTES`.
         """
         self._opened.file.seek(0)
-        rest, number = b"", 0
-        while chunk := bytes(self._opened.file.read(CHUNK_BYTES)):
+        rest = b""
+        for chunk in self._text():
             if not self.bytes:
                 for start, what in _NOT_TEXT.items():
                     if chunk.startswith(start):
                         raise RefusedError(f"is {what}")
-                chunk_text = chunk.removeprefix(codecs.BOM_UTF8)
-            else:
-                chunk_text = chunk
-            self._digest.update(chunk)
+            text = chunk if self.bytes else chunk.removeprefix(codecs.BOM_UTF8)
             self.bytes += len(chunk)
             self._tick()
-            *complete, rest = (rest + chunk_text).split(b"\n")
+            *complete, rest = (rest + text).split(b"\n")
             for line in complete:
-                number += 1
+                self._lines += 1
                 yield line + b"\n"
             if len(rest) > MOST_LINE_BYTES:
-                raise RefusedError(f"line {number + 1} is longer than {MOST_LINE_BYTES >> 20} MiB; is this text?")
+                raise RefusedError(f"line {self._lines + 1} is longer than {MOST_LINE_BYTES >> 20} MiB; is this text?")
         if rest:
             yield rest
+
+    def _text(self) -> Iterator[bytes]:
+        """The text in chunks of bounded size, never empty."""
+        chunks = self._chunks()
+        first = next(chunks, b"")
+        if first.startswith(GZIP):
+            yield from self._unpacked(first, chunks)
+        elif first:
+            yield first
+            yield from chunks
+
+    def _chunks(self) -> Iterator[bytes]:
+        while chunk := bytes(self._opened.file.read(CHUNK_BYTES)):
+            self._digest.update(chunk)
+            self.file_bytes += len(chunk)
+            yield chunk
+
+    def _unpacked(self, first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
+        """The text of compressed data, which may have several members after each other and zeros at its end."""
+        unpacker = zlib.decompressobj(_GZIP_WINDOW)
+        packed = first
+        while packed or (packed := next(others, b"")):
+            if unpacker.eof:
+                packed = packed.lstrip(b"\0")
+                if not packed:
+                    continue
+                unpacker = zlib.decompressobj(_GZIP_WINDOW)
+            try:
+                text = unpacker.decompress(packed, CHUNK_BYTES)
+            except zlib.error as error:
+                raise RefusedError(
+                    f"its gzip data is damaged behind line {self._lines} ({error}); copy or pack the file again"
+                ) from error
+            packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+            if text:
+                yield text
+            else:
+                self._tick()
+        if not unpacker.eof:
+            raise RefusedError(f"its gzip data is cut off behind line {self._lines}; copy or pack the file again")

@@ -82,7 +82,7 @@ class TextSource(Closing):
     def batches(
         self, columns: list[str] | None, skip: int, max_rows: int, max_bytes: int, tick: Callable[[], None]
     ) -> Iterator[pa.RecordBatch]:
-        """Rows from ``skip`` on, in batches of about ``max_bytes`` of the file at most."""
+        """Rows from ``skip`` on, in batches of about ``max_bytes`` of its text at most."""
         positions, _ = self.select(columns)
         schema = pa.schema([self.schema.field(i) for i in positions])
         lines = TextLines(self._opened, tick)
@@ -93,7 +93,7 @@ class TextSource(Closing):
             else:
                 arrays = delimited_arrays(rows, positions, list(schema))
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-        if lines.bytes == self._opened.size and lines.digest != self.identity["footer_sha256"]:
+        if lines.file_bytes == self._opened.size and lines.digest != self.identity["footer_sha256"]:
             raise RefusedError("was modified after it was scanned; run again")
 
     def _scan(self, tick: Callable[[], None]) -> Scan:

@@ -23,7 +23,7 @@ from tests.export.architectures.tiny import PAIRS, expected_logits, make_checkpo
 
 # transformers decorates functions of DeBERTa and ModernBERT with torch.jit.script when their modules are imported.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-FAST = ("bert", "deberta-v2")
+FAST = ("bert",)
 """One of each form of graph; RoBERTa has tests of its own, the others are in the slow suite."""
 NAMES = [
     pytest.param(family.model_type, marks=() if family.model_type in FAST else pytest.mark.slow) for family in FAMILIES

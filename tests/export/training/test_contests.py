@@ -10,6 +10,7 @@ from export.training.general import contests
 from export.training.general.contests import Contest, differ, nudged, ordinal
 from export.training.general.pairs import Maker
 from export.training.general.rows import Corpus, Row
+from scorer.metric.triples import Triple
 from tests.export.training.examples import made
 
 
@@ -104,3 +105,37 @@ def test_a_nudged_number_is_another_number() -> None:
 )  # fmt: skip
 def test_values_that_exclude_each_other(a: str, b: str, excluded: bool) -> None:
     assert differ(a, b) == excluded
+
+
+MAYOR = Triple("Oslo", "leader", "Ann Berg")
+OTHERS = (Triple("Lund", "twin town", "Turku"), Triple("Narvik", "population", "18,000"))
+CITIES = Row(
+    (MAYOR, *OTHERS), "Oslo is led by Ann Berg. Lund is twinned with Turku. Narvik has 18,000 people.", "x", ""
+)
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_ends_change_places_where_the_relation_has_a_direction(corpus: Corpus, agree: bool) -> None:
+    rng, seen = random.Random(0), set()
+    for _ in range(100):
+        contest = contests.ends(corpus, CITIES, agree, rng)
+        assert contest is not None
+        fact, text = contest.fact, contest.row.text
+        assert contest.row.triples == (fact, *OTHERS), "a relation that holds both ways, or a number, changed places"
+        assert (f"{fact.subject} is led by {fact.object}." in text) == agree
+        assert text.endswith("Lund is twinned with Turku. Narvik has 18,000 people.")
+        seen.add((text, fact))
+    assert len(seen) == 2, "each of both readings, in the text and in the facts"
+
+
+@pytest.mark.parametrize(
+    ("triples", "text"),
+    [
+        ((MAYOR, Triple("Ann Berg", "party", "Greens")), "Oslo is led by Ann Berg of the Greens."),
+        ((MAYOR,), "Oslo is led by Ann."),
+        ((Triple("lamp", "color", "red"),), "The lamp is red."),
+        ((Triple("Anna Berg", "sibling", "Karl Holm"),), "Anna Berg is a sister of Karl Holm."),
+    ],
+)
+def test_what_has_no_two_ends_stays(corpus: Corpus, triples: tuple[Triple, ...], text: str) -> None:
+    assert contests.ends(corpus, Row(triples, text, "x", ""), False, random.Random(0)) is None

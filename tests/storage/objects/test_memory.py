@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from scorer.storage.objects.joined import JoinedStore, require_conditions
 from scorer.storage.objects.presence import StoreClock
 from scorer.storage.objects.store import ObjectStore, StoreError
 from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
+from scorer.system.process_marks import own_mark
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
@@ -228,6 +230,24 @@ def test_claims_are_taken_over_renewed_and_given_back(memory: Any) -> None:
     second.confirm(taken)
     second.close()
     assert second.standing() == {} and second.take("y.parquet", None) is None
+
+
+def test_two_crashes_on_this_machine_set_a_shard_aside(memory: Any) -> None:
+    """The cards of the workers name processes that have ended. Nobody waits for heartbeats."""
+    store, clock = ObjectStore(OUT, memory), StoreClock()
+    store.put_new("clock", b"?")
+    clock.saw(store.head("clock"), time.monotonic())  # type: ignore[arg-type]
+    whys = []
+    for number, token in enumerate(("a" * 16, "b" * 16, "c" * 16)):
+        card = json.dumps({"process": own_mark() + "0"}).encode()
+        store.put_new(OUT.key(f"_claims/worker-{token}.json"), card)
+        worker = StoreClaims(store, OUT, token, 60.0, clock)
+        over = next(iter(worker.standing().values()), None)
+        assert over is None or (over.crashed and over.is_free(60.0))
+        claim = worker.take("x.parquet", over)
+        assert claim is not None and (claim.crashes, claim.expiries) == (number, 0)
+        whys.append(claim.why_hopeless)
+    assert whys == [None, None, "2 workers crashed while they scored it"]
 
 
 def test_errors_have_no_credentials(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +86,12 @@ def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.csv", b"a,b\n1,2\n\n1,2,3\n", r"line 4 has 3 fields, but the header has 2: '1,2,3'"),
+        ("a.csv.gz", gzip.compress(b"a,b\n1,2\n\n1,2,3\n"), r"line 4 has 3 fields, but the header has 2"),
         ("a.csv", b'a,b\n1,"x"y\n', r"line 2: .*double the quotes"),
         ("a.tsv", b'a\tb\n1\t"x\n', r"line 2: unexpected end of data"),
         ("a.csv", b"", "names? the columns|is empty"),
         ("a.csv", b"\xff\xfea\0", "UTF-16"),
-        ("a.csv", b"\x1f\x8b\x08", "gzip"),
+        ("a.csv", b"\x1f\x8b\x08", "gzip data is cut off behind line 0"),
         ("a.jsonl", b"", "is empty"),
         ("a.jsonl", b'{"a": 1}\n{"a": 1\n', r"line 2 is not JSON .*: \{\"a\": 1"),
         ("a.jsonl", b'[{"a": 1}]', r"line 1 is an array, not an object: .*jq"),
@@ -128,6 +131,13 @@ def test_a_folder_gives_parquet_first_and_outputs_are_parquet(tmp_path: Path) ->
     assert outputs(form="jsonl") == ["b.parquet", "d.parquet"]
     assert outputs(f"{folder}/d.json", form="jsonl") == ["d.parquet"]
     assert outputs(f"{folder}/*.csv") == ["a.parquet"]
+    (tmp_path / "g.CSV.gz").touch()
+    (tmp_path / "h.gz").touch()
+    assert outputs() == ["a.parquet", "b.parquet", "deep/c.parquet", "g.parquet"]
+    assert outputs(f"{folder}/h.gz", form="csv") == ["h.parquet"]
+    with pytest.raises(UsageError, match=r"would both be written to a\.parquet"):
+        outputs(f"{folder}/a.csv", str(shutil.copy(f"{folder}/g.CSV.gz", f"{folder}/a.jsonl.gz")))
+    (tmp_path / "a.jsonl.gz").unlink()
     with pytest.raises(InputError, match=r"no file to read \(\*\.parquet"):
         outputs(form="parquet")
     (tmp_path / "f.parquet").touch()

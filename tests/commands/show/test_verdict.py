@@ -1,0 +1,63 @@
+"""A verdict on the console: each text and fact once, a table that fits a narrow terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+from rich.console import Console
+
+from scorer.commands.show.verdict import print_verdict
+from scorer.scoring.results import CheckResult, Verdict
+
+TEXT = "Blue Spice is a pub by the river that serves breakfast on Sundays."
+FACTS = ["Blue Spice is a pub.", "The area of Blue Spice is riverside.", "Blue Spice has a rating of 5 out of 5."]
+
+
+def check(kind: str, premise: str, hypothesis: str, fact: int | None = None) -> CheckResult:
+    return CheckResult(kind, fact, premise, hypothesis, 38, 0.1, 0.2, 0.7, True)
+
+
+def verdict(*checks: CheckResult) -> Verdict:
+    return Verdict("omission", "not_OK", 0.01, [2], [0.7, 0.7, 0.01], 0.7, None, None, None, FACTS, list(checks))
+
+
+ALL = (
+    *(check("omission", TEXT, fact, i) for i, fact in enumerate(FACTS)),
+    check("hallucination", " ".join(FACTS), TEXT),
+    check("all_facts", TEXT, " ".join(FACTS)),
+)
+
+
+def shown(found: Verdict, width: int = 60) -> str:
+    file = io.StringIO()
+    print_verdict(found, Console(file=file, width=width, soft_wrap=True))
+    return file.getvalue()
+
+
+def test_no_text_and_no_fact_is_repeated() -> None:
+    said = shown(verdict(*ALL))
+    assert [said.count(text) for text in (TEXT, *FACTS)] == [1, 1, 1, 1]
+    assert f"fact 2 (omitted): {FACTS[2]}\n" in said and f"fact 1: {FACTS[1]}\n" in said
+    assert "asked" not in said
+
+
+def test_the_table_fits_a_narrow_terminal() -> None:
+    table = shown(verdict(*ALL)).partition("check ")[2].splitlines()
+    assert len(table) == 1 + len(ALL)  # no line is broken
+    assert max(map(len, table)) <= 60
+
+
+def test_what_the_facts_do_not_say_has_a_column() -> None:
+    sentence, part = "It serves breakfast on Sundays.", " ".join(FACTS[:2])
+    said = shown(verdict(check("sentence", " ".join(FACTS), sentence), check("hallucination", part, TEXT)), 200)
+    assert "asked" in said
+    assert said.count(sentence) == 1 and said.count(part) == 1 and said.count(" ".join(FACTS)) == 0
+    both = shown(verdict(check("sentence", part, sentence)), 200)
+    assert f"{part} → {sentence}" in both
+
+
+def test_a_row_without_checks_shows_its_facts() -> None:
+    found = dataclasses.replace(verdict(), note="empty_text", omitted=[0, 1, 2])
+    said = shown(found)
+    assert said.count("(omitted)") == 3 and "text:" not in said and "note: empty_text" in said

@@ -1,0 +1,83 @@
+"""Lines of text files, compressed or not: the same lines, and what is damaged is refused with its place."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from scorer.storage.reading import text_lines
+from scorer.storage.reading.opened import OpenedFile, RefusedError
+from scorer.storage.reading.text_lines import TextLines
+
+TEXT = b"".join(b"%d %s\n" % (i, b"x" * (i % 90)) for i in range(2000))
+MARK = b"\xef\xbb\xbf"
+
+
+def lines_of(path: Path, content: bytes) -> list[bytes]:
+    """The lines, after what the file itself must say was checked."""
+    path.write_bytes(content)
+    with OpenedFile(str(path)) as opened:
+        lines = TextLines(opened, lambda: None)
+        found = list(lines)
+    assert (lines.file_bytes, lines.digest) == (len(content), hashlib.sha256(content).hexdigest())
+    return found
+
+
+@pytest.mark.parametrize("chunk", [7, 1000, 1 << 20])
+@pytest.mark.parametrize(
+    "content",
+    [
+        TEXT,
+        MARK + TEXT,
+        gzip.compress(TEXT),
+        gzip.compress(TEXT[:700]) + gzip.compress(b"") + gzip.compress(TEXT[700:]),
+        gzip.compress(TEXT) + bytes(512),
+        gzip.compress(MARK + TEXT),
+    ],
+    ids=["plain", "byte order mark", "one member", "several members", "zeros at the end", "mark inside"],
+)
+def test_the_lines_do_not_depend_on_compression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, chunk: int
+) -> None:
+    monkeypatch.setattr(text_lines, "CHUNK_BYTES", chunk)
+    assert lines_of(tmp_path / "named by nobody", content) == TEXT.splitlines(keepends=True)
+
+
+def test_a_last_line_without_an_end_is_a_line(tmp_path: Path) -> None:
+    assert lines_of(tmp_path / "a", gzip.compress(b"a\n\nb")) == [b"a\n", b"\n", b"b"]
+    assert lines_of(tmp_path / "a", gzip.compress(b"")) == lines_of(tmp_path / "a", b"") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(TEXT)[:-1], "cut off behind line 2000;"),
+        (gzip.compress(TEXT)[:1000], r"cut off behind line \d+;"),
+        (gzip.compress(TEXT)[:-8] + bytes(8), r"damaged behind line \d+ .*check"),
+        (gzip.compress(TEXT) + b"more", "damaged behind line 2000 "),
+        (gzip.compress(gzip.compress(TEXT)), "compressed by gzip twice"),
+        (gzip.compress(b"PAR1"), "is Parquet"),
+        (gzip.compress(b"x\n" + bytes(3 << 20), 1), "line 2 is longer than 2 MiB"),
+    ],
+    ids=["cut at its end", "cut", "check sum", "bytes behind", "twice", "Parquet", "a long line"],
+)
+def test_what_cannot_be_unpacked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str
+) -> None:
+    monkeypatch.setattr(text_lines, "MOST_LINE_BYTES", 2 << 20)
+    with pytest.raises(RefusedError, match=message):
+        lines_of(tmp_path / "a.jsonl.gz", content)
+
+
+def test_a_small_file_of_a_long_text_is_read_in_pieces(tmp_path: Path) -> None:
+    path, line = tmp_path / "a.gz", b"y" * 99 + b"\n"
+    path.write_bytes(gzip.compress(line * 200_000, 1))
+    assert path.stat().st_size < 200_000
+    ticks = []
+    with OpenedFile(str(path)) as opened:
+        count = sum(one == line for one in TextLines(opened, lambda: ticks.append(None)))
+    assert count == 200_000
+    assert len(ticks) >= 20  # one for each MiB at most
