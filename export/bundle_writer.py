@@ -155,13 +155,17 @@ def _fill(
     measured_already: dict[str, Any] = {}
     if OPENVINO_INT8 in precisions:
         log(f"making {OPENVINO_INT8}")
+
+        def figures(path: Path) -> dict[str, Any]:
+            parity = measure_variant(path, OPENVINO_INT8, opened.tokenizer, probes, expected, opened.scheme, alone=True)
+            assert parity is not None  # only CUDA may not start
+            return parity
+
         counts[OPENVINO_INT8], measured_already[OPENVINO_INT8] = export_openvino_int8(
             raw,
             paths[OPENVINO_INT8],
             [feed for _, feed in batches(opened.tokenizer, probes[::EVERY], 1)],
-            lambda path: measure_variant(
-                path, OPENVINO_INT8, opened.tokenizer, probes, expected, opened.scheme, alone=True
-            ),
+            figures,
             MINIMUM_AGREEMENT,
         )
     for path in (fused, raw, *([] if "fp32" in precisions else [fp32])):
