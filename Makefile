@@ -59,7 +59,8 @@ smoke: .venv/installed
 test: lint smoke
 	$(DEV)/pytest -n 2
 
-test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed $(AXE)
+test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed \
+  .venv-delta/installed .venv-airflow/installed $(AXE)
 	$(DEV)/pytest -m slow --timeout 3600
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
@@ -73,6 +74,17 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed
 	$(PYTHON) -m venv .venv-ray
 	.venv-ray/bin/pip install $(PIP_FLAGS) -c constraints-ray.txt -e '.[cpu,ray]' 'ray[data]' kubernetes-validate
 	touch $@
+
+# Delta tables are read, and made for the tests, in an environment with their package.
+.venv-delta/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-delta
+	.venv-delta/bin/pip install $(PIP_FLAGS) -e '.[cpu,delta]'
+	touch $@
+
+# Airflow, which runs the example of docs/nightly.md. Where it cannot be installed, its test is skipped with that reason.
+.venv-airflow/installed: Makefile
+	$(PYTHON) -m venv .venv-airflow
+	-.venv-airflow/bin/pip install -q --disable-pip-version-check apache-airflow==3.3.2 && touch $@
 
 # axe-core checks the accessibility of the audit's report. Without npm, its tests are skipped with that reason.
 $(AXE): .venv-dev/installed
@@ -128,5 +140,6 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray demo-out build *.egg-info \
+	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray .venv-delta .venv-airflow \
+	  demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

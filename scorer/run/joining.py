@@ -12,7 +12,7 @@ from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse import Reuse
 from ..scoring.row_scorer import RowScorer, RowScoring
 from ..scoring.summary import RunSummary
-from ..storage import InputFile, ShardReader, resolve_inputs
+from ..storage import InputFile, ShardReader, resolve_inputs, table_notes
 from ..storage.joined import JoinedOutput
 from ..storage.objects.uri import Location
 from .early_check import refuse_unscorable
@@ -108,6 +108,8 @@ class Joining:
         """Make the plan that of the folder while no other worker runs, or resume the one that is there."""
         out = self.options.out
         files = resolve_inputs(list(self.options.inputs), self.options.form)
+        for line in table_notes(files):
+            self.reporter.say(line)
         before = present.inputs if present is not None else {}
         found = survey(files, self.reader, self.scoring.find_columns, earlier=before)
         refuse_unscorable(found, self.reader, self.options.max_error_rate)

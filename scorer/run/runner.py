@@ -32,6 +32,7 @@ from ..storage import (
     inspect_output,
     require_space,
     resolve_inputs,
+    table_notes,
 )
 from ..storage.believed import Believed
 from ..storage.durable import Holder
@@ -65,6 +66,8 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter) -> Outcome
         )
     files = resolve_inputs(list(options.inputs), options.form)
     check_output_apart(list(options.inputs), options.folder, options.form)
+    for line in table_notes(files):
+        reporter.say(line)
     inspect_output(options.folder)
     earlier_outputs = check_earlier(options.reuse, options.folder)
     with ExitStack() as stack:

@@ -4,7 +4,7 @@ metric."""
 from __future__ import annotations
 
 from .counts import Counts
-from .filesystems import InputFile, check_output_apart, resolve_inputs
+from .filesystems import InputFile, check_output_apart, resolve_inputs, table_notes
 from .plan import OutputFolder, inspect_output
 from .reading.shards import ShardInfo, ShardReader
 from .receipts import FailedShard, Receipt, Receipts
@@ -31,4 +31,5 @@ __all__ = [
     "inspect_output",
     "require_space",
     "resolve_inputs",
+    "table_notes",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
+from . import delta
 from .listing import LocalListing, Place, RemoteListing, expand, is_hidden, walk
 from .objects.reading import StoreListing, opened_here
 
@@ -22,19 +24,22 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 @dataclass(frozen=True)
 class InputFile:
     """An input shard. ``uri``: absolute local path, or a URI for pyarrow. ``relative``: POSIX path of its output below
-    OUT."""
+    OUT. ``table``: the version of the Delta table that it is of, as ``PATH@v12``; empty elsewhere."""
 
     uri: str
     relative: str
+    table: str = ""
 
 
 @dataclass(frozen=True)
 class _Input:
-    """An input as given: a place, and the pattern to match below it (``None``: all files of the format)."""
+    """An input as given: a place, and the pattern to match below it (``None``: all files of the format). ``version``:
+    that of a Delta table, ``None`` for the latest."""
 
     given: str
     place: Place
     pattern: tuple[str, ...] | None = None
+    version: int | None = None
 
 
 def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFile]:
@@ -42,7 +47,8 @@ def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFi
 
     The output of a file is OUT/<its name>; that of a file in a folder has its path below that folder, and that of a
     match of a glob its path below the fixed prefix. The output of a text file has the suffix ``.parquet`` in place of
-    its own. Below the root, names that begin with ``_`` or ``.`` are skipped.
+    its own. Below the root, names that begin with ``_`` or ``.`` are skipped. Of a local Delta table, the files of its
+    latest version are taken, or those of version 12 for ``PATH@v12``; see :mod:`.delta`.
 
     Args:
         form: the format of the files; which of a folder are taken, see :func:`.input_formats.suffixes_of`.
@@ -64,6 +70,15 @@ def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFi
                 )
     refuse_overlap(found)
     return [found[relative] for relative in sorted(found)]
+
+
+def table_notes(files: Sequence[InputFile]) -> list[str]:
+    """What to say of the Delta tables that inputs are of: how to read the same version again."""
+    counts = Counter(file.table for file in files if file.table)
+    return [
+        f"Delta table {table}: {count:,} files; give this as IN to read the same version"
+        for table, count in counts.items()
+    ]
 
 
 def check_output_apart(inputs: Sequence[str], out: Path, form: Format = "auto") -> None:
@@ -114,6 +129,14 @@ def _files(parsed: _Input, form: Format) -> list[InputFile]:
         )
         if not found:
             raise InputError(f"{parsed.given} matches no file; check the pattern")
+    elif place.kind() == "folder" and isinstance(place.listing, LocalListing) and delta.is_table(place.path):
+        if form not in ("auto", "parquet"):
+            raise UsageError(f"{parsed.given} is a Delta table, whose files are Parquet; leave out --format {form}")
+        taken = delta.snapshot(place.path, parsed.version)
+        if not taken.files:
+            raise InputError(f"{parsed.given}: version {taken.version} of the Delta table has no file")
+        table = f"{place.path}@v{taken.version}"
+        return [InputFile(place.below(relative).uri, relative, table) for relative in taken.files]
     elif place.kind() == "folder":
         groups = suffixes_of(form)
         found = next(filter(None, (sorted(walk(place, suffixes)) for suffixes in groups)), [])
@@ -145,6 +168,8 @@ def _parse(given: str) -> _Input:
         place = LocalListing.place(given)
         if os.path.lexists(place.path):
             return _Input(given, place)  # the name of an existing file may contain brackets
+        if (found := delta.pinned(given)) is not None and delta.is_table((table := LocalListing.place(found[0])).path):
+            return _Input(given, table, version=found[1])
     parts = place.path.split("/")
     first = next((i for i, part in enumerate(parts) if any(c in part for c in magic)), None)
     if first is None:

@@ -17,6 +17,7 @@ from .local_paths import expand_home, path_of_uri
 
 Kind = Literal["file", "folder", "absent"]
 ANY_DEPTH = "**"
+DELTA_LOG = "_delta_log"
 
 
 class Entry(NamedTuple):
@@ -86,7 +87,7 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
     links to it appears under the first of its paths.
 
     Raises:
-        InputError: a folder cannot be listed, or contains a link to itself.
+        InputError: a folder cannot be listed, contains a link to itself, or is a Delta table.
     """
     if place.kind() != "folder":
         return
@@ -106,6 +107,11 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
         deeper: list[_Visit] = []
         for entry in visit.place.listing.entries(visit.place.path):
             if is_hidden(entry.name):
+                if entry.name == DELTA_LOG and entry.is_folder:
+                    raise InputError(
+                        f"{visit.place.path} is a Delta table, whose folder also holds files of other versions; name "
+                        "this folder as IN, which must be local"
+                    )
                 continue
             for part, is_found in _matches(parts, visit.part, entry, tuple(suffixes)):
                 if is_found:
