@@ -29,7 +29,7 @@ help:
 .venv-dev/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
-	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,factspotter,dev]'
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,openvino-export,objects,stats,sentences,factspotter,dev]'
 	touch $@
 
 demo: .venv/installed
