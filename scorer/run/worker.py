@@ -324,6 +324,7 @@ class _Worker:
             recheck=self.recheck_log.figures,
             versions=versions(self.scorer.versions),
         )
+        self.output.sweep_after_workers()
         self.publisher.write_run(summary.to_json())
         if not failed:
             self.publisher.write_success(self.plan.digest)

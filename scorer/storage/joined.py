@@ -173,6 +173,10 @@ class JoinedOutput(Protocol):
 
     def sweep_temporary(self) -> list[str]: ...
 
+    def sweep_after_workers(self) -> None:
+        """Remove the temporary files of workers that were killed, at the end of a run; others may still run."""
+        ...
+
     def remove_stale(self, keep: Collection[str]) -> list[str]: ...
 
     def refresh(self) -> None:

@@ -41,6 +41,10 @@ class JoinedFolder(OutputFolder):
     def refresh(self) -> None:
         """Nothing is remembered."""
 
+    def sweep_after_workers(self) -> None:
+        with self.brief():  # so that no worker begins meanwhile, whose files would be taken for those of a dead one
+            self.sweep_temporary()
+
     def standing_claims(self) -> Mapping[str, StandingClaim]:
         return standing_claims(self.path)
 

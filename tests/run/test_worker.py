@@ -19,6 +19,7 @@ from scorer.run.worker import run_joined
 from scorer.scoring.plan import Plan
 from scorer.storage import OutputFolder, Receipts
 from scorer.storage.claims import Claims
+from scorer.storage.durable import temporary_name
 from scorer.storage.finished import is_finished
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
 
@@ -149,6 +150,25 @@ def test_damage_is_found_at_the_end_and_the_shard_is_scored_again(data: Path, tm
 
 
 @pytest.mark.slow
+def test_files_of_a_worker_that_was_killed_are_removed_at_the_end(data: Path, tmp_path: Path) -> None:
+    """One that was killed while another one ran, which still runs; the files of the latter are kept."""
+    out = tmp_path / "out"
+    work(data, out)
+    (out / "_receipts" / "00.parquet.json").unlink()
+
+    class Killed(Told):
+        def shard_done(self, shard: str, rows: int) -> None:
+            (out / temporary_name("dead" * 4)).touch()
+            (out / temporary_name(other.token)).touch()
+
+    other = joined(out)
+    try:
+        work(data, out, Killed())
+        assert [path.name.split("-")[1] for path in out.glob(".d2t-*")] == [other.token]
+    finally:
+        other.close()
+
+
 def test_a_bad_shard_is_set_aside_for_all_and_tried_again(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     good = (data / "00.parquet").read_bytes()

@@ -205,6 +205,9 @@ class JoinedStore(Closing):
         """Nothing is uploaded under a temporary name."""
         return []
 
+    def sweep_after_workers(self) -> None:
+        """See :meth:`sweep_temporary`."""
+
     def remove_stale(self, keep: Collection[str]) -> list[str]:
         """Remove the receipts and notes whose input is gone; outputs without an input were refused before."""
         gone = []
