@@ -29,7 +29,7 @@ help:
 .venv-dev/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
-	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,factspotter,dev]'
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,openvino-export,objects,stats,sentences,factspotter,dev]'
 	touch $@
 
 demo: .venv/installed
@@ -70,9 +70,9 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed
 	touch $@
 
 # Ray, for the tests of --ray and ScoreBatches, and the schema of Kubernetes: in an environment of their own.
-.venv-ray/installed: pyproject.toml constraints.txt constraints-ray.txt
+.venv-ray/installed: Makefile pyproject.toml constraints.txt constraints-ray.txt
 	$(PYTHON) -m venv .venv-ray
-	.venv-ray/bin/pip install $(PIP_FLAGS) -c constraints-ray.txt -e '.[cpu,ray]' 'ray[data]' kubernetes-validate
+	.venv-ray/bin/pip install $(PIP_FLAGS) -c constraints-ray.txt -e '.[cpu,objects,ray]' 'ray[data]' kubernetes-validate
 	touch $@
 
 # Delta tables are read, and made for the tests, in an environment with their package.

@@ -28,6 +28,8 @@ from .settings import Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = ("pairs", "rows", "overhead")
+FULL_SIZE = ("fp32", "int8", "openvino-int8")
+"""Variants of the full-size model's bundle."""
 EMBEDDED_CHECKPOINT = ROOT / "export" / "training" / "e2e" / "checkpoint"
 
 
@@ -91,7 +93,7 @@ def full_size(bench: Bench, preset: str, pairs: int) -> None:
     base.mkdir(parents=True, exist_ok=True)
     environment = bench.environment()
     failed = prepare(
-        base, preset, ("checkpoint", "bundle", "onnx", "openvino"), ("fp32", "int8"), environment=environment, log=say
+        base, preset, ("checkpoint", "bundle", "onnx", "openvino"), FULL_SIZE, environment=environment, log=say
     )
     paths = {part: str(base / part) for part in ("checkpoint", "bundle", "onnx", "openvino")}
     sample = write_sample(base / f"sample-{pairs}", Bundle.load(base / "bundle"), pairs=pairs, systems=1, seed=5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,10 +82,10 @@ def cpu_pairs(*, everyone: bool = True) -> list[Setting]:
             for name, how, precision in (("fp32", "", "f32"), ("bf16", "", "bf16"), ("int8", " (NNCF)", None))
         ),
     ]
-    return [*few, *(many if everyone else []), *_our_pairs(("fp32", "int8"))]
+    return [*few, *(many if everyone else []), *_our_pairs(("fp32", "int8", *(["openvino-int8"] if everyone else [])))]
 
 
-def _our_pairs(precisions: tuple[str, ...]) -> list[Setting]:
+def _our_pairs(precisions: Sequence[str]) -> list[Setting]:
     made = []
     for precision in precisions:
         options, needs = {"precision": precision}, ("bundle",)

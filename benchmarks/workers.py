@@ -1,12 +1,17 @@
 """Measure what workers of ``--join`` cost, with a model that costs nothing.
 
     python -m benchmarks.workers [--shards 1000] [--rows 100] [--workers 1 2 4] [--rounds 3] [--folder DIR]
+                                 [--seaweedfs]
 
 A row scorer counts the characters of a text, so all that is measured is reading, writing, receipts and claims. In each
 round, one plain run and so many workers score the same shards into new folders, one after the other. Each worker is a
 process that has imported everything and waits for a line; the seconds are from that line to the end of the last one.
 Ratios are computed within a round, and their medians are shown. The output of every run is compared with that of the
 plain one.
+
+With ``--seaweedfs``, each round has the same workers once more, whose output is in SeaweedFS, an S3 server on loopback
+(``make .venv-objects/installed``). It shares the cores with the workers. Requests are counted by a proxy in one more
+run of one worker, which is not timed.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,10 +43,14 @@ from scorer.scoring.signature import Signature
 from scorer.scoring.windows import ScoredWindow, Tag, Window
 from scorer.storage import Counts
 from scorer.storage.counts import RowCounts
+from scorer.storage.objects.copy import local_copy
+from scorer.storage.objects.uri import Location, StoreUri, parse_location
+from tests.storage.objects.proxy import proxying
+from tests.storage.objects.weed import BUCKET, Server, serving, weed
 
 from . import machine
 
-PLAIN = "plain run"
+PLAIN, STORE = "plain run", ", SeaweedFS"
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,7 @@ class Silent:
         return lambda *given: None
 
 
-def work(data: Path, out: Path, joined: bool) -> None:
+def work(data: Path, out: Location, joined: bool) -> None:
     """The process of one worker: waits for a line, scores, and prints seconds, its own shards and its syncs."""
     syncs, real = [0], os.fsync
 
@@ -117,7 +126,7 @@ def make(data: Path, shards: int, rows: int) -> None:
         pq.write_table(table, path)
 
 
-def measure(data: Path, out: Path, workers: int, shards: int) -> tuple[float, float]:
+def measure(data: Path, out: Location, workers: int, shards: int) -> tuple[float, float]:
     """Seconds until all shards are done, and syncs of all workers for a shard. ``workers``: 0 for a plain run.
 
     Raises:
@@ -144,15 +153,29 @@ def measure(data: Path, out: Path, workers: int, shards: int) -> tuple[float, fl
     return seconds, sum(one["syncs"] for one in told) / shards
 
 
-def compare(one: Path, other: Path) -> None:
+def compare(one: Location, other: Location) -> None:
     """Make sure that two outputs are the same.
 
     Raises:
         SystemExit: they differ.
     """
-    found = [{path.relative_to(out): path.read_bytes() for path in out.rglob("*.parquet")} for out in (one, other)]
+    found = []
+    for out in (one, other):
+        with local_copy(out) as folder:
+            found.append({path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.parquet")})
     if found[0] != found[1]:
         raise SystemExit(f"{one} and {other} differ")
+
+
+def count_requests(data: Path, server: Server, shards: int) -> tuple[float, float]:
+    """Requests of one worker for a shard: all of them, and heartbeats among these."""
+    with proxying(server.port) as proxy:
+        kept = os.environ["AWS_ENDPOINT_URL"]
+        os.environ["AWS_ENDPOINT_URL"] = server.environment(proxy.port)["AWS_ENDPOINT_URL"]
+        measure(data, StoreUri("s3", BUCKET, "counted"), 1, shards)
+        os.environ["AWS_ENDPOINT_URL"] = kept
+        beats = sum("/worker-" in path or "_lock.brief" in path for _, path in proxy.requests)
+        return len(proxy.requests) / shards, beats / shards
 
 
 def table(rounds: Sequence[Mapping[str, float]], shards: int) -> list[str]:
@@ -175,28 +198,43 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--worker", type=Path, nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--seaweedfs", action="store_true")
+    parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--joined", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        work(*options.worker, options.joined)
+        data, out = options.worker
+        work(Path(data), parse_location(out), options.joined)
         return
+    if options.seaweedfs and weed() is None:
+        parser.error("--seaweedfs: no program `weed`; make .venv-objects/installed")
     named = {PLAIN: 0, **{f"{count} worker{'s' if count > 1 else ''}": count for count in options.workers}}
+    if options.seaweedfs:
+        named |= {name + STORE: count for name, count in named.items() if count}
     rounds, syncs = [], dict[str, float]()
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        base = Path(folder)
+    with ExitStack() as stack:
+        base = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
+        server = None
+        if options.seaweedfs:
+            (base / "seaweedfs").mkdir()
+            server = stack.enter_context(serving(base / "seaweedfs"))
+            os.environ.update(server.environment())
         make(base / "in", options.shards, options.rows)
         for number in range(options.rounds):
             seconds = {}
             for name, count in named.items():
-                out = base / f"out{number}-{count}"
+                place = f"out{number}-{count}"
+                out: Location = StoreUri("s3", BUCKET, place) if name.endswith(STORE) else base / place
                 seconds[name], syncs[name] = measure(base / "in", out, count, options.shards)
                 if count:
                     compare(base / f"out{number}-0", out)
             rounds.append(seconds)
+        requests = count_requests(base / "in", server, options.shards) if server is not None else None
     print(json.dumps({"machine": machine.describe(), "shards": options.shards, "rows": options.rows, "rounds": rounds}))
     print("\n".join(table(rounds, options.shards)))
     print("syncs a shard: " + ", ".join(f"{name} {count:.2f}" for name, count in syncs.items()))
+    if requests is not None:
+        print(f"requests a shard, one worker: {requests[0]:.2f}, heartbeats among these: {requests[1]:.2f}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError
 from scorer.inference.batches import Batch
+from scorer.inference.choices import OPENVINO_INT8
 from scorer.inference.devices import unwanted_fusions
+from scorer.inference.openvino_session import NAME as OPENVINO
+from scorer.inference.openvino_session import OpenVinoSession
 from scorer.inference.packed import places
 from scorer.inference.schemes import NLI, Scheme
 
@@ -74,14 +77,15 @@ def measure_variant(
         packed: the graph takes the inputs of :mod:`export.packed`.
 
     Raises:
-        BundleError: the variant does not load or run.
+        BundleError, DeviceError: the variant does not load or run.
     """
-    session = _session(path, CUDA if precision == "fp16" else CPU)
+    provider = {"fp16": CUDA, OPENVINO_INT8: OPENVINO}.get(precision, CPU)
+    session = _session(path, provider)
     if session is None:
         return None
     calls = batches(tokenizer, probes, 1 if alone else _TOKENS)
     found = _run(session, path, end_to_end(calls) if packed else calls, expected.shape)
-    return {"provider": CUDA if precision == "fp16" else CPU} | compare(expected, found, scheme)
+    return {"provider": provider} | compare(expected, found, scheme)
 
 
 def compare(expected: Logits, found: Logits, scheme: Scheme) -> dict[str, Any]:
@@ -174,6 +178,8 @@ def _run(session: Any, path: Path, calls: Iterable[Call], shape: tuple[int, ...]
 
 def _session(path: Path, provider: str) -> Any:
     """A session that really runs on ``provider``; ``None`` if that is CUDA and does not start here."""
+    if provider == OPENVINO:
+        return OpenVinoSession(path, 1)
     import onnxruntime as ort
 
     options = ort.SessionOptions()

@@ -20,11 +20,15 @@ _MODULES = {
     "safetensors": "export",
     "onnxruntime": "runtime",
 }
-_PACKAGES = ("torch", "transformers", "optimum", "optimum-onnx", "onnx", "tokenizers", "safetensors")
+_OPENVINO = ("openvino", "nncf")
+_PACKAGES = ("torch", "transformers", "optimum", "optimum-onnx", "onnx", "tokenizers", "safetensors", *_OPENVINO)
 
 
-def require() -> None:
+def require(*, openvino: bool = False) -> None:
     """Check that every library of the exporter is installed, without importing the heavy ones.
+
+    Args:
+        openvino: those of the variant ``openvino-int8`` as well.
 
     Raises:
         MissingDependencyError: names what is missing and the extras that bring it.
@@ -36,6 +40,11 @@ def require() -> None:
             extras = "'d2t-scorer[export]'"
         raise MissingDependencyError(
             f"export needs {', '.join(missing)}, which this Python ({sys.prefix}) does not have: pip install {extras}"
+        )
+    if openvino and (missing := [module for module in _OPENVINO if not _installed(module)]):
+        raise MissingDependencyError(
+            f"--precision openvino-int8 needs {' and '.join(missing)}, which this Python ({sys.prefix}) does not have: "
+            "pip install 'd2t-scorer[openvino-export]'"
         )
 
 
@@ -60,6 +69,7 @@ def quiet() -> Iterator[None]:
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "TRANSFORMERS_VERBOSITY": "error",
         "TOKENIZERS_PARALLELISM": "false",
+        "NNCF_CI": "1",  # else NNCF reports its use over the network
     }
     added = [name for name in defaults if name not in os.environ]
     os.environ.update({name: defaults[name] for name in added})

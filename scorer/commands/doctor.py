@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ScorerError
+from ..errors import DeviceError, MissingDependencyError, ScorerError
 from .common import guarded, print_json, say
 
 if TYPE_CHECKING:
     from .show.doctor import BundleFindings, GpuFindings
 
-_PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch", "optimum-onnx")
+_PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "openvino", "torch",
+             "optimum-onnx")  # fmt: skip
 
 
 @guarded
@@ -106,7 +107,21 @@ def _providers() -> dict[str, str]:
             found[provider] = "starts"
         except ScorerError as error:
             found[provider] = f"does not start: {error}"
-    return found
+    return found | _openvino()
+
+
+def _openvino() -> dict[str, str]:
+    """The same of OpenVINO, where it is installed."""
+    from ..inference.openvino_session import NAME, OpenVinoSession
+    from ..inference.sessions import OWN_GRAPH
+
+    try:
+        OpenVinoSession(OWN_GRAPH, 1)
+    except MissingDependencyError:
+        return {}
+    except DeviceError as error:
+        return {NAME: f"does not start: {error}"}
+    return {NAME: "starts"}
 
 
 def _gpus() -> list[GpuFindings]:

@@ -30,7 +30,12 @@ def export_command(
         Path, typer.Argument(metavar="OUT_DIR", parser=local, help="Folder for the bundle; exits 2 if it exists.")
     ],
     precision: Annotated[
-        str, typer.Option("--precision", metavar="LIST", help="Comma-separated variants to export.")
+        str,
+        typer.Option(
+            "--precision",
+            metavar="LIST",
+            help="Comma-separated variants to export. openvino-int8 needs the extra `openvino-export`.",
+        ),
     ] = _PRECISIONS,
     revision: Annotated[
         str | None,

@@ -163,16 +163,11 @@ def run_on_ray(options: RunOptions, settings: Settings, ray: str, cpus: int | No
     from .device_worker import MODULE, Request
     from .show.progress import make_reporter
 
-    if not isinstance(options.out, Path):
-        raise UsageError(
-            f"--ray with --out {options.out}: workers of --ray need a folder that all nodes share; for an object "
-            "store, start the command with --join on each node"
-        )
     join = check_join(options)
     options = replace(
         options,
         inputs=tuple(one if "://" in one else str(Path(one).absolute()) for one in options.inputs),
-        out=options.out.absolute(),
+        out=options.out.absolute() if isinstance(options.out, Path) else options.out,
         reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
     )
     shipped = str(settings.bundle) in SHIPPED  # it comes with the program

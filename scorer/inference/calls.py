@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..errors import BundleError, CallError
 from ..system.waiting import outcome
 from .devices import is_out_of_memory
-from .sessions import first_line, runtime
+from .sessions import first_line, run_options
 
 _NOTICE_S = 5.0
 """How long :meth:`Calls.end` waits for calls that were told to end; the runtime looks between two nodes of a graph."""
@@ -110,7 +110,7 @@ class Calls:
     def _run(
         self, session: Any, feed: Mapping[str, npt.NDArray[Any]], rows: int, shrink: str
     ) -> npt.NDArray[np.float32]:
-        options = runtime().RunOptions()
+        options = run_options(session)
         if shrink:
             options.add_run_config_entry("memory.enable_memory_arena_shrinkage", shrink)
         number = id(options)

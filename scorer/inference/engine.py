@@ -28,6 +28,7 @@ from .budget import known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
 from .cache import Use
 from .calls import Calls
+from .choices import OPENVINO_INT8
 from .devices import PACKED, Device
 from .exact import fixed_shapes
 from .execution import recorded, ways
@@ -36,8 +37,9 @@ from .first_use import admit
 from .fitting import Fitting
 from .layouts import PAIRS_A_CALL, ByItself, Feed, Layout, Padded
 from .model_session import ModelSession
+from .openvino_session import NAME as OPENVINO
 from .packed import Packed
-from .sessions import available_threads, resolve_device
+from .sessions import available_threads, resolve_device, runtime_of
 from .settle import settle
 from .texts import PLAIN, PairForm, TextTokenizer, form_of
 from .work import Answers, Work
@@ -51,7 +53,7 @@ class Engine:
     Args:
         bundle: an open bundle.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
-        precision: ``auto`` (fp16 on CUDA, int8 on the CPU, else fp32), ``fp32``, ``fp16`` or ``int8``.
+        precision: ``auto`` (fp16 on CUDA, int8 on the CPU, else fp32), or a variant (:data:`.choices.PRECISIONS`).
         token_budget: tokens a batch, padding included; by default from the device.
         threads: processors to use on the CPU; by default all this process may run on.
         exact: make sure that the fp32 variant can answer for this one (:mod:`.exact_engine`); nothing to do for fp32.
@@ -66,6 +68,7 @@ class Engine:
     Raises:
         BundleError: no such variant, or damaged, or it does not run in bounded time and memory.
         DeviceError: the device does not start, or does not run the precision that was named.
+        MissingDependencyError: the runtime that the precision needs is not installed.
     """
 
     def __init__(
@@ -90,6 +93,8 @@ class Engine:
         self.threads = threads or available_threads()
         self.device = resolve_device(device, warn)
         self.precision = _choose_precision(bundle, precision, self.device)
+        self.runtime = runtime_of(self.precision)
+        """Version of what computes the variant; see :func:`.runtime_of`."""
         found = ways(bundle, self.precision, layout, self.device)
         self.use = Use(bundle, found[0].variant, self.device, self.threads, device_memory=device_memory)
         self.per_pair = self.use.per_pair
@@ -125,8 +130,11 @@ class Engine:
         self._assembling = ThreadPoolExecutor(1, "assemble")
         self._fp32: Fitting | None = None
         with self._closed_on_error():
-            threads_a_call = 1 if self.per_pair else self.threads
-            session = ModelSession(model, self.device, threads_a_call, self._calls, self._options(way.options))
+            openvino = self.precision == OPENVINO_INT8  # whose session divides its threads by itself
+            threads_a_call = 1 if self.per_pair and not openvino else self.threads
+            session = ModelSession(
+                model, self.device, threads_a_call, self._calls, self._options(way.options), openvino=openvino
+            )
             self._main = Fitting(session, self.layout_of(grid.token_budget), warn)
             if self.per_pair:
                 self._pool = ThreadPoolExecutor(self.threads, "pair")
@@ -143,6 +151,11 @@ class Engine:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def provider(self) -> str:
+        """What computes the variant, as a plan records it."""
+        return OPENVINO if self.precision == OPENVINO_INT8 else self.device.provider
 
     @property
     def session(self) -> ModelSession:
@@ -362,7 +375,7 @@ def _choose_precision(bundle: Bundle, asked: str, device: Device) -> str:
     refused = device.row.refused
     if asked != "auto":
         if asked not in PRECISIONS:
-            raise BundleError(f"precision {asked!r} is not known; choose from auto, fp32, fp16, int8")
+            raise BundleError(f"precision {asked!r} is not known; choose from auto, {', '.join(PRECISIONS)}")
         if asked in refused:
             raise DeviceError(f"precision {asked} does not run on {device}: {refused[asked]}; choose another one")
         return asked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .calls import Calls
 from .devices import Device
 from .layouts import Feed
+from .openvino_session import OpenVinoSession
 from .sessions import create_session
 
 
@@ -22,17 +23,29 @@ class ModelSession:
         model: the checked ONNX file.
         calls: through which it is called; where the device belongs to one thread, it is opened there too.
         options: of the provider, in addition to those of the device's row.
+        openvino: whether OpenVINO computes, with ``threads`` calls side by side, and not ONNX Runtime.
 
     Raises:
         DeviceError: it does not start.
     """
 
     def __init__(
-        self, model: Path, device: Device, threads: int, calls: Calls, options: Mapping[str, str] | None = None
+        self,
+        model: Path,
+        device: Device,
+        threads: int,
+        calls: Calls,
+        options: Mapping[str, str] | None = None,
+        *,
+        openvino: bool = False,
     ) -> None:
         self.device = device
         self._calls = calls
-        self._open = lambda: create_session(model, device, threads, options)
+        self._open: Callable[[], Any] = (
+            (lambda: OpenVinoSession(model, threads))
+            if openvino
+            else (lambda: create_session(model, device, threads, options))
+        )
         self._session = calls.owned(self._open)
         self._opened_again = False
         self.inputs: tuple[str, ...] = tuple(node.name for node in self._session.get_inputs())
@@ -40,7 +53,7 @@ class ModelSession:
 
     @property
     def session(self) -> Any:
-        """The runtime's own ``InferenceSession``, for measurements."""
+        """The runtime's own session, for measurements."""
         return self._session
 
     def run(self, feed: Feed, rows: int, *, shrink: bool = False) -> npt.NDArray[np.float32]:

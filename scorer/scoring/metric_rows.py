@@ -9,6 +9,8 @@ from importlib import metadata
 
 import pyarrow as pa
 
+from ..inference import openvino_session
+from ..inference.choices import OPENVINO_INT8
 from ..inference.devices import PADDED
 from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
@@ -28,9 +30,10 @@ from .throughput import speed
 from .windows import Mark, ScoredWindow, Tag, TextColumns, Window
 
 
-def metric_versions() -> dict[str, str]:
+def metric_versions(precision: str = "") -> dict[str, str]:
     """Versions of the packages that turn texts into probabilities."""
-    return {"onnxruntime": str(runtime().__version__), "tokenizers": metadata.version("tokenizers")}
+    found = {"onnxruntime": str(runtime().__version__), "tokenizers": metadata.version("tokenizers")}
+    return found | ({"openvino": openvino_session.version()} if precision == OPENVINO_INT8 else {})
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class MetricRows:
 
     @property
     def provider(self) -> str:
-        return self.scorer.engine.device.provider
+        return self.scorer.engine.provider
 
     @property
     def origin(self) -> Origin:
@@ -66,7 +69,7 @@ class MetricRows:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        return metric_versions()
+        return metric_versions(self.scorer.engine.precision)
 
     @property
     def computed(self) -> int:

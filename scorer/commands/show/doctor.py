@@ -53,7 +53,8 @@ class GpuFindings:
 
 @dataclass
 class Findings:
-    """``packages``: version by package, ``None`` where not installed. ``providers``: state by provider of ONNX Runtime.
+    """``packages``: version by package, ``None`` where not installed. ``providers``: state by provider of ONNX Runtime,
+    and of OpenVINO where it is installed.
     ``gpus``: those that the NVIDIA driver shows, by their number.
 
     ``providers`` and ``bundle`` are ``None`` where a problem came before them.

@@ -6,7 +6,6 @@ import logging
 import os
 import pickle
 import re
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from ... import __version__
 from ...errors import DeviceError, MissingDependencyError, UsageError
 from ...system.closing import Closing
 from .actor import RayWorker
+from .head import Head, answers
 from .messages import Died, Ended, Message, Refused, Wrote
 from .paths import SharedPaths
 from .slots import Node, RaySlot
@@ -60,7 +60,10 @@ def connect(address: str) -> Iterator[Any]:
         import ray
     except ImportError as error:
         raise MissingDependencyError("--ray needs Ray 2.60 or later: pip install 'd2t-scorer[ray]'") from error
-    _check_reachable(address)
+    if why := answers(address, _CONNECT_S):  # Ray tries for a minute, and then ends the process
+        raise DeviceError(
+            f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
+        )
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, and some of Ray's own
@@ -69,24 +72,6 @@ def connect(address: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
-
-
-def _check_reachable(address: str) -> None:
-    """Ray tries for a minute and then ends the process, so an address that nothing listens on is found here.
-
-    Raises:
-        DeviceError: nothing listens there.
-    """
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        return
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S):
-            return
-    except (OSError, OverflowError) as error:
-        raise DeviceError(
-            f"--ray {address}: nothing answers there ({error}); give the address that `ray start --head` printed"
-        ) from error
 
 
 @dataclass(frozen=True)
@@ -111,16 +96,25 @@ class RayCluster(Closing):
         self._ray = ray
         self._job = job
         self._calls: dict[Any, _Actor] = {}
+        self._head = Head(str(ray.get_runtime_context().gcs_address))
+        self._nodes: list[Node] = []
 
     def nodes(self) -> list[Node]:
-        """Those that are alive, by their ids."""
+        """Those that are alive, by their ids; while the head does not answer, those that were.
+
+        Raises:
+            DeviceError: the head is gone.
+        """
+        if not self._head.is_there():
+            return self._nodes
         found = []
         for node in self._ray.nodes():
             if node["Alive"]:
                 given = node.get("Resources", {})
                 cpus, gpus = int(given.get("CPU", 0)), int(given.get("GPU", 0))
                 found.append(Node(node["NodeID"], node.get("NodeManagerHostname") or "node", cpus, gpus))
-        return sorted(found, key=lambda node: node.id)
+        self._nodes = sorted(found, key=lambda node: node.id)
+        return self._nodes
 
     def start(self, slot: RaySlot) -> None:
         """See :class:`.messages.Cluster`. The actor is bound to its node, and Ray never restarts it: with restarts,

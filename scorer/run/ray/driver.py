@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ...errors import OutputError, ScorerError
 from ...scoring.summary import RunSummary
+from ...storage.open_joined import read_run
 from ...system.signals import sigterm_raises
 from .. import events
 from ..options import Outcome, Reporter, RunOptions
@@ -21,7 +22,7 @@ from ..relay import EventLines, Relay
 from ..worker_process import end_of
 from .fleet import Fleet
 from .messages import Cluster, Died, Ended, Message, Refused, Wrote
-from .paths import Probe, shared_paths
+from .paths import Probe, make_probe, shared_paths
 from .slots import Demand, Node, RaySlot, demand_of
 
 _LOST_S = 300.0
@@ -55,20 +56,20 @@ def run_on_ray(
     """
     from .cluster import Job, RayCluster, connect
 
-    out = options.folder
+    out = options.out
     with ExitStack() as stack:
-        probe = stack.enter_context(Probe(out))
+        probe = stack.enter_context(make_probe(out))
         paths = shared_paths(options, files, probe)
         ray = stack.enter_context(connect(address))
         # After the connection, because Ray has a handler of its own.
         stack.enter_context(sigterm_raises())
         cluster = stack.enter_context(RayCluster(ray, Job(paths, *worker, probe.write)))
         demand = demand_of(*demanded, cluster.nodes())
-        driver = Driver(cluster, Fleet(demand), demand, Relay(reporter), probe.path)
+        driver = Driver(cluster, Fleet(demand), demand, Relay(reporter), probe)
         ended = driver.drive()
     if ended is None:
         raise ScorerError(f"{out}: no worker came to the end of the run: {driver.why}; the same command resumes")
-    summary = RunSummary.load(out)
+    summary = RunSummary.parse(read_run(out), str(out))
     if summary is None:
         raise OutputError(f"{out}: the workers ended, and there is no _run.json; run again")
     return Outcome(summary, ended.code, ended.reason)
@@ -76,14 +77,14 @@ def run_on_ray(
 
 @dataclass
 class Driver:
-    """One run over a cluster. ``probe``: file that the first worker may remove. ``why``: how the last worker
+    """One run over a cluster. ``probe``: what the first worker may remove. ``why``: how the last worker
     ended that did not come to the end of the run. ``now``: seconds on a clock that does not go back."""
 
     cluster: Cluster
     fleet: Fleet
     demand: Demand
     relay: Relay
-    probe: Path
+    probe: Probe
     now: Callable[[], float] = time.monotonic
     why: str = ""
     _lines: dict[RaySlot, EventLines] = field(default_factory=dict)

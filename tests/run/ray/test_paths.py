@@ -11,8 +11,10 @@ import pytest
 
 from scorer.errors import InputError, OutputError
 from scorer.run.options import RunOptions
-from scorer.run.ray.paths import Probe, SharedPaths, shared_paths
+from scorer.run.ray.paths import FolderProbe, SharedPaths, StoreProbe, shared_paths
 from scorer.storage import OutputFolder, inspect_output
+from scorer.storage.objects import store as stores
+from scorer.storage.objects.uri import StoreUri
 
 
 @pytest.fixture
@@ -24,12 +26,12 @@ def base(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def paths(base: Path, probe: Probe) -> SharedPaths:
+def paths(base: Path, probe: FolderProbe) -> SharedPaths:
     return shared_paths(RunOptions((str(base / "in"),), base / "out"), [base / "bundle.json"], probe)
 
 
 def test_the_machine_of_the_driver_sees_everything(base: Path) -> None:
-    with Probe(base / "out") as probe:
+    with FolderProbe(base / "out") as probe:
         probe.write()
         found = paths(base, probe)
         assert [Path(path).name for path, *_ in found.inputs] == ["0.parquet", "2.parquet", "4.parquet", "6.parquet"]
@@ -54,7 +56,7 @@ def test_the_machine_of_the_driver_sees_everything(base: Path) -> None:
     ],
 )
 def test_what_another_machine_does_not_see_is_named(base: Path, change: Callable[[Path], object], says: str) -> None:
-    with Probe(base / "out") as probe:
+    with FolderProbe(base / "out") as probe:
         probe.write()
         found = paths(base, probe)
         change(base)
@@ -62,10 +64,34 @@ def test_what_another_machine_does_not_see_is_named(base: Path, change: Callable
 
 
 def test_what_the_driver_does_not_see_is_refused_first(base: Path) -> None:
-    probe = Probe(base / "out")
+    probe = FolderProbe(base / "out")
     (base / "bundle.json").unlink()
     with pytest.raises(OutputError, match=r"cannot read .*bundle\.json"):
         paths(base, probe)
     with pytest.raises(InputError):
         shared_paths(RunOptions((str(base / "absent"),), base / "out"), [], probe)
     assert not (base / "out").exists()
+
+
+def test_a_node_with_another_store_is_told_so(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores in memory stand for what the environments of two nodes name."""
+    pytest.importorskip("obstore", reason="the extra `objects` is not installed")
+    from obstore.store import MemoryStore
+
+    out, bucket = StoreUri("s3", "bucket", "out"), MemoryStore()
+    monkeypatch.setattr(stores, "connect", lambda uri, *, patient=True: bucket)
+    with StoreProbe(out) as probe:
+        assert not probe.exists()
+        for _ in range(2):
+            probe.write()
+        found = shared_paths(RunOptions((str(base / "in"),), out), [base / "bundle.json"], probe)
+        assert probe.exists() and found.missing() == ""
+        monkeypatch.setattr(stores, "connect", lambda uri, *, patient=True: MemoryStore())
+        assert "s3://bucket/out is in another store on this node; set credentials" in found.missing()
+
+        def refuse(uri: StoreUri, *, patient: bool = True) -> None:
+            raise stores.StoreError("no credentials")
+
+        monkeypatch.setattr(stores, "connect", refuse)
+        assert "s3://bucket/out cannot be used on this node (no credentials)" in found.missing()
+    assert not probe.exists()
