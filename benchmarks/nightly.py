@@ -1,0 +1,137 @@
+"""Peak memory of a night with many rows, by stage: a run with ``--reuse``, an audit against the night before, a report.
+
+    python -m benchmarks.nightly --rows 200000 1000000 [--changed 1] [--folder DIR] [--out FILE]
+
+The model is that of ``benchmarks.host_overhead``, which answers at once. For each number of rows: rows are made and
+scored, ``--changed`` percent of their inputs are changed, and the rows are scored with ``--reuse`` and audited against
+the first output by system, with the HTML report. Each stage is a process of its own; reading is done by a child of it,
+whose peak is listed apart. With several numbers of rows, the bytes a row are the slope between the first and the last.
+
+Stages that are in the folder are not repeated, so the command may be interrupted and given again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from . import machine
+from .make_rows import write
+from .reuse import change
+
+MADE = 100_000
+"""Distinct rows; the others are copies with a number appended to the text, so that no two share a key."""
+STAGES = ("run", "run with --reuse", "audit", "report")
+
+_MEASURED = """
+import json, resource, sys, time
+from pathlib import Path
+from benchmarks.reuse import without_model
+what, *paths = sys.argv[1:]
+paths = [Path(path) for path in paths]
+began = time.perf_counter()
+rows = None
+if what in ("run", "run with --reuse"):
+    rows = without_model(*paths)["rows"]
+elif what == "audit":
+    from scorer.audit import AuditOptions, audit
+    document = audit(paths[0], AuditOptions(baseline=paths[1], by=(("system",),)))
+    paths[2].write_text(json.dumps(document))
+    rows = document["rows"]
+else:
+    from scorer.audit.report import render
+    paths[1].write_text(render(json.loads(paths[0].read_text())))
+own, child = (resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+seconds = round(time.perf_counter() - began, 1)
+print(json.dumps({"seconds": seconds, "peak": own, "peak_of_reader": child, "rows": rows}))
+"""
+
+
+def copies(base: Path, rows: int, out: Path) -> None:
+    """Write ``rows`` rows to a folder, in shards of :data:`MADE` rows at most."""
+    source = base / "made.parquet"
+    if not source.exists():
+        write(base / "made", MADE, 1)
+        (base / "made" / "part-0000.parquet").rename(source)
+    table = pq.read_table(source)
+    place = table.schema.get_field_index("text")
+    out.mkdir(exist_ok=True)
+    for number in range(-(-rows // MADE)):
+        texts = pc.binary_join_element_wise(table["text"], str(number), " ")
+        part = table.set_column(place, "text", texts).slice(0, min(MADE, rows - number * MADE))
+        pq.write_table(part, out / f"part-{number:05d}.parquet", compression="zstd")
+
+
+def kept(file: Path, make: Callable[[], Any]) -> Any:
+    """What a stage found, made if the file is not there."""
+    if not file.exists():
+        file.write_text(json.dumps(make()))
+    return json.loads(file.read_text())
+
+
+def measure(what: str, *paths: Path) -> dict[str, Any]:
+    """One stage in a process of its own: seconds, and peaks in bytes."""
+    command = [sys.executable, "-c", _MEASURED, what, *map(str, paths)]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return found
+
+
+def night(base: Path, rows: int, percent: float) -> dict[str, dict[str, Any]]:
+    """The figures of the stages for one number of rows."""
+    folder = base / str(rows)
+    folder.mkdir(parents=True, exist_ok=True)
+    before, now, first, second = (folder / name for name in ("in-0", "in-1", "out-0", "out-1"))
+    # In another process, since a child starts with the peak memory of its parent.
+    with ProcessPoolExecutor(1, get_context("spawn")) as making:
+        kept(folder / "made.json", lambda: making.submit(copies, base, rows, before).result())
+        kept(folder / "changed.json", lambda: making.submit(change, before, now, percent).result())
+    document, page = folder / "audit-document.json", folder / "report.html"
+    paths = {
+        "run": (before, first),
+        "run with --reuse": (now, second, first),
+        "audit": (second, first, document),
+        "report": (document, page),
+    }
+    found = {}
+    for number, what in enumerate(STAGES):
+        one = found[what] = kept(folder / f"stage-{number}.json", lambda what=what: measure(what, *paths[what]))  # type: ignore[misc]
+        of = f", {one['rows']['in']:,} rows, {one['rows']['reused']:,} reused" if one["rows"] else ""
+        peaks = f"peak {one['peak'] / 1e6:,.0f} MB, of its reader {one['peak_of_reader'] / 1e6:,.0f} MB"
+        print(f"{rows:>12,} rows, {what}: {peaks}, {one['seconds']:.1f} s{of}", flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[200_000, 1_000_000])
+    parser.add_argument("--changed", type=float, default=1.0, metavar="PERCENT")
+    parser.add_argument("--folder", type=Path, help="work folder to keep, with the stages that are done")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    args = parser.parse_args()
+    about = machine.describe()
+    print(machine.in_words(about))
+    with tempfile.TemporaryDirectory() as scratch:
+        base = args.folder or Path(scratch)
+        base.mkdir(parents=True, exist_ok=True)
+        found = {rows: night(base, rows, args.changed) for rows in sorted(args.rows)}
+    few, many = min(found), max(found)
+    if few < many:
+        slopes = {what: (found[many][what]["peak"] - found[few][what]["peak"]) / (many - few) for what in STAGES}
+        print("bytes a row:", ", ".join(f"{what} {slope:.0f}" for what, slope in slopes.items()))
+    if args.out:
+        args.out.write_text(json.dumps({"machine": about, "nights": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
