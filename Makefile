@@ -29,7 +29,7 @@ help:
 .venv-dev/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
-	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,openvino-export,objects,stats,sentences,factspotter,dev]'
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,factspotter,dev]'
 	touch $@
 
 demo: .venv/installed
@@ -60,7 +60,7 @@ test: lint smoke
 	$(DEV)/pytest -n 2
 
 test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed \
-  .venv-delta/installed .venv-airflow/installed $(AXE)
+  .venv-dev/openvino .venv-delta/installed .venv-airflow/installed $(AXE)
 	$(DEV)/pytest -m slow --timeout 3600
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
@@ -74,6 +74,10 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed
 	$(PYTHON) -m venv .venv-ray
 	.venv-ray/bin/pip install $(PIP_FLAGS) -c constraints-ray.txt -e '.[cpu,objects,ray]' 'ray[data]' kubernetes-validate
 	touch $@
+
+# OpenVINO and NNCF, for the tests of openvino-int8. Where they cannot be installed, these are skipped with that reason.
+.venv-dev/openvino: .venv-dev/installed
+	-$(DEV)/pip install $(PIP_FLAGS) -e '.[openvino-export]' && touch $@
 
 # Delta tables are read, and made for the tests, in an environment with their package.
 .venv-delta/installed: pyproject.toml constraints.txt
