@@ -61,11 +61,6 @@ def test_options_that_exclude_it(data: Path, tmp_path: Path, more: list[str], sa
     assert not (tmp_path / "out").exists()
 
 
-def test_an_object_store_is_for_workers_with_join(data: Path) -> None:
-    said = harness.run(data, "s3://bucket/out", Path("embedded"), "--ray", code=2)  # type: ignore[arg-type]
-    assert "start the command with --join on each node" in said
-
-
 def test_without_ray_and_without_a_cluster(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
