@@ -86,7 +86,7 @@ def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.csv", b"a,b\n1,2\n\n1,2,3\n", r"line 4 has 3 fields, but the header has 2: '1,2,3'"),
-        ("a.csv.gz", gzip.compress(b"a,b\n1,2\n\n1,2,3\n"), r"line 4 has 3 fields, but the header has 2"),
+        ("a.csv.gz", gzip.compress(b"a,b\n1,2\n\n1,2,3\n", mtime=0), r"line 4 has 3 fields, but the header has 2"),
         ("a.csv", b'a,b\n1,"x"y\n', r"line 2: .*double the quotes"),
         ("a.tsv", b'a\tb\n1\t"x\n', r"line 2: unexpected end of data"),
         ("a.csv", b"", "names? the columns|is empty"),
