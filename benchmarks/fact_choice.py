@@ -24,7 +24,9 @@ import pyarrow.parquet as pq
 
 from scorer import Scorer
 from scorer.evaluation.bootstrap import RESAMPLES, SEED
+from scorer.evaluation.span_files import Spans
 from scorer.evaluation.span_gold import read_annotators
+from scorer.evaluation.spans import overlaps
 from scorer.inference.engine import Engine
 
 THRESHOLD = 0.5
@@ -63,10 +65,8 @@ def marked(found: list[tuple[str, int, int, float | None]], table: pa.Table, spa
     """Whether an error of the main annotator lies in a sentence, or partly; *Shape:* (sentences,)."""
     texts = dict(zip(table["text_id"].to_pylist(), table["text"].to_pylist(), strict=True))
     errors = read_annotators(spans, texts, "text_id").main.errors
-    of_text: dict[str, list[tuple[int, int]]] = {}
-    for text, start, end in zip(errors.texts, errors.starts.tolist(), errors.ends.tolist(), strict=True):
-        of_text.setdefault(text, []).append((start, end))
-    return np.array([any(a < end and start < b for a, b in of_text.get(text, ())) for text, start, end, _ in found])
+    starts, ends = (np.array([one[k] for one in found], np.int64) for k in (1, 2))
+    return overlaps(Spans([one[0] for one in found], starts, ends), errors) > 0
 
 
 def f1(flagged: npt.NDArray[np.bool_], wrong: npt.NDArray[np.bool_]) -> tuple[float, float, float]:

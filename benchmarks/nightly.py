@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def night(base: Path, rows: int, percent: float) -> dict[str, dict[str, Any]]:
     }
     found = {}
     for number, what in enumerate(STAGES):
-        one = found[what] = kept(folder / f"stage-{number}.json", lambda what=what: measure(what, *paths[what]))  # type: ignore[misc]
+        one = found[what] = kept(folder / f"stage-{number}.json", partial(measure, what, *paths[what]))
         of = f", {one['rows']['in']:,} rows, {one['rows']['reused']:,} reused" if one["rows"] else ""
         peaks = f"peak {one['peak'] / 1e6:,.0f} MB, of its reader {one['peak_of_reader'] / 1e6:,.0f} MB"
         print(f"{rows:>12,} rows, {what}: {peaks}, {one['seconds']:.1f} s{of}", flush=True)

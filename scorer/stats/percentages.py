@@ -1,4 +1,4 @@
-"""How shares and their differences are written, on the console, in messages, in gates files and in the report alike."""
+"""How shares and their differences are written: the same on the console, in messages, gates files and the report."""
 
 from __future__ import annotations
 

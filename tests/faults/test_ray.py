@@ -282,6 +282,17 @@ def test_a_gpu_that_cannot_start_is_named_with_its_node(
     assert "no worker came to the end of the run" in said
 
 
+@contextmanager
+def elsewhere(command: list[Any], variables: dict[str, str]) -> Iterator[None]:
+    """A node that differs from the others, while this context lasts."""
+    node = subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        node.terminate()
+        node.wait(60)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 def test_a_node_without_the_inputs_is_named_and_the_others_go_on(
     nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path
@@ -292,13 +303,9 @@ def test_a_node_without_the_inputs_is_named_and_the_others_go_on(
     nodes.add(1)
     ray = f"{PYTHON.with_name('ray')} start --address {nodes.address} --num-cpus 1 --block"
     asked = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none {data} && exec {ray}"]
-    elsewhere = subprocess.Popen(asked, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
+    with elsewhere(asked, environment()):
         nodes.wait_for(3)
         said = finish(nodes.launch(data, out, bundle, *ON_CPU))
-    finally:
-        elsewhere.terminate()
-        elsewhere.wait(60)
     assert "ray: 2 workers on 2 nodes" in said
     assert said.count("cannot be read on this node (No such file or directory); mount the same folder") == 1
     assert_same(out, whole)
@@ -358,13 +365,9 @@ def test_an_output_in_a_store_and_a_node_with_another_one(
         nodes.add(1)
         asked = [PYTHON.with_name("ray"), "start", "--address", nodes.address, "--num-cpus", "1", "--block"]
         wrong = {**environment(), "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
-        elsewhere = subprocess.Popen(asked, env=wrong, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
+        with elsewhere(asked, wrong):
             nodes.wait_for(3)
             said = finish(nodes.launch(data, out, bundle, *ON_CPU))
-        finally:
-            elsewhere.terminate()
-            elsewhere.wait(60)
     assert "ray: 2 workers on 2 nodes" in said
     assert said.count(f"{out} cannot be used on this node") == 1 and "the other workers go on" in said
     assert ACCESS not in said and SECRET not in said

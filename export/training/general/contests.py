@@ -115,8 +115,7 @@ def roles(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contest 
     a, b = row.triples[i].object, row.triples[j].object
     made = row
     if swap_text:
-        text = exchange(row.text, a, "\0")
-        made = replace(row, text=exchange(text, b, a).replace("\0", b))
+        made = replace(row, text=_swapped(row.text, a, b))
     if swap_facts:
         made = made.with_object(i, b, text=False).with_object(j, a, text=False)
     return Contest(made, made.triples[rng.choice((i, j))])
@@ -142,11 +141,16 @@ def ends(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contest |
     old = row.triples[i]
     text, triples = row.text, list(row.triples)
     if swap_text:
-        text = exchange(exchange(text, old.subject, "\0"), old.object, old.subject).replace("\0", old.object)
+        text = _swapped(text, old.subject, old.object)
     if swap_fact:
         triples[i] = old._replace(subject=old.object, object=old.subject)
     made = replace(row, text=text, triples=tuple(triples))
     return Contest(made, made.triples[i])
+
+
+def _swapped(text: str, one: str, other: str) -> str:
+    """`text` with two values in each other's place; each stands in it exactly once."""
+    return exchange(exchange(text, one, "\0"), other, one).replace("\0", other)
 
 
 def _is_name(value: str) -> bool:
