@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -119,3 +120,36 @@ def test_a_plan_of_a_run_into_a_store(reference: Reference, tmp_path: Path, bund
         assert said in shown
     left = {name: tag for name, tag in before.items() if name != "_receipts/01.parquet.json"}
     assert objects(out) == left, "nothing was written"
+
+
+def test_a_sample_and_rates_of_a_run_in_a_store(
+    reference: Reference, tmp_path: Path, bundle: Path, out: StoreUri
+) -> None:
+    """Rows, label page and rates are those of the same output in a folder; nothing is written to the store."""
+    data, _ = reference
+    run(data, out, bundle)
+    before = objects(out)
+    with local_copy(out) as folder:
+        for place, name in ((out, "store"), (folder, "local")):
+            ask("sample", place, "--rows", 30, "--file", tmp_path / f"{name}.csv", "--page", tmp_path / f"{name}.html")
+        for ending in ("csv", "html"):
+            assert (tmp_path / f"store.{ending}").read_bytes() == (tmp_path / f"local.{ending}").read_bytes()
+        labelled = label(tmp_path / "store.csv")
+        found, expected = (
+            json.loads(ask("rate", place, "--labels", labelled, "--json").stdout) for place in (out, folder)
+        )
+    assert found == expected | {"path": str(out)}
+    assert {one["labels"] for one in found["rates"]} == {30}
+    assert objects(out) == before
+
+
+def label(path: Path) -> Path:
+    """Fill in labels, every third one an omission."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = list(csv.DictReader(file))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        for number, line in enumerate(lines):
+            writer.writerow(line | {"label": "OK" if number % 3 else "omission"})
+    return path
