@@ -302,9 +302,10 @@ def test_an_input_that_is_replaced_is_never_read_half(tmp_path: Path, proxy: Pro
 
 
 def test_an_input_that_changed_after_the_plan_is_set_aside(
-    tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri
+    tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The version that the plan names is gone: a worker that joins does not read another one."""
+    """The version that the plan names is gone: a worker that joins does not read another one. The worker that wrote the
+    plan was killed on another machine; if it was seen to be dead, the run would be planned again."""
     source = new_prefix("in")
     upload(harness.make_data(tmp_path / "in", shards=4, n=30), source)
     point = {"D2T_SCORER_CRASH_AT": "claim.uploaded"}
@@ -312,6 +313,8 @@ def test_an_input_that_changed_after_the_plan_is_set_aside(
     pq.write_table(harness.rows(30, 77), tmp_path / "other.parquet", row_group_size=16)
     content, key = (tmp_path / "other.parquet").read_bytes(), source.key("02.parquet")
     assert ObjectStore.open(source).put_over(key, content, objects(source)["02.parquet"]) is not None
+    for module in (claims, presence):
+        monkeypatch.setattr(module, "has_ended", lambda mark: False)
     assert "changed after the run was planned" in run(source, out, bundle, "--join", "--lease", "2", code=3)
     with local_copy(out) as folder:
         assert [path.name for path in (folder / "_failed").rglob("*.json")] == ["02.parquet.json"]
