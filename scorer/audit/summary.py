@@ -72,14 +72,14 @@ def _worse(document: Document) -> list[str]:
 
 def _row(row: WorseRow) -> list[str]:
     now = row["now"]
-    omitted = [fact["sentence"] or fact["predicate"] for fact in now["facts"] or () if fact["omitted"]]
+    omitted = [(fact["sentence"] or fact["predicate"]).rstrip(".") for fact in now["facts"] or () if fact["omitted"]]
     before = f"{row['before']} → " if row["before"] is not None else ""
     lines = [f"- {_said(now['file'])}:{now['row']} {_said(before + now['kind'])}"]
     if row["text_before"] is not None and row["text_before"] != now["text"]:
         lines.append(f"  - before: {_said(row['text_before'])}")
     lines.append(f"  - now: {_said(now['text'] or '(no text)')}")
     if omitted:
-        lines.append(f"  - omitted: {_said(', '.join(omitted))}")
+        lines.append(f"  - omitted: {_said('; '.join(omitted))}")
     return lines
 
 

@@ -106,13 +106,18 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
     for lines, code, text in (
         ("exit 0", 0, None),
         (f"echo '## \"Failed\"' > {night}/_summary.md; exit 1", 1, '## "Failed"\n'),
-        ("exit 2", 2, "The nightly audit ended with exit code 2 before it wrote a summary.\n"),
+        (
+            "for i in 1 2 3; do echo line $i; done; echo 'the reason' >&2; exit 2",
+            2,
+            "The nightly audit ended with exit code 2. Its last messages:\nline 2\nline 3\nthe reason\n",
+        ),
     ):
         (tmp_path / "nightly.sh").write_text(f"#!/bin/sh\n{lines}\n")
         (tmp_path / "nightly.sh").chmod(0o755)
         (tmp_path / "sent").unlink(missing_ok=True)
         done = subprocess.run(["sh", "-c", page], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
+        assert ("the reason" in done.stdout) == (code == 2)
         assert (tmp_path / "sent").exists() == (text is not None)
         if text is not None:
             assert json.loads((tmp_path / "sent").read_text()) == {"blocks": [{"type": "markdown", "text": text}]}

@@ -12,14 +12,8 @@ import pytest
 
 import scorer.run.runner
 from scorer.storage import OutputFolder, Receipts, lease
-from tests.bundles import make_bundle
-from tests.run.test_runner import bytes_of, rows, run
-from tests.run.test_runner import scorer as command
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("success") / "tiny")
+from tests.run.calls import bytes_of, rows, run
+from tests.run.calls import scorer as command
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from scorer.run.explain import budgets_of_run, explain, find_row
 from scorer.scoring.output_files import settings_of
 from scorer.scoring.plan import Budgets
 from tests.bundles import make_bundle
-from tests.run.test_runner import run, scorer
+from tests.run.calls import run, scorer
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.bundles import make_bundle
-from tests.run.test_runner import run, scorer
+from tests.run.calls import run, scorer
 from tests.scoring.reuse.nights import rows
 
 ROWS = 90

@@ -13,15 +13,10 @@ import pytest
 
 from scorer.storage import Receipts
 from tests.bundles import make_bundle
-from tests.run.test_runner import bytes_of, rows, run, scorer
+from tests.run.calls import bytes_of, rows, run, scorer
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "output_schema_1"
 COLLIDING = Path(__file__).parents[3] / "shared" / "data" / "bad" / "templates"
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("losses") / "tiny")
 
 
 @pytest.fixture

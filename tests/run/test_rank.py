@@ -15,8 +15,7 @@ from scorer import Scorer
 from scorer.metric.columns import OUTPUT
 from scorer.metric.triples import parse_mr
 from scorer.scoring import rank_rows
-from tests.bundles import make_bundle
-from tests.run.test_runner import scorer
+from tests.run.calls import scorer
 
 MRS = [
     "name[The Mill], eatType[pub], area[riverside]",
@@ -37,11 +36,6 @@ CANDIDATES: list[list[str | None] | None] = [
     [None, "The Mill serves Thai food.", "long " * 600],
 ]
 FIELDS = [name for name in OUTPUT.names if name not in ("rough", "reused")]
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("rank") / "tiny")
 
 
 @pytest.fixture(scope="module")

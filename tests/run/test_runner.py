@@ -5,69 +5,15 @@ import json
 import shutil
 import signal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from scorer.metric.columns import OUTPUT
 from tests.bundles import make_bundle
 from tests.pausing import ended, go_on, launch_pausing
-
-STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("run") / "tiny")
-
-
-def rows(n: int, start: int = 0) -> pa.Table:
-    numbers = range(start, start + n)
-    triples = [
-        [{"subject": f"N{i % 5}", "predicate": "eatType", "object": f"pub {i % 3}"}] * (1 + i % 2) for i in numbers
-    ]
-    return pa.table(
-        {
-            "text": [None if i % 20 == 7 else "" if i % 20 == 8 else f"N{i % 5} is pub {i % 4}." for i in numbers],
-            "weight": pa.array(numbers, pa.int64()),
-            "triples": pa.array(triples, pa.list_(STRUCT)),
-        }
-    )
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "in"
-    for name, n in (("a.parquet", 30), ("deep/b.parquet", 25), ("deep/er/c.parquet", 1), ("none.parquet", 0)):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(rows(n), folder / name, row_group_size=8)
-    (folder / "_skipped.parquet").write_bytes(b"not Parquet")
-    return folder
-
-
-def scorer(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == code, result.output + str(result.exception)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
-def run(data: Path | str, out: Path, bundle: Path, *more: Any, code: int = 0) -> dict[str, Any]:
-    scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", *more, code=code)
-    return json.loads((out / "_run.json").read_text())
-
-
-def bytes_of(out: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(out).as_posix(): path.read_bytes()
-        for path in sorted(out.rglob("*.parquet"))
-        if not path.relative_to(out).parts[0].startswith("_")
-    }
+from tests.run.calls import bytes_of, command, rows, run, scorer
 
 
 def test_rows_columns_and_order_are_kept(data: Path, tmp_path: Path, bundle: Path) -> None:
@@ -190,52 +136,6 @@ def test_a_bad_shard_is_set_aside_and_the_rest_runs(data: Path, tmp_path: Path, 
     assert (out / "_SUCCESS").exists()
 
 
-def test_nothing_is_written_when_nothing_can_be_scored(tmp_path: Path, bundle: Path, data: Path) -> None:
-    broken = tmp_path / "broken.parquet"
-    broken.write_bytes(b"PAR1" * 10)
-    odd = tmp_path / "odd.parquet"
-    pq.write_table(rows(3).rename_columns(["fine", "weight", "triples"]), odd)
-    out = tmp_path / "out"
-    damaged = Path(shutil.copytree(bundle, tmp_path / "damaged"))
-    (damaged / "model.fp32.onnx").write_bytes(b"x")
-    twin = tmp_path / "elsewhere" / "a.parquet"
-    twin.parent.mkdir()
-    shutil.copy(data / "a.parquet", twin)
-    newer = Path(shutil.copytree(bundle, tmp_path / "newer"))
-    (newer / "bundle.json").write_text('{"schema": 99}')
-    for arguments, message in (
-        ([broken, "--bundle", bundle], "broken.parquet"),
-        ([odd, "--bundle", bundle], "--text-column"),
-        ([odd, "--bundle", bundle, "--text-column", "fine"], "--prefix"),
-        ([tmp_path / "nowhere", "--bundle", bundle], "nowhere"),
-        ([data, "--bundle", damaged], "model.fp32.onnx"),
-        ([data, "--bundle", newer], "schema 99"),
-        ([data, "--bundle", bundle, "--templates", broken], "template file"),
-        ([data, "--bundle", bundle, "--device", "cuda"], "cuda"),
-        ([data, "--bundle", bundle, "--precision", "fp16"], "fp16"),
-        ([data, "--bundle", bundle, "--optional", "x"], "PREDICATE=OBJECT"),
-        ([data, twin, "--bundle", bundle], "a.parquet"),
-    ):
-        result = scorer("run", *arguments, "--out", out, code=2)
-        assert message in result.stderr
-        assert len(result.stderr.strip().splitlines()) <= 2
-        assert "Traceback" not in result.output
-        assert not out.exists()
-
-
-def test_an_output_folder_that_is_not_ours_or_inside_the_input_is_refused(
-    data: Path, tmp_path: Path, bundle: Path
-) -> None:
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    (foreign / "thesis.tex").write_text("precious")
-    for out in (foreign, data / "out", data):
-        result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
-        assert str(out) in result.stderr
-    assert sorted(p.name for p in foreign.iterdir()) == ["thesis.tex"]
-    assert not (data / "out").exists()
-
-
 def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     summary = run(data, out, bundle, "--limit", 40, "--keep", "weight", "--prefix", "nli_", "--details")
@@ -283,58 +183,6 @@ def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: P
     assert "no file to read (*.tsv, *.tsv.gz)" in refused.stderr
 
 
-def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    report = tmp_path / "report.html"
-    result = scorer("run", data, "--out", out, "--bundle", bundle, "--report", report, code=3)
-    assert "Nothing checked" in report.read_text() and "null_text" in report.read_text()
-    scorer("run", data, "--out", out, "--bundle", bundle, "--report", report, "--part", "1/2", code=2)
-    assert "--max-error-rate" in result.stderr
-    assert (out / "_SUCCESS").exists()
-    scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "0.1")
-
-
-@pytest.mark.slow
-def test_a_run_whose_first_rows_nearly_all_fail_stops(tmp_path: Path, bundle: Path) -> None:
-    data, out = tmp_path / "in.parquet", tmp_path / "out"
-    pq.write_table(
-        pa.table({"text": ["t"] * 20_000, "mr": ["name[A], eatType[pub]"] * 500 + ["not an MR"] * 19_500}), data
-    )
-    result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
-    assert "malformed_triples" in result.stderr
-    assert not (out / "_SUCCESS").exists()
-    assert run(data, out, bundle)["rows"]["errors"] == {"malformed_triples": 19_500}
-
-
-def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path, bundle: Path) -> None:
-    data, out = tmp_path / "in", tmp_path / "out"
-    data.mkdir()
-    bad = pa.table({"text": ["t"] * 70, "triples": ["The Lamb, eatType, pub"] * 70})
-    pq.write_table(bad, data / "a.parquet")
-    result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
-    assert "a.parquet: not one row of the first window" in result.stderr
-    assert "malformed_triples 70" in result.stderr and "'The Lamb, eatType, pub'" in result.stderr
-    assert not out.exists()
-    good = pa.table({"text": ["t"], "triples": ["The Lamb | eatType | pub"]})
-    pq.write_table(good, data / "b.parquet")  # then only one shard is bad, which the run counts
-    scorer("run", data, "--out", out, "--bundle", bundle, code=3)
-    assert pq.read_table(out / "a.parquet")["error"].to_pylist() == ["malformed_triples"] * 70
-
-
-def test_backoff_is_warned_about_at_the_start(data: Path, tmp_path: Path, bundle: Path) -> None:
-    templates = {"food": "<subject> serves <object>."}
-    made = make_bundle(tmp_path / "with", templates=templates)
-    said = scorer("run", data, "--out", tmp_path / "a", "--bundle", made, "--max-error-rate", "1").stderr
-    assert "100% of the facts in the first window have no template" in said
-    assert "1 of 1 predicates are outside what the bundle tiny was made for" in said
-    own = tmp_path / "t.json"
-    own.write_text(json.dumps(templates))
-    more = ["--bundle", bundle, "--max-error-rate", "1", "--templates"]
-    assert "outside" not in scorer("run", data, "--out", tmp_path / "b", *more, own).stderr
-    own.write_text('{"eatType": "<subject> is a <object>."}')
-    assert "warning" not in scorer("run", data, "--out", tmp_path / "b", *more, own).stderr
-
-
 def test_explain_finds_a_row_by_place_and_by_key(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     run(data, out, bundle)
@@ -374,22 +222,6 @@ def test_an_interrupted_run_is_resumed_by_the_same_command(
     run(data, whole, bundle)
     assert bytes_of(out) == bytes_of(whole)
     assert not list(out.rglob(".*"))
-
-
-def test_two_runs_cannot_hold_one_folder(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    first = launch_pausing(command(data, out, bundle), tmp_path)
-    try:
-        second = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
-    finally:
-        go_on(first)
-    code, said = ended(first)
-    assert code == 0, said
-    assert f"pid {first.pid}" in second.stderr
-
-
-def command(data: Path, out: Path, bundle: Path) -> list[Any]:
-    return ["run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1"]
 
 
 def test_a_resume_does_not_compare_shards_with_one_another(

@@ -15,7 +15,7 @@ from scorer.metric.columns import OUTPUT
 from scorer.metric.templates import Templates
 from scorer.metric.triples import parse_mr
 from tests.bundles import make_bundle
-from tests.run.test_runner import run, scorer
+from tests.run.calls import run, scorer
 
 TEMPLATES = {"eatType": "<subject> is a <object>.", "area": {"riverside": "<subject> is by the river."}}
 MRS = [

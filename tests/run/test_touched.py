@@ -11,7 +11,7 @@ import pytest
 
 from scorer.storage import Receipts
 from tests.bundles import make_bundle
-from tests.run.test_runner import bytes_of, rows, run, scorer
+from tests.run.calls import bytes_of, rows, run, scorer
 
 
 @pytest.fixture(scope="module")

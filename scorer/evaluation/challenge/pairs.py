@@ -18,23 +18,32 @@ from .values import other
 
 Make = Callable[[Random], Case]
 
-# Relations that differ when subject and object are exchanged: predicate, template, a wording for texts, makers.
+# Relations that differ when subject and object are exchanged: predicate, template, two wordings for texts (the subject
+# first and the object first, so that the order of the names says nothing), makers.
 _ROLES = (
-    ("team", "defeated", "<subject> defeated <object>.", "{s} won the match against {o}", words.team),
-    ("company", "acquired", "<subject> acquired <object>.", "{s} took over {o}", words.firm),
-    ("person", "taught", "<subject> was the teacher of <object>.", "{s} taught {o}", words.person),
-    ("person", "successor", "<subject> is the successor of <object>.", "{s} succeeded {o}", words.person),
-    ("city", "north of", "<subject> is north of <object>.", "{s} lies to the north of {o}", words.city),
-    ("company", "supplier", "<subject> is a supplier of <object>.", "{s} supplies {o}", words.firm),
-    ("building", "taller than", "<subject> is taller than <object>.", "{s} rises above {o}", words.house),
-    ("person", "hired", "<subject> hired <object>.", "{s} gave a job to {o}", words.person),
-)
+    ("team", "defeated", "<subject> defeated <object>.",
+     ("{s} won the match against {o}.", "{o} lost the match to {s}."), words.team),
+    ("company", "acquired", "<subject> acquired <object>.",
+     ("{s} took over {o}.", "{o} was taken over by {s}."), words.firm),
+    ("person", "teacher of", "<subject> was the teacher of <object>.",
+     ("{s} taught {o}.", "{o} was taught by {s}."), words.person),
+    ("person", "successor of", "<subject> is the successor of <object>.",
+     ("{s} succeeded {o}.", "{o} was succeeded by {s}."), words.person),
+    ("city", "north of", "<subject> is north of <object>.",
+     ("{s} lies to the north of {o}.", "{o} lies to the south of {s}."), words.city),
+    ("company", "supplier of", "<subject> is a supplier of <object>.",
+     ("{s} supplies {o}.", "{o} is supplied by {s}."), words.firm),
+    ("building", "taller than", "<subject> is taller than <object>.",
+     ("{s} rises above {o}.", "{o} is lower than {s}."), words.house),
+    ("person", "hired", "<subject> hired <object>.",
+     ("{s} gave a job to {o}.", "{o} got a job from {s}."), words.person),
+)  # fmt: skip
 _WHOLES = (
     ("city", "bridges closed", "<object> of the bridges in <subject> are closed.", "bridges in {s} are closed",
      words.city),
     ("building", "rooms heated", "<object> of the rooms in <subject> are heated.", "rooms in {s} are heated",
      words.house),
-    ("company", "trained staff", "<object> of the employees of <subject> are engineers.",
+    ("company", "engineers on the staff", "<object> of the employees of <subject> are engineers.",
      "employees of {s} are engineers", words.firm),
     ("restaurant", "vegan dishes", "<object> of the dishes at <subject> are vegan.", "dishes at {s} are vegan",
      words.venue),
@@ -93,13 +102,11 @@ def _two(make: Callable[[Random], str], rng: Random) -> tuple[str, str]:
 
 
 def _roles(rng: Random) -> Case:
-    domain, predicate, _, wording, make = rng.choice(_ROLES)
+    domain, predicate, _, wordings, make = rng.choice(_ROLES)
     one, two = _two(make, rng)
-    told = rng.random() < 0.5  # in the text, the other one may come first: "it is two that one ..."
-    triples = [Triple(one, predicate, two)]
+    wording = wordings[0] if rng.random() < 0.5 else wordings[1]
     plain, swapped = wording.format(s=one, o=two), wording.format(s=two, o=one)
-    ending = "." if told else ", according to the records."
-    return case("role swap", domain, triples, plain + ending, swapped + ending, NOT_OK, 0)
+    return case("role swap", domain, [Triple(one, predicate, two)], plain, swapped, NOT_OK, 0)
 
 
 def _quantifier(rng: Random) -> Case:

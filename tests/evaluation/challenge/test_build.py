@@ -108,6 +108,11 @@ def test_exchanges_keep_the_words() -> None:
     assert all(len(one.triples) >= 10 for one in of("long text"))
 
 
+def test_the_order_of_the_names_does_not_tell_the_roles() -> None:
+    first = Counter(one.base.startswith(one.triples[0].subject) for one in of("role swap"))
+    assert min(first[True], first[False]) >= PER_KIND // 4
+
+
 def test_the_table_is_input_of_a_run() -> None:
     table = as_table(CASES[:5])
     assert table.num_rows == 10

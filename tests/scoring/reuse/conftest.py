@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.bundles import make_bundle
-from tests.run.test_runner import run
+from tests.run.calls import run
 from tests.scoring.reuse.nights import SHARD, rows
 
 

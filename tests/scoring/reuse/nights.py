@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from scorer.storage import Receipts, WrittenFile
 from scorer.storage.receipts import file_sha256
-from tests.run.test_runner import STRUCT, bytes_of, run
+from tests.run.calls import STRUCT, bytes_of, run
 
 SHARD = 40
 

@@ -18,7 +18,7 @@ from scorer.run.runner import run as run_shards
 from scorer.scoring.metric_rows import MetricScoring
 from scorer.scoring.settings import Settings
 from scorer.scoring.summary import Recheck
-from tests.run.test_runner import bytes_of, run, scorer
+from tests.run.calls import bytes_of, run, scorer
 from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from scorer.scoring.reuse.key_index import KeyIndex
 from tests.bundles import make_bundle
-from tests.run.test_runner import bytes_of, run, scorer
+from tests.run.calls import bytes_of, run, scorer
 from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
 
 
