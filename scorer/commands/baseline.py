@@ -143,11 +143,12 @@ def _bertscore(
     from ..evaluation.baselines.reference_counts import DistinctLists
     from ..evaluation.baselines.reference_judges import BertScoreJudge
     from ..inference.encoder import Encoder, EncoderBundle
-    from ..storage.local_paths import local_path
+    from ..scoring.bundle_place import bundle_argument, local_bundle
 
     if encoder is None:
         raise UsageError("bertscore needs --encoder BUNDLE; make one with `scorer export --task embeddings`")
-    with Encoder(EncoderBundle.load(local_path(encoder, "--encoder")), device=device) as opened:
+    folder = local_bundle(bundle_argument(encoder, "--encoder"), say)
+    with Encoder(EncoderBundle.load(folder), device=device) as opened:
         weights = None
         if idf:
             distinct = DistinctLists(inputs, references)

@@ -93,15 +93,14 @@ def _judge(
     from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
     from ..evaluation.challenge.result import challenge
     from ..inference.bundle import Bundle
-    from ..inference.shipped import SHIPPED
+    from ..scoring.bundle_place import bundle_argument, local_bundle
     from ..scoring.scorer import Scorer
-    from ..storage.local_paths import local_path
 
     if name in BASELINES:
         if device != "auto" or precision != "auto":
             raise UsageError(f"--device and --precision apply to bundles, and {name} is a baseline; remove them")
         return challenge(cases, BaselineMetric(name), seed=seed, per_kind=per_kind)
-    bundle: str | Path = name if name in SHIPPED else local_path(name, "BUNDLE")
+    bundle = local_bundle(bundle_argument(name, "BUNDLE"), say)
     shown = 0
 
     def progress(done: int, rows: int) -> None:

@@ -27,7 +27,7 @@ def doctor_command(
             "--bundle",
             envvar="D2T_BUNDLE",
             metavar="B",
-            help="Bundle folder, or `embedded`: verified, and used to measure the speed.",
+            help="Bundle folder or URI, or `embedded`: verified, and used to measure the speed.",
         ),
     ] = "embedded",
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
@@ -37,12 +37,12 @@ def doctor_command(
     Create a session on each provider, verify the bundle on the device that `auto` takes, and measure its speed. Exits 2
     when scoring would not work.
     """
-    from ..storage.local_paths import local_path
+    from ..scoring.bundle_place import bundle_argument
     from .show.doctor import Findings, print_findings
 
     findings = Findings(_packages())
     try:
-        bundle = str(local_path(bundle, "--bundle"))
+        bundle = bundle_argument(bundle, "--bundle")
         findings.gpus = _gpus()
         findings.problems += [gpu.problem for gpu in findings.gpus if gpu.problem]
         findings.providers = _providers()
@@ -151,9 +151,10 @@ def _bundle(bundle: str) -> BundleFindings:
     from ..inference.bundle import Bundle
     from ..inference.engine import Engine
     from ..inference.verify import verify
+    from ..scoring.bundle_place import local_bundle
     from .show.doctor import BundleFindings
 
-    opened = Bundle.load(bundle)
+    opened = Bundle.load(local_bundle(bundle, say))
     engine = Engine(opened, warn=say)
     facts = verify(engine, say)
     probes = opened.probes()

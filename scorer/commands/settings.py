@@ -9,13 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from ..inference.choices import Layout, Overlong, Precision
-from ..inference.shipped import SHIPPED
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..scoring.settings import Settings
 
 BundleOption = Annotated[
-    str, typer.Option("--bundle", envvar="D2T_BUNDLE", metavar="B", help="Bundle folder, `embedded` or `embedded-e2e`.")
+    str,
+    typer.Option(
+        "--bundle", envvar="D2T_BUNDLE", metavar="B", help="Bundle folder or URI, `embedded` or `embedded-e2e`."
+    ),
 ]
 DeviceOption = Annotated[
     str,
@@ -231,13 +233,13 @@ def _parameters(bundle: str | None, columns: bool, without: Sequence[str]) -> It
 
 def _settings(given: dict[str, Any]) -> Settings:
     """Settings from the values of options: absolute paths, since a plan is read from elsewhere."""
+    from ..scoring.bundle_place import bundle_argument
     from ..storage.local_paths import local_path
 
     named = {field: given.pop(name) for field, (name, _) in COLUMN_OPTIONS.items() if name in given}
     if (keep := named.get("keep")) is not None:
         named["keep"] = tuple(name.strip() for name in keep.split(",") if name.strip())
-    if given["bundle"] not in SHIPPED:
-        given["bundle"] = str(local_path(given["bundle"], "--bundle").resolve())
+    given["bundle"] = bundle_argument(given["bundle"], "--bundle")
     templates = given["templates"]
     given["templates"] = str(local_path(templates, "--templates").resolve()) if templates else None
     given["optional"] = given["optional"] or ()

@@ -170,8 +170,9 @@ def run_on_ray(options: RunOptions, settings: Settings, ray: str, cpus: int | No
         out=options.out.absolute() if isinstance(options.out, Path) else options.out,
         reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
     )
-    shipped = str(settings.bundle) in SHIPPED  # it comes with the program
-    files = [] if shipped else [Path(settings.bundle, "bundle.json")]
+    # One that ships comes with the program, and one in a store is fetched by each node.
+    is_local = str(settings.bundle) not in SHIPPED and "://" not in str(settings.bundle)
+    files = [Path(settings.bundle, "bundle.json")] if is_local else []
     files += [Path(settings.templates)] if isinstance(settings.templates, str | Path) else []
 
     def request(slot: RaySlot) -> bytes:

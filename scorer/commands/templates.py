@@ -64,7 +64,7 @@ def extract_command(
         int, typer.Option("--seed", metavar="N", help="Seed for random, and for the references of nli.")
     ] = 0,
     bundle: Annotated[
-        str | None, typer.Option("--bundle", metavar="B", help="Model for nli: bundle folder, or `embedded`.")
+        str | None, typer.Option("--bundle", metavar="B", help="Model for nli: bundle folder or URI, or `embedded`.")
     ] = None,
     references: Annotated[
         int,
@@ -102,9 +102,9 @@ def extract_command(
         from ..inference.bundle import Bundle
         from ..inference.engine import Engine
         from ..inference.verify import verify
-        from ..storage.local_paths import local_path
+        from ..scoring.bundle_place import bundle_argument, local_bundle
 
-        opened = Bundle.load(str(local_path(bundle, "--bundle")))
+        opened = Bundle.load(local_bundle(bundle_argument(bundle, "--bundle"), say))
         engine = Engine(opened, device=device, precision=precision, warn=say)
         verify(engine, say)
     report = make_templates(
@@ -181,11 +181,11 @@ def check_command(
     names = names_of(plan, text_column, triples_column, mr_column, prefix)
     scorer = None
     if bundle is not None:
+        from ..scoring.bundle_place import bundle_argument
         from ..scoring.scorer import Scorer
-        from ..storage.local_paths import local_path
 
         scorer = Scorer(
-            str(local_path(bundle, "--bundle")),
+            bundle_argument(bundle, "--bundle"),
             templates=file,
             device=device,
             precision=precision,

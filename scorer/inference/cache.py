@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import Any
 
 import tokenizers
 
+from ..system.cache_folder import cache_folder
 from ..system.files import read_small
 from .bundle import Bundle
 from .devices import Device
@@ -91,7 +91,7 @@ def entry(use: Use, kind: str, *what: int | str) -> Path:
         *what,
     ]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return _folder() / f"{use.bundle.sha256}-{use.variant}-{kind}-{digest}.json"
+    return cache_folder() / f"{use.bundle.sha256}-{use.variant}-{kind}-{digest}.json"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -116,11 +116,3 @@ def write(path: Path, content: dict[str, Any]) -> None:
         with suppress(OSError):
             temporary.unlink()
         _UNWRITTEN[path] = content
-
-
-def _folder() -> Path:
-    try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # no home and no entry in passwd: nothing can be kept but in this process
-        base = Path(os.devnull)
-    return base / "d2t-scorer"

@@ -7,16 +7,19 @@ import hashlib
 import json
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import BundleError
+from ..system.cache_folder import bundle_cache
 from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA
 from .graph_check import LARGEST
 
+MANIFEST = "bundle.json"
 LARGEST_FILES = {
-    "bundle.json": 16 << 20,
+    MANIFEST: 16 << 20,
     "tokenizer.json": 64 << 20,
     "probes.parquet": 64 << 20,
     "templates.json": 64 << 20,
@@ -46,6 +49,18 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "
             "wrote, or one of the words embedded and embedded-e2e"
         ) from e
+    return parse_manifest(raw, str(path)), hashlib.sha256(raw).hexdigest()
+
+
+def parse_manifest(raw: bytes, path: str) -> dict[str, Any]:
+    """The content of ``bundle.json``.
+
+    Args:
+        path: path or URI, for messages.
+
+    Raises:
+        BundleError: it is not JSON, not a bundle's, or of a newer schema.
+    """
     try:
         manifest = json.loads(raw)
     except (ValueError, RecursionError) as e:
@@ -58,7 +73,44 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
             f"{path}: schema {schema!r}, but this program reads schemas 1 to {BUNDLE_SCHEMA}; "
             "use a matching release of d2t-scorer, or export the checkpoint again with this one"
         )
-    return manifest, hashlib.sha256(raw).hexdigest()
+    return manifest
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file that ``bundle.json`` lists. ``size``: in bytes, where it is recorded. ``largest``: bytes that it may
+    have."""
+
+    sha256: str
+    size: int | None
+    largest: int
+
+
+def listed_files(manifest: dict[str, Any], path: str) -> dict[str, ListedFile]:
+    """All files of a bundle except ``bundle.json``, by name: what a copy needs.
+
+    Args:
+        path: of ``bundle.json``, for messages.
+
+    Raises:
+        BundleError: a field is missing or of the wrong form; a name leads out of the folder, or is listed twice.
+    """
+    found: dict[str, ListedFile] = {}
+    try:
+        listed = [(name, digest, None) for name, digest in manifest["files"].items()]
+        for variant in (manifest.get("variants") or {}).values():
+            listed.append((variant["file"], variant["sha256"], variant.get("bytes")))
+            listed += [(name, digest, None) for name, digest in (variant.get("external") or {}).items()]
+        for name, digest, size in listed:
+            if Path(line(name)).name != name or name in ("..", "bundle.json") or "\0" in name:
+                raise ValueError(f"{name!r:.80} is not the plain name of a file")
+            one = ListedFile(line(digest), None if size is None else whole(size), _largest(name))
+            there = found.setdefault(name, one)
+            if there.sha256 != one.sha256 or len(found) > 1000:
+                raise ValueError(f"{name!r:.80} is listed twice, or too many files are listed")
+    except (KeyError, TypeError, ValueError, AttributeError) as e:
+        raise BundleError(f"{path}: field missing or of the wrong form ({repr(e)[:200]}); export it again") from e
+    return found
 
 
 def check_file(folder: Path, name: str, expected: str) -> Path:
@@ -75,26 +127,39 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
     except (OSError, ValueError) as e:
         reason = getattr(e, "strerror", None) or e
         raise BundleError(
-            f"{path} is missing or not a plain file, or cannot be read ({reason}); copy the whole bundle folder, "
-            "or export it again"
+            f"{path} is missing or not a plain file, or cannot be read ({reason}); "
+            + _advice(folder, "copy the whole bundle folder, or export it again")
         ) from e
     try:
         with os.fdopen(descriptor, "rb") as handle:
             size = os.fstat(descriptor).st_size
-            largest = LARGEST_DATA if name.endswith(DATA) else LARGEST_FILES.get(name, LARGEST)
-            if size > largest:
+            if size > _largest(name):
                 raise BundleError(
-                    f"{path} has {size:,} bytes, and such a file may have {largest:,}; `scorer export` did not write it"
+                    f"{path} has {size:,} bytes, and such a file may have {_largest(name):,}; `scorer export` did not "
+                    "write it"
                 )
             found = hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as e:
-        raise BundleError(f"{path} cannot be read: {e.strerror or e}; copy the bundle again") from e
+        raise BundleError(
+            f"{path} cannot be read: {e.strerror or e}; {_advice(folder, 'copy the bundle again')}"
+        ) from e
     if found != expected:
         raise BundleError(
             f"{path} is not the file that was exported: sha256 {found[:12]}…, but bundle.json says "
-            f"{str(expected)[:12]}…; copy the bundle again, or export it again"
+            f"{str(expected)[:12]}…; {_advice(folder, 'copy the bundle again, or export it again')}"
         )
     return path
+
+
+def _largest(name: str) -> int:
+    return LARGEST_DATA if name.endswith(DATA) else LARGEST_FILES.get(name, LARGEST)
+
+
+def _advice(folder: Path, advice: str) -> str:
+    """How to repair a bundle folder: a copy of one in an object store is fetched again."""
+    if folder.parent == bundle_cache():
+        return f"it is a copy of a bundle in an object store: remove {folder}, and the next start fetches it again"
+    return advice
 
 
 def _open_regular(path: Path) -> int:

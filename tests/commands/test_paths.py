@@ -69,7 +69,7 @@ S3, HDFS = "s3://bucket/x", "hdfs://bucket/x"
 REFUSED = {
     "run --out": ["run", "{data}", "--out", HDFS, "--bundle", "embedded-e2e"],
     "run --reuse": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--reuse", HDFS],
-    "run --bundle": ["run", "{data}", "--out", "out", "--bundle", S3],
+    "run --bundle": ["run", "{data}", "--out", "out", "--bundle", HDFS],
     "run --templates": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--templates", S3],
     "plan --out": ["plan", "{data}", "--out", HDFS, "--bundle", "embedded-e2e"],
     "audit OUT": ["audit", HDFS],
@@ -86,7 +86,7 @@ REFUSED = {
     "baseline --out": ["baseline", "keywords", "{data}", "--out", HDFS],
     "templates extract --out": ["templates", "extract", "{data}", "--out", S3 + ".json"],
     "templates check": ["templates", "check", S3, "--data", "{data}"],
-    "doctor --bundle": ["doctor", "--bundle", S3],
+    "doctor --bundle": ["doctor", "--bundle", HDFS],
     "export OUT_DIR": ["export", "checkpoint", S3],
     "sample --file": ["sample", "out", "--file", "gs://bucket/x.csv"],
     "rate OUT": ["rate", HDFS],
@@ -103,7 +103,12 @@ def test_uris_of_stores_are_exit_2_and_leave_nothing(data: Path, arguments: list
 
 def test_a_store_without_its_extra_is_exit_2(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
-    for arguments in (["run", data, "--out", S3, "--bundle", "embedded-e2e"], ["audit", S3], ["status", S3]):
+    for arguments in (
+        ["run", data, "--out", S3, "--bundle", "embedded-e2e"],
+        ["check", "--bundle", S3, "--text", "T", "--fact", "F"],
+        ["audit", S3],
+        ["status", S3],
+    ):
         result = invoke(*arguments)
         assert result.exit_code == 2 and "d2t-scorer[objects]" in result.output, result.output
     assert list(Path().iterdir()) == []

@@ -20,7 +20,7 @@ def new_prefix(name: str) -> StoreUri:
     return StoreUri("s3", BUCKET, f"{name}{next(_NUMBERS)}")
 
 
-def run(data: Any, out: StoreUri, bundle: Path, *more: Any, code: int = 0) -> str:
+def run(data: Any, out: StoreUri, bundle: Path | StoreUri, *more: Any, code: int = 0) -> str:
     """A run in this process; its standard error, which never has a credential."""
     said = harness.run(data, out, bundle, *more, code=code)  # type: ignore[arg-type]
     assert ACCESS not in said and SECRET not in said
@@ -51,3 +51,10 @@ def upload(folder: Path, to: StoreUri) -> None:
     store = ObjectStore.open(to)
     for path in folder.rglob("*.parquet"):
         assert store.put_new(to.key(path.relative_to(folder).as_posix()), path.read_bytes()) is not None
+
+
+def upload_files(folder: Path, to: StoreUri) -> None:
+    """All files directly in a folder, such as a bundle."""
+    store = ObjectStore.open(to)
+    for path in folder.iterdir():
+        assert store.put_new(to.key(path.name), path.read_bytes()) is not None
