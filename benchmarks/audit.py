@@ -39,7 +39,7 @@ used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({
     "rows": document["rows"]["in"], "baseline_rows": document["baseline"]["rows"] if baseline else 0,
     "seconds": round(time.perf_counter() - began, 2), "cpu_seconds": round(sum(used[:2]), 2),
-    "peak_mb": round(used.ru_maxrss / 1024),
+    "peak_mb": round(used.ru_maxrss * 1024 / 1e6),
 }))
 """
 
