@@ -1,10 +1,10 @@
-"""Measure time and memory of an audit of a million scored rows.
+"""Measure time and memory of an audit of a million scored rows, or of many times as many.
 
-    python -m benchmarks.audit [--rows 1000000] [--shards 20] [--changed 0.05] [--keep FOLDER]
+    python -m benchmarks.audit [--rows 1000000] [--shards 20] [--copies 1] [--changed 0.05] [--keep FOLDER]
 
 Two outputs are generated without a model (see :mod:`tests.scored_outputs`); in the second, a share of the texts is
-changed. Measured, each in a separate process: the audit of the second output alone, by system; the same against the
-first.
+changed. With ``--copies`` each shard is written so many times, each time with other row keys. Measured, each in a
+separate process: the audit of the second output alone, by system; the same against the first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,7 +39,7 @@ used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({
     "rows": document["rows"]["in"], "baseline_rows": document["baseline"]["rows"] if baseline else 0,
     "seconds": round(time.perf_counter() - began, 2), "cpu_seconds": round(sum(used[:2]), 2),
-    "peak_mb": round(used.ru_maxrss / 1024),
+    "peak_mb": round(used.ru_maxrss * 1024 / 1e6),
 }))
 """
 
@@ -73,13 +73,35 @@ def shards(rows: int, count: int, changed: float) -> Iterator[tuple[str, pa.Tabl
         done += n
 
 
-def make(folder: Path, rows: int, count: int, changed: float) -> tuple[Path, Path]:
+class Copies(Mapping[str, pa.Table]):
+    """Shards written several times, each made when it is asked for. Row keys differ between the copies."""
+
+    def __init__(self, originals: Mapping[str, pa.Table], copies: int) -> None:
+        self._originals, self._copies = originals, copies
+
+    def __len__(self) -> int:
+        return len(self._originals) * self._copies
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"copy-{number:04d}/{name}" for number in range(self._copies) for name in self._originals)
+
+    def __getitem__(self, name: str) -> pa.Table:
+        folder, _, original = name.partition("/")
+        table = self._originals[original]
+        mask = np.random.default_rng(int(folder.removeprefix("copy-"))).bytes(16)
+        column = table["row_key"].combine_chunks()
+        keys = np.frombuffer(column.buffers()[1], np.uint64).reshape(-1, 2) ^ np.frombuffer(mask, np.uint64)
+        changed = pa.Array.from_buffers(column.type, len(column), [None, pa.py_buffer(keys.tobytes())])
+        return table.set_column(table.schema.get_field_index("row_key"), "row_key", changed)
+
+
+def make(folder: Path, rows: int, count: int, changed: float, copies: int = 1) -> tuple[Path, Path]:
     """Make the two output folders; existing ones are used as they are."""
     outputs = folder / "first", folder / "second"
     counted = {slot: {"template": 1, "backoff": 0} for slot in SLOTS}
     for output, share in zip(outputs, (0.0, changed), strict=True):
         if not (output / "_SUCCESS").exists():
-            finish(output, dict(shards(rows, count, share)), by_predicate=counted)
+            finish(output, Copies(dict(shards(rows, count, share)), copies), by_predicate=counted)
     return outputs
 
 
@@ -94,6 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--shards", type=int, default=20)
+    parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--changed", type=float, default=0.05)
     parser.add_argument("--keep", type=Path, help="folder for the outputs; those in it are used")
     args = parser.parse_args()
@@ -102,7 +125,7 @@ def main() -> None:
         folder = args.keep or Path(scratch)
         # In other processes, since a child starts with the peak memory of its parent.
         with ProcessPoolExecutor(1, get_context("spawn")) as making:
-            first, second = making.submit(make, folder, args.rows, args.shards, args.changed).result()
+            first, second = making.submit(make, folder, args.rows, args.shards, args.changed, args.copies).result()
         for what, arguments in (("alone", (second,)), ("against a baseline", (second, first))):
             print(f"{what}: {measure(*arguments)}")
 

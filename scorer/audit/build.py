@@ -23,6 +23,7 @@ from ..system.arguments import check_fields, checked
 from ..system.formats import AUDIT_SCHEMA
 from . import callouts, failing_templates, gates, history, rules, true_rates
 from .changes import add_changes, correct
+from .confidences import Confidences
 from .document import (
     Baseline,
     BaselineChanges,
@@ -37,11 +38,12 @@ from .document import (
     Worse,
 )
 from .facts import FactReader
-from .figures import Context, Policy, group_figures
+from .figures import Context, group_figures
 from .grouping import DEFAULT, GroupCodes, Grouping
-from .matching import Ints, key_ids, match
+from .join import Joined, join
 from .rows import flips, group_columns, worst_rows
 from .scan import ScannedRun, fact_column, fact_form, scan_output
+from .states import FINE_OF, Policy
 from .templates import template_figures, templates_of
 from .worse import got_worse
 
@@ -120,10 +122,9 @@ class _Audit:
         before = None
         if self.earlier is not None:
             before = scan_output(self.earlier, self.codes, self._reader(self.earlier, None))
-        no_keys = np.empty((0, 2), np.uint64)
-        ids = key_ids(before.keys if before is not None else no_keys, run.keys)
-        figures = self._figures(run, before, ids)
-        changes = self._changes(run, before, ids)
+        joined = join(before, run, {grouping: len(codes) for grouping, codes in self.codes.items()}, self.options.worst)
+        figures = self._figures(run, before, joined)
+        changes = self._changes(run, before, joined)
         everything = figures[()][0]
         templates, looks_wrong = self._templates(run, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
@@ -154,8 +155,8 @@ class _Audit:
             gates=found,
             groups=shown,
             template_figures=templates,
-            worst=worst_rows(run, ids[1], group_columns(list(self.codes)), known, self.options.worst),
-            worse=self._worse(run, before, ids),
+            worst=worst_rows(run, joined.worst, group_columns(list(self.codes)), known),
+            worse=self._worse(run, before, joined),
             true_rates=true_rates.true_rates(self.rates),
             history=[],
             notes=self.notes,
@@ -209,39 +210,42 @@ class _Audit:
         return FactReader(fact_form(output), templates.depends_on_object)
 
     def _figures(
-        self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]
+        self, run: ScannedRun, before: ScannedRun | None, joined: Joined
     ) -> dict[Grouping, list[GroupFigures]]:
         rates = _omission_rates(before) if before is not None else {}
         shares = _backoff_shares(self.output.summary.counts.facts)
-        context = Context(run, self.options.errors, ids[1], shares, rates.get)
-        figures = {grouping: group_figures(context, grouping, codes) for grouping, codes in self.codes.items()}
-        if before is not None:
-            missed = _backoff_shares(before.output.summary.counts.facts)
-            for grouping, codes in self.codes.items():
-                add_changes(before, run, ids, grouping, codes, figures[grouping], self.options.errors, missed)
+        missed = _backoff_shares(before.output.summary.counts.facts) if before is not None else None
+        context = Context(run, self.options.errors, shares, rates.get)
+        figures = {}
+        for grouping, codes in self.codes.items():
+            confidences = Confidences.of(run.confidence, run.groups[grouping], len(codes))
+            groups = group_figures(context, grouping, codes, joined.repeats[grouping], confidences)
+            if before is not None and joined.compared is not None and missed is not None:
+                matches = joined.compared.groups[grouping]
+                add_changes(before, run, matches, grouping, confidences, groups, self.options.errors, missed)
+            figures[grouping] = groups
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures
 
-    def _changes(self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]) -> BaselineChanges | None:
-        if before is None:
+    def _changes(self, run: ScannedRun, before: ScannedRun | None, joined: Joined) -> BaselineChanges | None:
+        if before is None or joined.compared is None:
             return None
-        matched = match(*ids, (before.fine, run.fine))
-        was, now = before.fine[matched.before] >= 0, run.fine[matched.after] >= 0
+        matches = joined.compared.groups[()]
+        kept, labelled = matches.kept[0], FINE_OF >= 0
         return BaselineChanges(
-            added=int(matched.added.sum()),
-            removed=int(matched.removed.sum()),
-            kept=len(matched.after),
-            errors_appeared=int((was & ~now).sum()),
-            errors_gone=int((now & ~was).sum()),
-            flips=flips(before, run, matched, same_signature=not self.differs),
+            added=int(matches.added.sum()),
+            removed=int(matches.removed.sum()),
+            kept=int(kept.sum()),
+            errors_appeared=int(kept[np.ix_(labelled, ~labelled)].sum()),
+            errors_gone=int(kept[np.ix_(~labelled, labelled)].sum()),
+            flips=flips(before, run, joined.compared.flipped, same_signature=not self.differs),
         )
 
-    def _worse(self, run: ScannedRun, before: ScannedRun | None, ids: tuple[Ints, Ints]) -> Worse | None:
-        if before is None:
+    def _worse(self, run: ScannedRun, before: ScannedRun | None, joined: Joined) -> Worse | None:
+        if before is None or joined.compared is None:
             return None
-        matched = match(*ids, (before.fine, run.fine))
         known = self.templates[0] if self.templates is not None else None
-        return got_worse(before, run, matched, group_columns(list(self.codes)), known, self.options.worst)
+        return got_worse(before, run, joined.compared.worse, group_columns(list(self.codes)), known)
 
     def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
         filled = self.templates is not None and fact_form(self.output) != "facts"
@@ -289,7 +293,7 @@ class _Audit:
 
 def _omission_rates(run: ScannedRun) -> dict[str, float]:
     names, counts = run.predicates.names, run.fact_counts[()]
-    checked, omitted = (counts.table(which, 1, len(names))[0].tolist() for which in ("checked", "omitted"))
+    checked, omitted = (one.table(1, len(names))[0].tolist() for one in (counts.checked, counts.omitted))
     return {name: lost / facts for name, facts, lost in zip(names, checked, omitted, strict=True) if facts}
 
 

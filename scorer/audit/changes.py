@@ -19,26 +19,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..stats.intervals import combined, rate
+from ..stats.intervals import combined
+from .confidences import Confidences
 from .document import RATES, Change, ConfidenceChange, GroupFigures, Rate, RateChange, Test
-from .figures import FactTables, Policy, Slices, confidence_of, rate_masks
-from .grouping import GroupCodes, Grouping
-from .matching import Ints, match
+from .figures import FactTables, rate_of
+from .grouping import Grouping
+from .join import GroupMatches
 from .scan import ScannedRun
 from .significance import benjamini_hochberg, kolmogorov_smirnov, mcnemar, stability_index, two_proportions
+from .states import FINE_OF, STATES, Counts, Policy, rate_states
 
 LEVEL = 0.05
-Counts = npt.NDArray[np.int64]
 
 
 def add_changes(
     before: ScannedRun,
     after: ScannedRun,
-    ids: tuple[Ints, Ints],
+    matches: GroupMatches,
     grouping: Grouping,
-    codes: GroupCodes,
+    confidences: Confidences,
     groups: list[GroupFigures],
     errors: Policy,
     backoff: Callable[[str], float | None],
@@ -46,11 +46,11 @@ def add_changes(
     """Fill ``change`` of a grouping's groups; q-values come later, by :func:`correct`.
 
     Args:
-        ids: of the keys of both runs' rows.
+        matches: of the grouping. confidences: of all rows of this run, by its groups.
         backoff: share of a predicate's facts without a template, in the baseline.
     """
-    _Comparison(before, after, ids, grouping, codes, errors).fill(groups)
-    facts = FactTables(before, grouping, len(codes), backoff)
+    _Comparison(before, after, matches, grouping, confidences, errors).fill(groups)
+    facts = FactTables(before, grouping, len(groups), backoff)
     for code, group in enumerate(groups):
         if group["change"] is not None:
             group["change"]["backoff_before"] = facts.missed(code)
@@ -69,26 +69,16 @@ def correct(groups: list[GroupFigures]) -> None:
 
 
 @dataclass(frozen=True)
-class _Samples:
-    """Rows of a group, by number: added, removed and kept, in the numbering of this run or of the baseline."""
+class _Sample:
+    """Rows of a group, in the baseline or in this run. ``states``: int64, *Shape:* (STATES,), rows by state.
+    ``confidences``: float32, rising."""
 
-    added: Ints
-    removed: Ints
-    kept_before: Ints
-    kept_after: Ints
+    after: bool
+    states: Counts
+    confidences: Any
 
-    def compared(self) -> tuple[list[Ints], list[Ints]] | None:
-        """Two disjoint samples, as rows of (baseline, this run) each: the reference, and what is compared with it."""
-        came, went, none = len(self.added), len(self.removed), np.empty(0, np.int64)
-        if not came + went:
-            return None
-        if 2 * went < came:
-            reference = [np.concatenate([self.kept_before, self.removed]), none]
-            return (reference, [none, self.added]) if len(reference[0]) else None
-        if 2 * came < went:
-            rest = [none, np.concatenate([self.kept_after, self.added])]
-            return ([self.removed, none], rest) if len(rest[1]) else None
-        return [self.removed, none], [none, self.added]
+    def __len__(self) -> int:
+        return int(self.states.sum())
 
 
 class _Comparison:
@@ -98,57 +88,64 @@ class _Comparison:
         self,
         before: ScannedRun,
         after: ScannedRun,
-        ids: tuple[Ints, Ints],
+        matches: GroupMatches,
         grouping: Grouping,
-        codes: GroupCodes,
+        confidences: Confidences,
         errors: Policy,
     ) -> None:
-        self.before, self.after, count = before, after, len(codes)
-        groups = before.groups[grouping], after.groups[grouping]
-        self.matched = match(ids[0] * count + groups[0], ids[1] * count + groups[1], (before.fine, after.fine))
-        self.masks = rate_masks(before, errors), rate_masks(after, errors)
-        self.rows = Slices.of(groups[0], count), Slices.of(groups[1], count)
-        self.pairs = Slices.of(groups[1][self.matched.after], count)
+        count = len(matches.added)
+        codes = before.groups[grouping], after.groups[grouping]
+        self.matches = matches
+        self.masks = [rate_states(errors, run.omissions_checked) for run in (before, after)]
+        self.states = [run.row_counts[grouping].states.table(count, STATES) for run in (before, after)]
+        self.confidences = Confidences.of(before.confidence, codes[0], count), confidences
+        self.removed = Confidences.of(before.confidence, codes[0], count, matches.is_removed)
+        self.added = Confidences.of(after.confidence, codes[1], count, matches.is_added)
 
     def fill(self, groups: list[GroupFigures]) -> None:
         """Set ``change`` of each group."""
+        label = FINE_OF[:, None], FINE_OF[None, :]
+        flipped = (label[0] != label[1]) & (label[0] >= 0) & (label[1] >= 0)
         for code, group in enumerate(groups):
-            earlier, current, pairs = self.rows[0][code], self.rows[1][code], self.pairs[code]
-            samples = _Samples(
-                current[self.matched.added[current]],
-                earlier[self.matched.removed[earlier]],
-                self.matched.before[pairs],
-                self.matched.after[pairs],
-            )
-            was, now = self.before.fine[samples.kept_before], self.after.fine[samples.kept_after]
+            kept = self.matches.kept[code]
             group["change"] = Change(
-                rows_before=len(earlier),
-                added=len(samples.added),
-                removed=len(samples.removed),
-                kept=len(pairs),
-                flips=int(((was != now) & (was >= 0) & (now >= 0)).sum()),
+                rows_before=int(self.states[0][code].sum()),
+                added=int(self.matches.added[code].sum()),
+                removed=int(self.matches.removed[code].sum()),
+                kept=int(kept.sum()),
+                flips=int(kept[flipped].sum()),
                 backoff_before=None,
-                rates={name: self._rate(name, samples, earlier, group["rates"][name]) for name in RATES},
-                confidence=self._confidence(samples, earlier, current),
+                rates={name: self._rate(name, code, group["rates"][name]) for name in RATES},
+                confidence=self._confidence(code),
             )
 
-    def _rate(self, name: str, samples: _Samples, earlier: Ints, after: Rate) -> RateChange:
-        (counted0, hit0), (counted1, hit1) = self.masks[0][name], self.masks[1][name]
-        before = rate(int(hit0[earlier].sum()), int(counted0[earlier].sum()))
+    def _compared(self, code: int) -> tuple[_Sample, _Sample] | None:
+        """Two disjoint samples: the reference, and what is compared with it."""
+        added = _Sample(True, self.matches.added[code], self.added[code])
+        removed = _Sample(False, self.matches.removed[code], self.removed[code])
+        before, after = (_Sample(bool(i), self.states[i][code], self.confidences[i][code]) for i in (0, 1))
+        if not len(added) + len(removed):
+            return None
+        if 2 * len(removed) < len(added):
+            return (before, added) if len(before) else None
+        if 2 * len(added) < len(removed):
+            return (removed, after) if len(after) else None
+        return removed, added
+
+    def _rate(self, name: str, code: int, after: Rate) -> RateChange:
+        (counted0, hit0), (counted1, hit1) = masks = [one[name] for one in self.masks]
+        kept, added, removed = self.matches.kept[code], self.matches.added[code], self.matches.removed[code]
+        before = rate_of(masks[0], self.states[0][code])
         tests = []
-        both = counted0[samples.kept_before] & counted1[samples.kept_after]
-        was, now = hit0[samples.kept_before][both], hit1[samples.kept_after][both]
-        lost, gained = int((was & ~now).sum()), int((now & ~was).sum())
+        pairs = int(kept[np.ix_(counted0, counted1)].sum())
+        lost = int(kept[np.ix_(counted0 & hit0, counted1 & ~hit1)].sum())
+        gained = int(kept[np.ix_(counted0 & ~hit0, counted1 & hit1)].sum())
         if lost + gained:
             statistic, p = mcnemar(lost, gained)
-            tests.append(_test("mcnemar", len(was), len(was), statistic, p))
-        compared = samples.compared()
+            tests.append(_test("mcnemar", pairs, pairs, statistic, p))
+        compared = self._compared(code)
         if compared is not None:
-            sides = []
-            for old, new in compared:
-                hits = int(hit0[old].sum() + hit1[new].sum())
-                sides.append((hits, int(counted0[old].sum() + counted1[new].sum())))
-            (other, m), (count, n) = sides
+            (m, other), (n, count) = (_counts(masks[one.after], one.states) for one in compared)
             if n and m:
                 which, statistic, p = two_proportions(count, n, other, m)
                 tests.append(_test(which, m, n, statistic, p))
@@ -158,27 +155,26 @@ class _Comparison:
         if before["value"] is not None and after["value"] is not None:
             n0, n1 = before["n"], after["n"]
             difference = change["difference"] = after["value"] - before["value"]
-            came = int(hit1[samples.added].sum()), int(counted1[samples.added].sum())
-            went = int(hit0[samples.removed].sum()), int(counted0[samples.removed].sum())
+            came, went = _counts(masks[1], added)[::-1], _counts(masks[0], removed)[::-1]
             change["low"], change["high"] = combined(
                 difference,
                 [(came[1] / n1, *came), (-went[1] / n0, *went)],
-                (lost + gained - (gained - lost) ** 2 / max(len(was), 1)) / (n0 * n1),
+                (lost + gained - (gained - lost) ** 2 / max(pairs, 1)) / (n0 * n1),
             )
         return change
 
-    def _confidence(self, samples: _Samples, earlier: Ints, current: Ints) -> ConfidenceChange:
-        c0, c1 = self.before.confidence, self.after.confidence
+    def _confidence(self, code: int) -> ConfidenceChange:
+        before, after = self.confidences
         change = ConfidenceChange(
-            before=confidence_of(c0[earlier]),
-            psi=stability_index(_known(c0[earlier]), _known(c1[current])),
+            before=before.distribution(code),
+            psi=stability_index(before[code], after[code]),
             ks=None,
             tests=[],
             significant=False,
         )
-        compared = samples.compared()
+        compared = self._compared(code)
         if compared is not None:
-            reference, new = (_known(np.concatenate([c0[old], c1[now]])) for old, now in compared)
+            reference, new = (one.confidences for one in compared)
             if len(reference) and len(new):
                 distance, p = kolmogorov_smirnov(reference, new)
                 change["ks"] = distance
@@ -186,8 +182,10 @@ class _Comparison:
         return change
 
 
-def _known(values: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
-    return values[~np.isnan(values)]
+def _counts(masks: Any, states: Counts) -> tuple[int, int]:
+    """Rows that count for a rate, and hits."""
+    counted, hits = masks
+    return int(states[counted].sum()), int(states[hits].sum())
 
 
 def _test(name: str, before: int, after: int, statistic: float, p: float) -> Test:

@@ -29,7 +29,7 @@ def call_out(
     """Mark the failing templates in ``figures`` (all rows) and ``templates``, and return a callout for each."""
     names = run.predicates.names
     counts = run.fact_counts[()]
-    checked, omitted = (counts.table(w, 1, len(names))[0].tolist() for w in ("checked", "omitted"))
+    checked, omitted = (one.table(1, len(names))[0].tolist() for one in (counts.checked, counts.omitted))
     facts, lost = sum(checked), sum(omitted)
     texts: dict[str, list[TemplateFigures]] = {}
     for one in templates:
@@ -67,7 +67,7 @@ def _everywhere(run: ScannedRun, grouping: Grouping, groups: list[Group], code: 
         return True, []
     shape = len(groups), len(run.predicates)
     counts = run.fact_counts[grouping]
-    checked, omitted = counts.table("checked", *shape), counts.table("omitted", *shape)
+    checked, omitted = counts.checked.table(*shape), counts.omitted.table(*shape)
     facts, lost = checked.sum(axis=1).tolist(), omitted.sum(axis=1).tolist()
     failing, lines = 0, []
     asked = [g for g in range(len(groups)) if checked[g, code] >= LEAST_FACTS_OF_GROUP]

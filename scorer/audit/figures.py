@@ -1,132 +1,78 @@
-"""The figures of every group of a run, from the columns that the scan kept."""
+"""The figures of every group of a run, from what the scan counted and kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..metric.verdict import FINE
 from ..stats.intervals import rate
-from .document import BINS, RATES, ByFacts, ByLength, Confidence, Duplicates, GroupFigures, Predicate, Rate
+from .confidences import Confidences
+from .counts import FACT_CLASSES, LENGTH_CLASSES, class_counts, named
+from .document import RATES, ByFacts, ByLength, Duplicates, GroupFigures, Predicate, Rate
 from .grouping import GroupCodes, Grouping
-from .matching import Ints, repeats
-from .scan import ScannedRun, counted_kinds
+from .join import Repeats
+from .scan import ScannedRun
+from .states import STATES, Bools, Counts, Policy, labels, rate_states
 
-QUANTILES = (0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99)
-FACT_CLASSES = (*((n, n) for n in range(1, 10)), (10, None))
-LENGTH_CLASSES = ((0, 49), (50, 99), (100, 149), (150, 199), (200, 299), (300, 499), (500, 999), (1000, None))
 MOST_PREDICATES = 200
 MOST_PREDICATES_OF_GROUP = 20
-Policy = Literal["not-ok", "excluded"]
-Bools = npt.NDArray[np.bool_]
-
-
-def rate_masks(run: ScannedRun, errors: Policy) -> dict[str, tuple[Bools, Bools]]:
-    """Which rows count for each of :data:`RATES`, and which of them are hits. bool, *Shape:* (rows,) each.
-
-    No row counts for omissions where the run did not look for them.
-    """
-    labelled = run.fine >= 0
-    every = np.ones(len(run), bool)
-    counted = every if errors == "not-ok" else labelled
-    looked = run.omissions_checked
-    return {
-        "not_ok_rate": (counted, (run.fine != 0) & counted),
-        "omission_rate": (counted & looked, labelled & ((run.fine & 1) == 1) & looked),
-        "hallucination_rate": (counted, labelled & ((run.fine & 2) == 2)),
-        "error_rate": (every, ~labelled),
-        "empty_rate": (every, run.empty),
-    }
-
-
-def confidence_of(values: npt.NDArray[np.float32]) -> Confidence:
-    """The distribution of confidences, NaN left out."""
-    values = values[~np.isnan(values)]
-    n = len(values)
-    cuts = np.quantile(values.astype(np.float64), QUANTILES).tolist() if n else [None] * len(QUANTILES)
-    return Confidence(
-        n=n,
-        mean=float(values.mean(dtype=np.float64)) if n else None,
-        quantiles={f"{q:.2f}": cut for q, cut in zip(QUANTILES, cuts, strict=True)},
-        histogram=np.histogram(values, BINS, (0.0, 1.0))[0].tolist(),
-    )
-
-
-@dataclass(frozen=True)
-class Slices:
-    """Rows sorted by group, so that a group is a slice. ``order``: row numbers; ``ends``: *Shape:* (groups + 1,)."""
-
-    order: Ints
-    ends: Ints
-
-    @classmethod
-    def of(cls, groups: Ints, count: int) -> Slices:
-        """Of the codes of all rows."""
-        # Small integers sort by radix, in linear time.
-        order = np.argsort(groups.astype(np.uint16), kind="stable")
-        return cls(order, np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=count))]))
-
-    def __getitem__(self, group: int) -> Ints:
-        return self.order[self.ends[group] : self.ends[group + 1]]
 
 
 @dataclass(frozen=True)
 class Context:
-    """What the figures of all groups share. ``ids``: of each row's key. ``backoff``: share of a predicate's facts
-    without a template, ``None`` where not known. ``before``: omission rate of a predicate in the baseline."""
+    """What the figures of all groups share. ``backoff``: share of a predicate's facts without a template, ``None``
+    where not known. ``before``: omission rate of a predicate in the baseline."""
 
     run: ScannedRun
     errors: Policy
-    ids: Ints
     backoff: Callable[[str], float | None]
     before: Callable[[str], float | None]
 
 
-def group_figures(context: Context, grouping: Grouping, codes: GroupCodes) -> list[GroupFigures]:
+def group_figures(
+    context: Context, grouping: Grouping, codes: GroupCodes, repeats: Repeats, confidences: Confidences
+) -> list[GroupFigures]:
     """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked."""
     run, count = context.run, len(codes)
-    groups = run.groups[grouping]
-    slices = Slices.of(groups, count)
-    masks = rate_masks(run, context.errors)
-    distinct, most = repeats(context.ids, groups, count)
+    counts = run.row_counts[grouping]
+    states = counts.states.table(count, STATES)
+    errors, notes = counts.errors.table(count, len(run.errors)), counts.notes.table(count, len(run.notes))
+    reused = counts.reused.table(count, 1)[:, 0].tolist()
+    by_facts = class_counts(counts.facts, FACT_CLASSES, count)
+    by_length = class_counts(counts.lengths, LENGTH_CLASSES, count)
+    masks = rate_states(context.errors, run.omissions_checked)
     facts = FactTables(run, grouping, count, context.backoff)
     found = []
     before = context.before if not grouping else lambda predicate: None
     for code, group in enumerate(codes.groups()):
-        rows = slices[code]
-        labels, labelled = run.fine[rows], int((run.fine[rows] >= 0).sum())
-        by_label = np.bincount(labels[labels >= 0], minlength=len(FINE)).tolist()
-        reused = int((run.reused[rows] & (labels >= 0)).sum())
-        rates = {name: _rate(masks[name], rows) for name in RATES}
+        by_label, rows = labels(states[code]), int(states[code].sum())
+        rates = {name: rate_of(masks[name], states[code]) for name in RATES}
         predicates = facts.predicates(code, MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES, before)
+        distinct = int(repeats.distinct[code])
         found.append(
             GroupFigures(
                 group=group,
                 grouping=list(grouping),
-                rows=len(rows),
-                scored=labelled - reused,
-                reused=reused,
+                rows=rows,
+                scored=sum(by_label) - reused[code],
+                reused=reused[code],
                 fine=dict(zip(FINE, by_label, strict=True)),
-                rough={"OK": by_label[0], "not_OK": labelled - by_label[0]},
-                errors=counted_kinds(run.error[rows], run.errors.names),
-                notes=counted_kinds(run.note[rows], run.notes.names),
+                rough={"OK": by_label[0], "not_OK": sum(by_label) - by_label[0]},
+                errors=named(errors[code], run.errors.names),
+                notes=named(notes[code], run.notes.names),
                 rates=rates,
                 labels={name: rate(n, rates["not_ok_rate"]["n"]) for name, n in zip(FINE, by_label, strict=True)},
                 backoff=facts.missed(code),
-                confidence=confidence_of(run.confidence[rows]),
+                confidence=confidences.distribution(code),
                 predicates=predicates[0],
                 predicates_left_out=predicates[1],
-                by_facts=_by_facts(run, rows),
-                by_length=_by_length(run, rows) if run.has_text else [],
+                by_facts=_by_facts(run, by_facts[code]),
+                by_length=_by_length(run, by_length[code]) if run.has_text else [],
                 duplicates=Duplicates(
-                    rows=len(rows),
-                    distinct=int(distinct[code]),
-                    repeated=len(rows) - int(distinct[code]),
-                    most=int(most[code]),
+                    rows=rows, distinct=distinct, repeated=rows - distinct, most=int(repeats.most[code])
                 ),
                 change=None,
             )
@@ -134,9 +80,10 @@ def group_figures(context: Context, grouping: Grouping, codes: GroupCodes) -> li
     return found
 
 
-def _rate(masks: tuple[Bools, Bools], rows: Ints) -> Rate:
+def rate_of(masks: tuple[Bools, Bools], states: Counts) -> Rate:
+    """A rate from rows by state, *Shape:* (STATES,)."""
     counted, hits = masks
-    return rate(int(hits[rows].sum()), int(counted[rows].sum()))
+    return rate(int(states[hits].sum()), int(states[counted].sum()))
 
 
 class FactTables:
@@ -146,7 +93,9 @@ class FactTables:
         self.names = run.predicates.names
         counts = run.fact_counts[grouping]
         shape = count, len(self.names)
-        self.all, self.checked, self.omitted = (counts.table(w, *shape) for w in ("all", "checked", "omitted"))
+        self.all, self.checked, self.omitted = (
+            one.table(*shape) for one in (counts.all, counts.checked, counts.omitted)
+        )
         self.shares = [share(name) for name in self.names]
         self.known = run.has_facts and None not in self.shares
         self.weights = np.array([one or 0.0 for one in self.shares])
@@ -176,35 +125,24 @@ class FactTables:
         return found, len(ranked) - len(found)
 
 
-def _sides(run: ScannedRun, rows: Ints) -> tuple[int, Rate, Rate]:
-    labels = run.fine[rows]
-    labels = labels[labels >= 0]
-    n = len(labels)
-    omission = rate(int((labels & 1).sum()), n) if run.omissions_checked else rate(0, 0)
-    return n, omission, rate(int((labels & 2).sum()) // 2, n)
+def _sides(run: ScannedRun, counts: Counts) -> tuple[int, Rate, Rate]:
+    """Labelled rows and their rates of omission and hallucination, from rows by FINE label."""
+    n = int(counts.sum())
+    omission = rate(int(counts[1] + counts[3]), n) if run.omissions_checked else rate(0, 0)
+    return n, omission, rate(int(counts[2] + counts[3]), n)
 
 
-def _classes(values: npt.NDArray[np.int32], rows: Ints, classes: Any) -> list[tuple[int, int | None, Ints]]:
-    place = np.searchsorted([least for least, _ in classes], values[rows], side="right") - 1
+def _by_facts(run: ScannedRun, counts: Counts) -> list[ByFacts]:
     found = []
-    for number, (least, most) in enumerate(classes):
-        chosen = rows[place == number]
-        if len(chosen):
-            found.append((least, most, chosen))
-    return found
-
-
-def _by_facts(run: ScannedRun, rows: Ints) -> list[ByFacts]:
-    found = []
-    for least, most, chosen in _classes(run.facts, rows, FACT_CLASSES):
-        n, omission, hallucination = _sides(run, chosen)
+    for (least, most), one in zip(FACT_CLASSES, counts, strict=True):
+        n, omission, hallucination = _sides(run, one)
         found.append(ByFacts(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
     return [one for one in found if one["rows"]]
 
 
-def _by_length(run: ScannedRun, rows: Ints) -> list[ByLength]:
+def _by_length(run: ScannedRun, counts: Counts) -> list[ByLength]:
     found = []
-    for least, most, chosen in _classes(run.length, rows, LENGTH_CLASSES):
-        n, omission, hallucination = _sides(run, chosen)
+    for (least, most), one in zip(LENGTH_CLASSES, counts, strict=True):
+        n, omission, hallucination = _sides(run, one)
         found.append(ByLength(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
     return [one for one in found if one["rows"]]

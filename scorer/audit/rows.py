@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from ..metric.inputs import one_array, parse_facts
@@ -17,7 +16,7 @@ from ..scoring.outputs import Output, arrow_errors
 from ..scoring.tolerance import allowed_difference, is_within
 from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
-from .matching import Ints, Matched
+from .join import Flipped
 from .scan import ScannedRun, fact_column, fact_form
 from .values import texts
 
@@ -25,45 +24,22 @@ MOST_CHARACTERS = 4000
 MOST_CHARACTERS_OF_PART = 500
 MOST_FACTS = 100
 MOST_FLIPS = 1000
-MOST_FLIPS_MEASURED = 20_000
 
 
 def worst_rows(
-    run: ScannedRun, ids: Ints, columns: Sequence[str], templates: Templates | None, most: int
+    run: ScannedRun, worst: Mapping[str, list[int]], columns: Sequence[str], templates: Templates | None
 ) -> list[WorstRow]:
-    """A sample per kind: the rows of least confidence, each key once; ties by key, so that it is always the same.
-
-    Kinds: the FINE labels that are not OK (rows with a blank text are a kind of their own), and each kind of error.
+    """The rows of the sample, by kind.
 
     Args:
+        worst: numbers of the rows (:class:`scorer.audit.candidates.WorstRows`).
         columns: shown as the row's group.
     """
-    chosen: dict[int, str] = {}
-    order: list[int] = []
-    for kind, rows in _kinds(run).items():
-        if not len(rows) or not most:
-            continue
-        rows = rows[np.unique(ids[rows], return_index=True)[1]]
-        worst = np.nan_to_num(run.confidence[rows], nan=0.0)
-        if len(rows) > most:  # a full sort of what may be a million rows is not needed
-            limit = np.partition(worst, most - 1)[most - 1]
-            rows, worst = rows[worst <= limit], worst[worst <= limit]
-        keys = run.keys[rows]
-        for row in rows[np.lexsort((keys[:, 1], keys[:, 0], worst))][:most].tolist():
-            chosen[row] = kind
-            order.append(row)
+    chosen = {row: kind for kind, rows in worst.items() for row in rows}
+    order = [row for rows in worst.values() for row in rows]
     shown = dict(run.output.take(order, shown_columns(run.output, columns)))
     with arrow_errors(run.output):
         return [shown_row(run.output, row, chosen[row], shown[row], columns, templates) for row in order]
-
-
-def _kinds(run: ScannedRun) -> dict[str, Ints]:
-    empty = run.empty
-    kinds = {name: np.flatnonzero((run.fine == code) & ~empty) for code, name in enumerate(FINE) if code}
-    kinds["empty_text"] = np.flatnonzero(empty)
-    for code, name in enumerate(run.errors.names):
-        kinds[f"error:{name}"] = np.flatnonzero(run.error == code)
-    return kinds
 
 
 def shown_columns(output: Output, columns: Sequence[str]) -> list[str]:
@@ -143,47 +119,43 @@ def _fact(triple: Triple, omitted: bool, entailment: float | None, templates: Te
     )
 
 
-def flips(before: ScannedRun, after: ScannedRun, matched: Matched, *, same_signature: bool) -> Flips:
+def flips(before: ScannedRun, after: ScannedRun, flipped: Flipped, *, same_signature: bool) -> Flips:
     """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.tolerance`).
 
     Under equal signatures a probability may differ by the effect of the other pairs in its batch, which both runs
     measured as a bound on logits. Across signatures there is no bound.
     """
-    was, now = before.fine[matched.before], after.fine[matched.after]
-    flipped = np.flatnonzero((was != now) & (was >= 0) & (now >= 0))
-    pairs = sorted(zip(matched.after[flipped].tolist(), matched.before[flipped].tolist(), strict=True))
     bounds = [run.output.summary.company_bound for run in (before, after)]
     numbers = [bound for bound in bounds if bound is not None]
     known = same_signature and len(numbers) == 2
     allowed = allowed_difference(*numbers) if known else None
-    measured = pairs[: MOST_FLIPS_MEASURED if known else MOST_FLIPS]
+    measured = flipped.pairs if known else flipped.pairs[:MOST_FLIPS]
     listed = _measure(before, after, measured, allowed)
     beyond = sum(1 for flip in listed if flip["beyond_bound"]) if known else None
     listed.sort(key=lambda flip: (not flip["beyond_bound"], -(flip["difference"] or 0.0)))
-    return Flips(count=len(pairs), beyond_bound=beyond, allowed=allowed, rows=listed[:MOST_FLIPS])
+    return Flips(count=flipped.count, beyond_bound=beyond, allowed=allowed, rows=listed[:MOST_FLIPS])
 
 
 def _measure(before: ScannedRun, after: ScannedRun, pairs: list[tuple[int, int]], allowed: float | None) -> list[Flip]:
-    numbers = [
-        _probabilities(after.output, [a for a, _ in pairs]),
-        _probabilities(before.output, [b for _, b in pairs]),
-    ]
+    now = _probabilities(after.output, [a for a, _ in pairs])
+    was = _probabilities(before.output, [b for _, b in pairs])
+    labels = after.fine([a for a, _ in pairs]).tolist(), before.fine([b for _, b in pairs]).tolist()
     found = []
-    for a, b in pairs:
+    for (a, b), label, label_before in zip(pairs, *labels, strict=True):
         (file, row), (file_before, row_before) = after.output.locate(a), before.output.locate(b)
-        one, other = numbers[0][a], numbers[1][b]
+        (key, one), (_, other) = now[a], was[b]
         deltas = [abs(x - y) for x, y in zip(one, other, strict=False) if x is not None and y is not None]
         difference = max(deltas, default=None)
         beyond = None if allowed is None or difference is None else not is_within(difference, allowed)
         found.append(
             Flip(
-                row_key=after.keys[a].tobytes().hex(),
+                row_key=key,
                 file=file.encode("utf-8", "replace").decode(),
                 row=row,
                 file_before=file_before.encode("utf-8", "replace").decode(),
                 row_before=row_before,
-                before=FINE[before.fine[b]],
-                after=FINE[after.fine[a]],
+                before=FINE[label_before],
+                after=FINE[label],
                 difference=difference,
                 beyond_bound=beyond,
             )
@@ -191,12 +163,12 @@ def _measure(before: ScannedRun, after: ScannedRun, pairs: list[tuple[int, int]]
     return found
 
 
-def _probabilities(output: Output, rows: list[int]) -> dict[int, list[float | None]]:
-    prefix = output.columns.prefix
-    names = [prefix + "text_entailment", prefix + "fact_entailment"]
+def _probabilities(output: Output, rows: list[int]) -> dict[int, tuple[str, list[float | None]]]:
+    """Key and stored probabilities of rows."""
+    key, said, facts = (output.columns.prefix + name for name in ("row_key", "text_entailment", "fact_entailment"))
     found = {}
-    for row, table in output.take(rows, names):
-        found[row] = [table[names[0]][0].as_py(), *(table[names[1]][0].as_py() or [])]
+    for row, table in output.take(rows, [key, said, facts]):
+        found[row] = table[key][0].as_py().hex(), [table[said][0].as_py(), *(table[facts][0].as_py() or [])]
     return found
 
 

@@ -1,12 +1,12 @@
-"""One scan of an output: a few bytes of each row are kept, and the facts are counted by group and predicate.
+"""One scan of an output: a few bytes of each row are kept, and rows and facts are counted by group.
 
-Some 42 bytes a row stay in memory (and 8 more for each grouping), so that rates, distributions, matches and samples of
-any group can be taken afterwards without reading again. Texts and facts are looked at a window at a time.
+Six bytes a row stay in memory, and two more for each grouping: what distributions, comparisons and samples need. Texts
+and facts are looked at a window at a time, and row keys are read again later (:mod:`scorer.audit.key_parts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,64 +22,32 @@ from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
 from ..scoring.signature import parse
+from .counts import FACT_CLASSES, LENGTH_CLASSES, FactCounts, RowCounts, add_classes
 from .facts import FactReader, Facts, Names
 from .grouping import GroupCodes, Grouping
+from .states import FINE_OF, STATES, states_of
 
 NONE = -1
 UNKNOWN_FACTS = -1
 
 
 @dataclass
-class FactCounts:
-    """Facts by group and predicate. int64, *Shape:* (groups, predicates) each.
-
-    ``checked``: those asked of a text; ``omitted``: of these; ``all``: every fact that could be read.
-    """
-
-    checked: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 16), np.int64))
-    omitted: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 16), np.int64))
-    all: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 16), np.int64))
-
-    def add(self, which: str, groups: int, predicates: int, group: Any, predicate: Any) -> None:
-        """Count facts: ``group`` and ``predicate``, int64, *Shape:* (facts,)."""
-        counts = getattr(self, which)
-        counted = np.bincount(group * predicates + predicate, minlength=groups * predicates)
-        if counts.shape[0] < groups or counts.shape[1] < predicates:
-            grown = np.zeros((max(groups, counts.shape[0]), max(2 * predicates, counts.shape[1])), np.int64)
-            grown[: counts.shape[0], : counts.shape[1]] = counts
-            setattr(self, which, counts := grown)
-        counts[:groups, :predicates] += counted.reshape(groups, predicates)
-
-    def table(self, which: str, groups: int, predicates: int) -> npt.NDArray[np.int64]:
-        """One of the three as *Shape:* (groups, predicates)."""
-        found = np.zeros((groups, predicates), np.int64)
-        counts = getattr(self, which)[:groups, :predicates]
-        found[: counts.shape[0], : counts.shape[1]] = counts
-        return found
-
-
-@dataclass
 class ScannedRun:
-    """What is known of each row. *Shape:* (rows,), ``keys`` (rows, 2).
+    """What is known of each row. *Shape:* (rows,).
 
-    ``fine``: int8, position in :data:`scorer.metric.verdict.FINE`, -1 for an error. ``confidence``: float32, NaN for
-    none. ``error``, ``note``: int16, positions in ``errors`` and ``notes``, -1 for none. ``facts``: int32, -1 where
-    not known. ``length``: int32, characters of the text, -1 without one. ``groups``: by grouping, int64.
-    ``object_counts``: (predicate, object) → facts checked and omitted, where a template depends on the object.
-    ``has_facts``, ``has_text``: whether the output kept these columns.
+    ``state``: uint8, see :mod:`scorer.audit.states`. ``confidence``: float32, NaN for none. ``error``: int8 (int16 with
+    more than 127 kinds), positions in ``errors``, -1 for none. ``groups``: by grouping, uint16. ``row_counts``,
+    ``fact_counts``: by grouping. ``object_counts``: (predicate, object) → facts checked and omitted, where a template
+    depends on the object. ``has_facts``, ``has_text``: whether the output kept these columns.
     """
 
     output: Output
-    keys: npt.NDArray[np.uint64]
-    fine: npt.NDArray[np.int8]
+    state: npt.NDArray[np.uint8]
     confidence: npt.NDArray[np.float32]
-    error: npt.NDArray[np.int16]
-    note: npt.NDArray[np.int16]
-    reused: npt.NDArray[np.bool_]
-    facts: npt.NDArray[np.int32]
-    length: npt.NDArray[np.int32]
-    groups: dict[Grouping, npt.NDArray[np.int64]]
+    error: npt.NDArray[np.int8] | npt.NDArray[np.int16]
+    groups: dict[Grouping, npt.NDArray[np.uint16]]
     predicates: Names
+    row_counts: dict[Grouping, RowCounts]
     fact_counts: dict[Grouping, FactCounts]
     object_counts: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     errors: Names = field(default_factory=Names)
@@ -88,17 +56,16 @@ class ScannedRun:
     has_text: bool = False
 
     def __len__(self) -> int:
-        return len(self.fine)
+        return len(self.state)
 
     @property
     def omissions_checked(self) -> bool:
         """Whether the run looked for omissions at all."""
         return parse(self.output.signature).get("checks") != "hallucination"
 
-    @property
-    def empty(self) -> npt.NDArray[np.bool_]:
-        """Rows with a blank text."""
-        return np.asarray(self.note == self.notes.code(EMPTY_TEXT))
+    def fine(self, rows: Any) -> npt.NDArray[np.int8]:
+        """FINE labels of some rows: positions in :data:`scorer.metric.verdict.FINE`, -1 for an error."""
+        return FINE_OF[self.state[rows]]
 
 
 def scan_output(
@@ -129,16 +96,12 @@ class _Scan:
         self.text_column = output.columns.text if holder_of(output.schema, output.columns.text) else None
         self.run = ScannedRun(
             output,
-            keys=np.empty((n, 2), np.uint64),
-            fine=np.empty(n, np.int8),
+            state=np.empty(n, np.uint8),
             confidence=np.empty(n, np.float32),
-            error=np.empty(n, np.int16),
-            note=np.empty(n, np.int16),
-            reused=np.empty(n, bool),
-            facts=np.full(n, UNKNOWN_FACTS, np.int32),
-            length=np.full(n, -1, np.int32),
-            groups={grouping: np.empty(n, np.int64) for grouping in groupings},
+            error=np.empty(n, np.int8),
+            groups={grouping: _codes_of(grouping, n) for grouping in groupings},
             predicates=reader.predicates if reader else Names(),
+            row_counts={grouping: RowCounts() for grouping in groupings},
             fact_counts={grouping: FactCounts() for grouping in groupings},
             has_facts=reader is not None,
             has_text=self.text_column is not None,
@@ -151,15 +114,15 @@ class _Scan:
             if rows.stop > len(self.run):
                 raise InputError(f"{self.output.path}: there are more rows than the {len(self.run):,} of its receipts")
             with arrow_errors(self.output):
-                self._rows(rows, window.table)
-                self._facts(rows, window.table)
+                fine = self._rows(rows, window.table)
+                self._facts(rows, window.table, fine)
             seen += len(window.table)
         if seen != len(self.run):
             raise InputError(f"{self.output.path}: {seen:,} rows were read of {len(self.run):,}")
         return self.run
 
     def _leaves(self) -> list[str]:
-        names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused", "row_key")
+        names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused")
         leaves = [self.prefix + name for name in names]
         if self.text_column:
             leaves.append(holder_of(self.output.schema, self.text_column) or self.text_column)
@@ -170,28 +133,42 @@ class _Scan:
         leaves += [column for grouping in self.groupings for column in grouping]
         return list(dict.fromkeys(leaves))
 
-    def _rows(self, rows: slice, table: pa.Table) -> None:
+    def _rows(self, rows: slice, table: pa.Table) -> npt.NDArray[np.int8]:
+        """Keep and count the rows of a window; returns their FINE labels."""
         run, prefix = self.run, self.prefix
-        run.fine[rows] = fine_codes(one_array(table, prefix + "fine"), prefix + "fine")
+        fine = fine_codes(one_array(table, prefix + "fine"), prefix + "fine")
+        errors = _kinds(one_array(table, prefix + "error"), run.errors)
+        notes = _kinds(one_array(table, prefix + "note"), run.notes)
+        reused = one_array(table, prefix + "reused").fill_null(False).to_numpy(zero_copy_only=False) & (fine >= 0)
+        if len(run.errors) > np.iinfo(run.error.dtype).max:
+            run.error = run.error.astype(np.int16)
+        run.state[rows] = states_of(fine, notes == run.notes.code(EMPTY_TEXT))
         run.confidence[rows] = one_array(table, prefix + "confidence").to_numpy(zero_copy_only=False)
-        run.error[rows] = _kinds(one_array(table, prefix + "error"), run.errors)
-        run.note[rows] = _kinds(one_array(table, prefix + "note"), run.notes)
-        run.reused[rows] = one_array(table, prefix + "reused").fill_null(False).to_numpy(zero_copy_only=False)
-        run.keys[rows] = _keys(one_array(table, prefix + "row_key"))
+        run.error[rows] = errors
+        lengths = None
         if self.text_column and holder_of(table.schema, self.text_column):
-            run.length[rows] = _text_lengths(one_array(table, self.text_column))
+            lengths = _text_lengths(one_array(table, self.text_column))
         for grouping, codes in self.groupings.items():
-            run.groups[grouping][rows] = codes.codes(table)
+            if grouping:
+                run.groups[grouping][rows] = codes.codes(table)
+            group, counts, groups = run.groups[grouping][rows], run.row_counts[grouping], len(codes)
+            counts.states.add(group, run.state[rows], groups, STATES)
+            counts.errors.add(group[errors >= 0], errors[errors >= 0], groups, len(run.errors))
+            counts.notes.add(group[notes >= 0], notes[notes >= 0], groups, len(run.notes))
+            counts.reused.add(group[reused], 0, groups, 1)
+            if lengths is not None:
+                add_classes(counts.lengths, LENGTH_CLASSES, group, lengths, fine, groups)
+        return fine
 
-    def _facts(self, rows: slice, table: pa.Table) -> None:
+    def _facts(self, rows: slice, table: pa.Table, fine: npt.NDArray[np.int8]) -> None:
         run, reader = self.run, self.reader
         entailment = one_array(table, self.prefix + "fact_entailment")
         stored = pc.list_value_length(entailment).fill_null(UNKNOWN_FACTS).to_numpy(zero_copy_only=False)
         if reader is None or not self.fact_column or not holder_of(table.schema, self.fact_column):
-            run.facts[rows] = stored
+            self._count_facts(rows, stored, fine)
             return
         facts = reader.read(one_array(table, self.fact_column))
-        run.facts[rows] = facts.lengths
+        self._count_facts(rows, facts.lengths, fine)
         omitted = one_array(table, self.prefix + "omitted")
         known = omitted.is_valid().to_numpy(zero_copy_only=False) & (stored == facts.lengths)
         # A list stands for each fact only in rows that were checked; elsewhere there is nothing to align.
@@ -204,9 +181,19 @@ class _Scan:
         readable = facts.predicate >= 0
         for grouping, codes in self.groupings.items():
             owner, counts = run.groups[grouping][rows][row], run.fact_counts[grouping]
-            for which, mask in (("all", readable), ("checked", checked & readable), ("omitted", failed & readable)):
-                counts.add(which, len(codes), len(reader.predicates), owner[mask], facts.predicate[mask])
+            for to, mask in (
+                (counts.all, readable),
+                (counts.checked, checked & readable),
+                (counts.omitted, failed & readable),
+            ):
+                to.add(owner[mask], facts.predicate[mask], len(codes), len(reader.predicates))
         self._by_object(reader, facts, checked, failed)
+
+    def _count_facts(self, rows: slice, counts: npt.NDArray[Any], fine: npt.NDArray[np.int8]) -> None:
+        """Count rows by their number of facts."""
+        for grouping, codes in self.groupings.items():
+            group, found = self.run.groups[grouping][rows], self.run.row_counts[grouping].facts
+            add_classes(found, FACT_CLASSES, group, counts, fine, len(codes))
 
     def _by_object(self, reader: FactReader, facts: Facts, checked: Any, failed: Any) -> None:
         chosen = np.flatnonzero(checked & (facts.object >= 0))
@@ -242,13 +229,9 @@ def _facts_of(output: Output) -> tuple[str, FactForm] | None:
         return None
 
 
-def _keys(column: pa.Array) -> npt.NDArray[np.uint64]:
-    data = column.buffers()[1]
-    start = column.offset * 16
-    return np.frombuffer(data, np.uint64, 2 * len(column), start).reshape(-1, 2) if len(column) else _NO_KEYS
-
-
-_NO_KEYS = np.empty((0, 2), np.uint64)
+def _codes_of(grouping: Grouping, rows: int) -> npt.NDArray[np.uint16]:
+    """Room for the groups of rows; that of all rows is one zero, however many there are."""
+    return np.empty(rows, np.uint16) if grouping else np.broadcast_to(np.zeros(1, np.uint16), (rows,))
 
 
 def _kinds(column: pa.Array, names: Names) -> npt.NDArray[np.int64]:
@@ -272,9 +255,3 @@ def _text_lengths(column: pa.Array) -> npt.NDArray[np.int32]:
     lengths = pc.utf8_length(column)
     lengths = lengths if codes is None else lengths.take(codes)
     return np.asarray(lengths.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False), np.int32)
-
-
-def counted_kinds(codes: npt.NDArray[np.int16], names: Sequence[str]) -> dict[str, int]:
-    """Rows by kind, most frequent first; kinds that do not occur are left out."""
-    counts = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
-    return {names[i]: counts[i] for i in sorted(range(len(names)), key=lambda i: (-counts[i], names[i])) if counts[i]}

@@ -17,6 +17,7 @@ EXACT_BELOW = 25
 LEAST_EXPECTED = 5.0
 """Two proportions are compared exactly where a cell of the 2 x 2 table is expected to hold less than this."""
 BUCKETS = 10
+_BLOCK = 1 << 20
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -76,11 +77,15 @@ def kolmogorov_smirnov(one: Floats, other: Floats) -> tuple[float, float]:
     Statistical Society B 32, 115-122); with ties it is too large, never too small.
     """
     n, m = len(one), len(other)
-    one, other = np.sort(one), np.sort(other)
-    at = np.concatenate([one, other])
-    distance = np.abs(np.searchsorted(one, at, "right") / n - np.searchsorted(other, at, "right") / m).max()
+    one, other = _rising(one), _rising(other)
+    distance = 0.0
+    for values in (one, other):
+        for start in range(0, len(values), _BLOCK):
+            at = values[start : start + _BLOCK]
+            gaps = np.abs(np.searchsorted(one, at, "right") / n - np.searchsorted(other, at, "right") / m)
+            distance = max(distance, float(gaps.max()))
     root = math.sqrt(n * m / (n + m))
-    return float(distance), kolmogorov_tail((root + 0.12 + 0.11 / root) * float(distance))
+    return distance, kolmogorov_tail((root + 0.12 + 0.11 / root) * distance)
 
 
 def kolmogorov_tail(x: float) -> float:
@@ -99,13 +104,22 @@ def stability_index(before: Floats, after: Floats) -> float | None:
     """
     if not len(before) or not len(after):
         return None
-    cuts = np.unique(np.quantile(before, np.arange(1, BUCKETS) / BUCKETS, method="inverted_cdf"))
+    before, after = _rising(before), _rising(after)
+    places = np.ceil(len(before) * (np.arange(1, BUCKETS) / BUCKETS) - 1).astype(np.int64)
+    cuts = np.unique(before[np.maximum(places, 0)])
     sides = []
     for values in (before, after):
-        counts = np.bincount(np.searchsorted(cuts, values, "left"), minlength=len(cuts) + 1) + 0.5
+        upto = np.searchsorted(values, cuts, "right")
+        counts = np.diff(upto, prepend=0, append=len(values)) + 0.5
         sides.append(counts / counts.sum())
     b, a = sides
     return float(((a - b) * np.log(a / b)).sum())
+
+
+def _rising(values: Floats) -> Floats:
+    """Values in rising order; those that are so already are not copied, since they may be all rows of a run."""
+    blocks = (values[start : start + _BLOCK + 1] for start in range(0, len(values), _BLOCK))
+    return values if all((block[1:] >= block[:-1]).all() for block in blocks) else np.sort(values)
 
 
 def benjamini_hochberg(p: Sequence[float]) -> npt.NDArray[np.float64]:

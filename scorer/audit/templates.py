@@ -24,7 +24,7 @@ def template_figures(run: ScannedRun, templates: Templates) -> list[TemplateFigu
     """Each template that was used, by falling omission rate, at most :data:`MOST`."""
     counts = run.fact_counts[()]
     names = run.predicates.names
-    checked, omitted = (counts.table(which, 1, len(names))[0].tolist() for which in ("checked", "omitted"))
+    checked, omitted = (one.table(1, len(names))[0].tolist() for one in (counts.checked, counts.omitted))
     merged: dict[tuple[str, str | None, str, bool], list[int]] = {}
 
     def add(predicate: str, value: str, facts: int, lost: int) -> None:

@@ -149,6 +149,9 @@ class Joining:
         if todo or found.failed or not resumed:
             self.output.reopen()
         self.output.receipts.remove_all(shard.file.relative for shard in todo)
+        for shard in found.usable:
+            if shard.file.relative not in reasons:  # an input that was only touched has another identity in the plan
+                self.output.receipts.renew(shard.file.relative, shard.info.identity)
         for relative in aside if not resumed else ():
             self.output.receipts.clear_failed(relative)  # it is tried again
         for file, error in found.failed.values():
@@ -177,7 +180,7 @@ class Joining:
         reasons = {}
         for shard in found.usable:
             fingerprint = shard.fingerprint(scorer.signature, reused)
-            why = self.output.receipts.compare(shard.file.relative, shard.info.identity, fingerprint)
+            why = self.output.receipts.compare(shard.file.relative, shard.info.identity, fingerprint, shard.file.uri)
             if isinstance(why, str):
                 reasons[shard.file.relative] = why
         return reasons

@@ -234,6 +234,8 @@ class _Worker:
         relative = shard.file.relative
         claim = self.publishing = self.claimed.pop(relative)
         try:
+            record = shard.record()
+            self.claims.renew()  # a large input takes a while to hash
             written = self.publisher.publish(relative, writer.commit())
             reused = self.reuse.sources.digest if self.reuse is not None else ""
             done, now = total(counts), time.monotonic()
@@ -242,7 +244,7 @@ class _Worker:
             self.publisher.write(
                 Receipt(
                     relative=relative,
-                    input=shard.planned,
+                    input=record,
                     fingerprint=shard.fingerprint(self.scorer.signature, reused),
                     output=written,
                     counts=done,

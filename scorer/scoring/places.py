@@ -58,13 +58,12 @@ class Places:
         """The row of ``other`` in the same shard with the same number, for each row of this output; -1 where there is
         none. *Shape:* (rows,), int64."""
         found = np.full(len(rows), -1, np.int64)
+        owners = np.searchsorted(self.starts, rows, side="right") - 1
         theirs: dict[str, list[int]] = {}
         for number, shard in enumerate(other.shards):
             theirs.setdefault(shard, []).append(number)
-        for number, shard in enumerate(self.shards):
-            inside = (rows >= self.starts[number]) & (rows < self.starts[number + 1])
-            if not inside.any():
-                continue
+        for number in np.unique(owners).tolist():
+            inside, shard = owners == number, self.shards[number]
             local = rows[inside] - self.starts[number] + self.firsts[number]
             moved = np.full(len(local), -1, np.int64)
             for one in theirs.get(shard, ()):

@@ -9,9 +9,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from scorer.run.options import JoinOptions, Outcome, RunOptions
+from scorer.run.worker import run_joined
+from scorer.scoring.plan import Plan
 from scorer.storage import Receipts
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, rows, run, scorer
+from tests.run.test_row_scorer import TextLengthScoring, Told, texts
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +87,38 @@ def test_a_receipt_without_the_content_goes_by_the_time(data: Path, tmp_path: Pa
     assert run(data, out, bundle)["shards"]["skipped"] == 2
     touch(data / "a.parquet")
     assert run(data, out, bundle)["shards"]["skipped"] == 1
+
+
+def join(data: Path, out: Path, told: Told | None = None) -> Outcome:
+    """A worker without a model."""
+    options = RunOptions((str(data),), out, max_error_rate=1.0, join=JoinOptions())
+    return run_joined(options, JoinOptions(), TextLengthScoring(), told or Told())
+
+
+def test_a_worker_does_not_score_a_touched_file_again(tmp_path: Path) -> None:
+    data, out = tmp_path / "in", tmp_path / "out"
+    data.mkdir()
+    names = ("a.parquet", "b.parquet", "c.parquet")
+    for name in names:
+        pq.write_table(texts(5), data / name, compression="none", use_dictionary=False, write_statistics=False)
+    join(data, out)
+    times = {name: (out / name).stat().st_mtime_ns for name in names}
+    moved = touch(data / "a.parquet")
+    outcome = join(data, out)
+    assert (outcome.exit_code, outcome.summary.shards.done) == (0, 3)
+    assert {name: (out / name).stat().st_mtime_ns for name in names} == times
+    assert identities(out)["a.parquet"] == moved
+    plan = Plan.load(out)
+    assert plan is not None and (out / "_SUCCESS").read_text() == plan.digest == outcome.summary.plan
+
+    # Other content, of the same size and with the same footer.
+    path = data / "b.parquet"
+    found = path.read_bytes()
+    path.write_bytes(found.replace(b"xxxx", b"xxyx"))
+    touch(path)
+    told = Told()
+    outcome = join(data, out, told)
+    assert any("its input changed: mtime_ns: b.parquet" in message for message in told.messages)
+    assert (outcome.exit_code, outcome.summary.shards.done) == (0, 3)
+    assert pq.read_table(out / "b.parquet")["text"].to_pylist()[4] == "xxyx"
+    assert (out / "c.parquet").stat().st_mtime_ns == times["c.parquet"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ..durable import json_bytes
@@ -106,15 +106,26 @@ class StoreReceipts:
         there = self.listed.objects.get(relative)
         return self._version(relative), there.e_tag if there is not None else ""
 
-    def compare(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | str:
+    def compare(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> Receipt | str:
         """See :meth:`.Receipts.compare`."""
         if f"{RECEIPTS}/{relative}{_SUFFIX}" not in self.listed.objects:
             return NO_RECEIPT
         receipt = self.read(relative)
         if receipt is None:
             return DAMAGED_RECEIPT
-        why = why_not_done(receipt, identity, fingerprint)
+        why = why_not_done(receipt, identity, fingerprint, uri)
         return why or (receipt if self.is_intact(receipt) else DAMAGED_OUTPUT)
+
+    def renew(self, relative: str, identity: Identity) -> Receipt | None:
+        """See :meth:`.Receipts.renew`."""
+        receipt = self.read(relative)
+        if receipt is None or receipt.input.identity == identity:
+            return receipt
+        receipt = replace(receipt, input=replace(receipt.input, identity=identity))
+        version = self._store.publish(self._key(RECEIPTS, relative), json_bytes(receipt.to_json()), lambda: None)
+        self.forget()
+        self.remember(receipt, version)
+        return receipt
 
     def is_intact(self, receipt: Receipt) -> bool:
         """Whether the output is the version that the receipt names, as of the last listing."""

@@ -82,7 +82,7 @@ class StoreOutput:
 
     def check(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str) -> Receipt | str:
         """See :class:`.StoredOutput`; an output is not read, because its receipt names its version."""
-        return self.receipts.compare(relative, identity, fingerprint)
+        return self.receipts.compare(relative, identity, fingerprint, uri)
 
     def stored(self, relatives: Iterable[str]) -> Mapping[str, str]:
         there = self.receipts.listed.objects

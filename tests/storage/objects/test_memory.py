@@ -91,6 +91,24 @@ def test_a_run_has_the_bytes_of_a_local_one_and_resumes(data: Path, tmp_path: Pa
     assert {name: value for name, value in content(memory).items() if name in plain} == plain, "nothing was left to do"
 
 
+def test_a_touched_local_input_is_not_scored_again(data: Path, memory: Any) -> None:
+    work(data)
+    before = content(memory)
+    os.utime(data / "00.parquet", ns=(1, 2))
+    told = Told()
+    assert work(data, told).exit_code == 0
+    found = content(memory)
+    assert not [message for message in told.messages if "again" in message]
+    assert {name for name, value in found.items() if value != before[name] and name.startswith("_receipts")} == {
+        "_receipts/00.parquet.json"
+    }
+    receipt = json.loads(found["_receipts/00.parquet.json"])
+    assert receipt["input"]["identity"]["mtime_ns"] == 2
+    assert receipt["output"] == json.loads(before["_receipts/00.parquet.json"])["output"]
+    assert outputs(found) == outputs(before)
+    assert {"_SUCCESS", "_run.json"} <= found.keys()
+
+
 def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memory: Any) -> None:
     work(data)
     told = Told()

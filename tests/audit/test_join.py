@@ -1,0 +1,205 @@
+"""Runs joined part by part, against a small implementation that holds all rows in dictionaries."""
+
+from __future__ import annotations
+
+import importlib
+from collections import defaultdict
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.audit import AuditOptions, audit
+from scorer.audit.document import Document
+from scorer.audit.key_parts import key_parts
+from scorer.errors import InputError
+from scorer.metric.verdict import FINE
+from scorer.scoring.outputs import open_output
+from tests.audit.nights import Row, night, row
+
+Line = dict[str, Any]
+KINDS = ("omission", "hallucination", "omission+hallucination", "empty_text")
+
+
+def made(seed: int, n: int, second: bool) -> list[Row]:
+    """Rows of which many occur several times; in the second run some have other probabilities or texts."""
+    rng = np.random.default_rng([seed, second])
+    rows = []
+    for i in rng.integers(0, 120, n).tolist():
+        changed = second and rng.random() < 0.2
+        score = float(rng.choice([0.1, 0.3, 0.6, 0.9])) if changed else float(0.05 + i % 19 / 20)
+        text = "" if i % 13 == 0 else f"text {i}" + (" new" if second and i % 7 == 0 else "")
+        error = f"too_long:{i}" if text and i % 17 == 1 else None
+        rows.append(row(text, [("food", score)], 0.2 if i % 5 == 0 else 0.95, f"S{i}", error, system=f"s{i % 3}"))
+    return rows
+
+
+def lines_of(out: Path) -> list[Line]:
+    found = [
+        line | {"at": (path.name, row)}
+        for path in sorted(out.glob("*.parquet"))
+        for row, line in enumerate(pq.read_table(path).to_pylist())
+    ]
+    return [line | {"place": place} for place, line in enumerate(found)]
+
+
+def paired(before: list[Line], after: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
+    """Pairs of rows with equal keys, those with equal labels first; then what was removed, and what was added."""
+    sides: dict[bytes, tuple[list[Line], list[Line]]] = defaultdict(lambda: ([], []))
+    for number, lines in enumerate((before, after)):
+        for line in lines:
+            sides[line["row_key"]][number].append(line)
+    pairs, removed, added = [], [], []
+    for side in sides.values():
+        left: tuple[list[Line], list[Line]] = ([], [])
+        for label in (*FINE, None):
+            same = [[line for line in lines if line["fine"] == label] for lines in side]
+            common = min(map(len, same))
+            pairs += list(zip(*same, strict=False))
+            for number in (0, 1):
+                left[number].extend(same[number][common:])
+        for was, now in zip_longest(*(sorted(one, key=lambda line: line["place"]) for one in left)):
+            if was and now:
+                pairs.append((was, now))
+            else:
+                (removed if was else added).append(was or now)
+    return pairs, removed, added
+
+
+def confidences(lines: list[Line]) -> np.ndarray:
+    return np.array([line["confidence"] for line in lines if line["confidence"] is not None], np.float32)
+
+
+def compared(before: list[Line], after: list[Line], removed: list[Line], added: list[Line]) -> tuple[Any, Any]:
+    if 2 * len(removed) < len(added):
+        return before, added
+    return (removed, after) if 2 * len(added) < len(removed) else (removed, added)
+
+
+def distance(one: np.ndarray, other: np.ndarray) -> float:
+    return max(abs(float((one <= v).mean() - (other <= v).mean())) for v in (*one, *other))
+
+
+def check_change(before: list[Line], after: list[Line], change: Any) -> None:
+    pairs, removed, added = paired(before, after)
+    flips = [(was, now) for was, now in pairs if was["fine"] and now["fine"] and was["fine"] != now["fine"]]
+    counts = (change["rows_before"], change["kept"], change["removed"], change["added"], change["flips"])
+    assert counts == (len(before), len(pairs), len(removed), len(added), len(flips))
+    samples = compared(before, after, removed, added)
+    bad = [[line["fine"] != "OK" for line in one] for one in samples]
+    rate = change["rates"]["not_ok_rate"]
+    sides = [one for one in rate["tests"] if one["name"] != "mcnemar"]
+    assert [(one["n_before"], one["n_after"]) for one in sides] == [tuple(map(len, samples))] * bool(samples[0])
+    if sides and sides[0]["name"] == "two_proportions":
+        (m, n), (other, count) = map(len, bad), map(sum, bad)
+        pooled = (count + other) / (n + m)
+        z = (count / n - other / m) / (pooled * (1 - pooled) * (1 / n + 1 / m)) ** 0.5
+        assert sides[0]["statistic"] == pytest.approx(z)
+    lost = sum(was["fine"] == "OK" != now["fine"] for was, now in pairs)
+    gained = sum(was["fine"] != "OK" == now["fine"] for was, now in pairs)
+    paired_tests = [one for one in rate["tests"] if one["name"] == "mcnemar"]
+    assert [one["n_after"] for one in paired_tests] == [len(pairs)] * bool(lost + gained)
+    if 0 < lost + gained < 25:
+        assert paired_tests[0]["statistic"] == min(lost, gained)
+    assert change["confidence"]["ks"] == pytest.approx(distance(*map(confidences, samples)))
+    cuts = np.unique(np.quantile(confidences(before), np.arange(1, 10) / 10, method="inverted_cdf"))
+    shares = []
+    for lines in (before, after):
+        bins = np.bincount(np.searchsorted(cuts, confidences(lines)), minlength=len(cuts) + 1) + 0.5
+        shares.append(bins / bins.sum())
+    psi = sum((a - b) * np.log(a / b) for b, a in zip(*shares, strict=True))
+    assert change["confidence"]["psi"] == pytest.approx(psi)
+
+
+def check_lists(before: list[Line], after: list[Line], document: Document, most: int) -> None:
+    pairs, _, added = paired(before, after)
+    changes, worse = document["baseline_changes"], document["worse"]
+    assert changes is not None
+    assert worse is not None
+    assert changes["errors_appeared"] == sum(bool(was["fine"]) and not now["fine"] for was, now in pairs)
+    assert changes["errors_gone"] == sum(bool(now["fine"]) and not was["fine"] for was, now in pairs)
+    flips = [(was, now) for was, now in pairs if was["fine"] and now["fine"] and was["fine"] != now["fine"]]
+    found = {(f["row_key"], f["before"], f["after"]) for f in changes["flips"]["rows"]}
+    assert found == {(now["row_key"].hex(), was["fine"], now["fine"]) for was, now in flips}
+
+    flipped = [now for was, now in flips if was["fine"] == "OK"]
+    fresh = [line for line in added if line["fine"] not in ("OK", None)]
+    assert (worse["flipped"], worse["added_failing"]) == (len(flipped), len(fresh))
+    share = -(-most // 3)
+    least = sorted(flipped, key=lambda line: (line["confidence"], line["place"]))[:share]
+    shown = [one["now"] for one in worse["rows"] if one["why"] == "flipped"]
+    assert [one["row_key"] for one in shown] == [line["row_key"].hex() for line in least]
+    earlier = {line["at"]: line for line in before}
+    was_ok = [line for line in fresh if earlier.get(line["at"], {}).get("fine") == "OK"]
+    other = [line for line in fresh if line not in was_ok]
+    order = [
+        line for lines in (was_ok, other) for line in sorted(lines, key=lambda x: (x["confidence"], x["place"]))[:share]
+    ]
+    assert [one["now"]["row_key"] for one in worse["rows"] if one["why"] != "flipped"] == [
+        line["row_key"].hex() for line in order
+    ]
+
+    kinds: dict[str, dict[bytes, Line]] = {kind: {} for kind in KINDS}
+    for line in after:
+        kind = "empty_text" if line["note"] else line["fine"] or f"error:{line['error'].partition(':')[0]}"
+        if kind != "OK":
+            kinds.setdefault(kind, {}).setdefault(line["row_key"], line)  # of rows with one key, the first
+    halves = np.dtype((np.uint64, 2))
+    worst = [
+        (kind, key.hex(), one["at"])
+        for kind, by_key in kinds.items()
+        for key, one in sorted(
+            by_key.items(), key=lambda i: (i[1]["confidence"] or 0.0, *np.frombuffer(i[0], halves)[0].tolist())
+        )[:most]
+    ]
+    assert [(one["kind"], one["row_key"], (one["file"], one["row"])) for one in document["worst"]] == worst
+
+
+@pytest.mark.parametrize(("seed", "sizes"), [(0, (300, 330)), (1, (90, 400)), (2, (380, 120))])
+def test_two_runs_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, sizes: tuple[int, int]) -> None:
+    small = partial(key_parts, rows_of_part=40, rows_held=100)
+    monkeypatch.setattr(importlib.import_module("scorer.audit.join"), "key_parts", small)
+    outs = [
+        night(tmp_path / name, made(seed, sizes[second], second), shards=3)
+        for name, second in (("before", False), ("after", True))
+    ]
+    document = audit(outs[1], AuditOptions(baseline=outs[0], worst=7))
+    before, after = map(lines_of, outs)
+    check_lists(before, after, document, 7)
+    for group in document["groups"]:
+        mine = [[line for line in lines if {**line, **group["group"]} == line] for lines in (before, after)]
+        check_change(*mine, group["change"])
+        quantiles = np.quantile(confidences(mine[1]).astype(np.float64), list(map(float, QUANTILES)))
+        assert group["confidence"]["quantiles"] == dict(zip(QUANTILES, quantiles.tolist(), strict=True))
+
+
+QUANTILES = ("0.01", "0.05", "0.10", "0.25", "0.50", "0.75", "0.90", "0.95", "0.99")
+
+
+@pytest.mark.parametrize(("of_part", "held"), [(1000, 1000), (10, 10), (10, 40), (1, 7)])
+def test_each_row_is_in_one_part(tmp_path: Path, of_part: int, held: int) -> None:
+    outs = [night(tmp_path / str(second), made(5, 90, bool(second)), shards=2) for second in (0, 1)]
+    parts = list(key_parts([open_output(out) for out in outs], of_part, held))
+    owner: dict[bytes, int] = {}
+    for number, out in enumerate(outs):
+        right = [line["row_key"] for line in lines_of(out)]
+        seen = {}
+        for place, part in enumerate(parts):
+            assert (np.diff(part[number].rows) > 0).all()
+            for line, key in zip(part[number].rows.tolist(), part[number].keys, strict=True):
+                assert owner.setdefault(key.tobytes(), place) == place
+                seen[line] = key.tobytes()
+        assert [seen[line] for line in range(len(right))] == right
+    assert (len(parts) > 1) == (of_part < 180)
+
+
+def test_rows_that_are_not_there_when_the_keys_are_read(tmp_path: Path) -> None:
+    output = open_output(night(tmp_path / "out", made(1, 30, False)))
+    night(tmp_path / "out2", made(1, 20, False))
+    (tmp_path / "out2" / "part-0.parquet").replace(tmp_path / "out" / "part-0.parquet")
+    with pytest.raises(InputError, match="20 rows were read of 30"):
+        list(key_parts([output]))
