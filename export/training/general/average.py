@@ -1,0 +1,58 @@
+"""The mean of the weights of several checkpoints, where one run was trained on from the other.
+
+    python -m export.training.general.average RUN1/checkpoint RUN2/checkpoint --out AVERAGED
+
+Weights of runs that share their beginning can be averaged, and the mean often does better on data unlike the training
+data than each of them (Wortsman et al., CVPR 2022, "Robust fine-tuning of zero-shot models", section 3).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+
+WEIGHTS = "model.safetensors"
+
+
+def average(checkpoints: list[Path]) -> dict[str, torch.Tensor]:
+    """The mean of each tensor, summed in float32, in the type of the first checkpoint.
+
+    Raises:
+        SystemExit: the checkpoints have other tensors, or other files next to them (tokenizer, configuration).
+    """
+    first, *others = (load_file(one / WEIGHTS) for one in checkpoints)
+    for one, weights in zip(checkpoints[1:], others, strict=True):
+        if {n: t.shape for n, t in first.items()} != {n: t.shape for n, t in weights.items()}:
+            sys.exit(f"{one}: other tensors than {checkpoints[0]}; only checkpoints of one network can be averaged")
+        for path in _companions(checkpoints[0]):
+            if not (one / path.name).exists() or (one / path.name).read_bytes() != path.read_bytes():
+                sys.exit(f"{one / path.name}: another file than {path}; use runs with the same --data and --vocabulary")
+    means = {name: sum((o[name].float() for o in others), tensor.float()) for name, tensor in first.items()}
+    return {name: (total / len(checkpoints)).to(first[name].dtype) for name, total in means.items()}
+
+
+def _companions(checkpoint: Path) -> list[Path]:
+    return sorted(path for path in checkpoint.iterdir() if path.name != WEIGHTS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m export.training.general.average", description=__doc__)
+    parser.add_argument("checkpoints", type=Path, nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    if len(options.checkpoints) < 2:
+        sys.exit("give at least two checkpoints")
+    weights = average(options.checkpoints)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for path in _companions(options.checkpoints[0]):
+        shutil.copy(path, options.out / path.name)
+    save_file(weights, options.out / WEIGHTS, metadata={"format": "pt"})
+
+
+if __name__ == "__main__":
+    main()
