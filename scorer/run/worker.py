@@ -223,11 +223,17 @@ class _Worker:
 
     def moved(self, window: bool) -> None:
         """Renew the claims after a window, or after a batch; a device that hangs renews nothing."""
-        computed, now = self.scorer.computed, time.monotonic()
-        if (window or computed != self.computed) and now - self.renewed > self.join.lease_s / 20:
+        computed = self.scorer.computed
+        if window or computed != self.computed:
+            self._renew()
+        self.computed = computed
+
+    def _renew(self) -> None:
+        """Renew the claims, unless that was done a moment ago: in a store it costs a request for each of them."""
+        now = time.monotonic()
+        if now - self.renewed > self.join.lease_s / 20:
             self.claims.renew()
             self.renewed = now
-        self.computed = computed
 
     def commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
         """Publish the output of a shard, then its receipt, then give its claim back."""
@@ -235,7 +241,7 @@ class _Worker:
         claim = self.publishing = self.claimed.pop(relative)
         try:
             record = shard.record()
-            self.claims.renew()  # a large input takes a while to hash
+            self._renew()  # a large input takes a while to hash
             written = self.publisher.publish(relative, writer.commit())
             reused = self.reuse.sources.digest if self.reuse is not None else ""
             done, now = total(counts), time.monotonic()
