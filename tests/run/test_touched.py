@@ -13,14 +13,8 @@ from scorer.run.options import JoinOptions, Outcome, RunOptions
 from scorer.run.worker import run_joined
 from scorer.scoring.plan import Plan
 from scorer.storage import Receipts
-from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, rows, run, scorer
 from tests.run.test_row_scorer import TextLengthScoring, Told, texts
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("touched") / "tiny")
 
 
 @pytest.fixture
