@@ -8,6 +8,7 @@ import pytest
 from scorer.storage.objects.uri import StoreUri
 from tests.bundles import make_bundle
 from tests.faults import harness
+from tests.faults.ray_cluster import Nodes, cluster
 from tests.faults.stores import new_prefix
 from tests.storage.objects.proxy import Proxy, proxying
 from tests.storage.objects.weed import Server, serving
@@ -45,3 +46,18 @@ def proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
 @pytest.fixture
 def out() -> StoreUri:
     return new_prefix("out")
+
+
+@pytest.fixture
+def nodes() -> Iterator[Nodes]:
+    with cluster() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def long(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> tuple[Path, Path]:
+    """Inputs that take some seconds, and the outputs of a run that nothing happened to."""
+    base = tmp_path_factory.mktemp("ray")
+    data = harness.make_data(base / "in", shards=32, n=2400)
+    harness.run(data, base / "whole", bundle)
+    return data, base / "whole"

@@ -1,0 +1,174 @@
+"""What the tests of ``--ray`` share: a cluster of several nodes on this machine, and how they wait for its workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scorer.storage import Receipts
+from scorer.storage.claims import standing_claims
+from scorer.storage.workers import workers
+from tests.conftest import ROOT
+from tests.faults import harness
+
+PYTHON = ROOT / ".venv-ray" / "bin" / "python"
+"""Of the environment with Ray, which ``make test-slow`` makes."""
+WITHOUT_RAY = "Ray has an environment of its own, which `make test-slow` makes"
+LIMIT_S = 180.0
+ON_CPU = ("--device", "cpu", "--ray-cpus", "1")
+
+
+def environment() -> dict[str, str]:
+    """Of all processes of Ray, and of drivers."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+@dataclass
+class Nodes:
+    """The cluster of a test."""
+
+    process: subprocess.Popen[str]
+    address: str = ""
+
+    def ask(self, command: str) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        if command:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+        for line in self.process.stdout:
+            if line.startswith("{"):  # other lines are Ray's
+                return json.loads(line)
+        raise AssertionError("the cluster ended")
+
+    def add(self, cpus: int, gpus: int = 0) -> str:
+        return self.ask(f"add {cpus} {gpus}")["node"]
+
+    def kill(self, node: str) -> None:
+        self.ask(f"kill {node}")
+
+    def wait_for(self, count: int) -> None:
+        """Wait until so many nodes are alive, the head among them."""
+        deadline = time.monotonic() + LIMIT_S
+        while self.ask("count")["count"] < count:
+            assert time.monotonic() < deadline, "the nodes did not come"
+            time.sleep(0.2)
+
+    def launch(self, data: Path, out: Any, bundle: Any, *more: Any) -> subprocess.Popen[str]:
+        """Start a driver."""
+        given = harness.command(data, out, bundle, "--ray", self.address, *more)[1:]
+        return subprocess.Popen(
+            [str(PYTHON), *given],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+            env=environment(),
+        )
+
+
+@contextmanager
+def cluster() -> Iterator[Nodes]:
+    """A cluster whose head gives out nothing."""
+    process = subprocess.Popen(
+        [str(PYTHON), "-m", "tests.faults.ray_nodes"],
+        cwd=ROOT,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        process_group=0,
+    )
+    try:
+        nodes = Nodes(process)
+        nodes.address = nodes.ask("")["address"]
+        yield nodes
+    finally:
+        try:
+            process.communicate(timeout=60)  # the end of its input ends it
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+@contextmanager
+def elsewhere(command: list[Any], variables: dict[str, str]) -> Iterator[None]:
+    """A node that differs from the others, while this context lasts."""
+    node = subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        node.terminate()
+        node.wait(60)
+
+
+def wait_for_receipt(out: Path) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline:
+        if (out / "_receipts").exists() and list(Receipts(out).all()):
+            return
+        time.sleep(0.01)
+    raise AssertionError("no shard was scored")
+
+
+def wait_for_all(out: Path, count: int) -> list[int]:
+    """Wait until so many workers have joined; their process ids.
+
+    Those that come first are stopped meanwhile: one starts seconds before another, and could score everything alone.
+    Not before the first receipt: while a worker writes the plan, it holds a lock which the others wait for.
+    """
+    wait_for_receipt(out)
+    stopped: list[int] = []
+    deadline = time.monotonic() + LIMIT_S
+    try:
+        while len(stopped) < count:
+            for worker in workers(out) if out.exists() else ():
+                if worker.pid not in stopped:
+                    os.kill(worker.pid, signal.SIGSTOP)
+                    stopped.append(worker.pid)
+            assert time.monotonic() < deadline, "the workers did not come"
+            time.sleep(0.005)
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    return stopped
+
+
+def wait_for_fewer(out: Path, count: int) -> list[int]:
+    """Wait until no more than so many workers run; their process ids."""
+    deadline = time.monotonic() + LIMIT_S
+    while len(found := [worker.pid for worker in workers(out)]) > count:
+        assert time.monotonic() < deadline, "the workers did not end"
+        time.sleep(0.02)
+    return found
+
+
+def stop_with_a_shard(out: Path) -> int:
+    """Stop a worker, the only one, while it holds a shard, so that the run cannot end without it; its process id."""
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline:
+        for worker in workers(out):
+            os.kill(worker.pid, signal.SIGSTOP)
+            if any(claim.worker == worker.token for claim in standing_claims(out).values()):
+                return worker.pid
+            os.kill(worker.pid, signal.SIGCONT)
+        time.sleep(0.01)
+    raise AssertionError("no worker held a shard")
+
+
+def read_until(process: subprocess.Popen[str], *wanted: str) -> str:
+    """What a driver says until it has said all of these."""
+    assert process.stderr is not None
+    heard = ""
+    while not all(text in heard for text in wanted):
+        line = process.stderr.readline()
+        assert line, f"the driver ended with {process.wait(10)}: {heard}"
+        heard += line
+    return heard
