@@ -172,6 +172,8 @@ STARTS = (
     "verifying ",
     "fp32:",
     "fp16:",
+    "fp16.packed:",
+    "fp16.packed-mha:",
     "int8:",
     "warning:",
     "bundle ",
