@@ -61,7 +61,7 @@ test: lint smoke
 
 test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed \
   .venv-dev/openvino .venv-delta/installed .venv-airflow/installed $(AXE)
-	$(DEV)/pytest -m slow --timeout 3600
+	$(DEV)/pytest -m slow -vv --timeout 3600  # with names: an interruption loses them otherwise
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
 .venv-objects/installed: Makefile
