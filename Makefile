@@ -59,9 +59,10 @@ smoke: .venv/installed
 test: lint smoke
 	$(DEV)/pytest -n 2
 
+# -vv: a name for each test, which an interruption would lose.
 test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed \
   .venv-dev/openvino .venv-delta/installed .venv-airflow/installed $(AXE)
-	$(DEV)/pytest -m slow -vv --timeout 3600  # with names: an interruption loses them otherwise
+	$(DEV)/pytest -m slow -vv --timeout 3600
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
 .venv-objects/installed: Makefile

@@ -185,7 +185,7 @@ def to_onnx(model: Any, path: Path, inputs: Sequence[str], output: str = "logits
     """
     import torch
 
-    class OneOutput(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+    class OneOutput(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]  # by how much of torch mypy sees
         """The model with its inputs in a fixed order and one output."""
 
         def __init__(self) -> None:

@@ -108,7 +108,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
         for name, (default, option) in _COMMON.items()
     ]
-    wrapper.__signature__ = shape.replace(parameters=[*shape.parameters.values(), *more])  # type: ignore[attr-defined]
+    wrapper.__signature__ = shape.replace(parameters=[*shape.parameters.values(), *more])  # type: ignore[attr-defined]  # inspect reads it
     annotations = {name: option for name, (_, option) in _COMMON.items()}
     wrapper.__annotations__ = inspect.get_annotations(command, eval_str=True) | annotations
     return wrapper

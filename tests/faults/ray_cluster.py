@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from scorer.storage.claims import standing_claims
 from scorer.storage.workers import workers
 from tests.conftest import ROOT
 from tests.faults import harness
+from tests.storage.tables import wait_until
 
 PYTHON = ROOT / ".venv-ray" / "bin" / "python"
 """Of the environment with Ray, which ``make test-slow`` makes."""
@@ -56,10 +56,11 @@ class Nodes:
 
     def wait_for(self, count: int) -> None:
         """Wait until so many nodes are alive, the head among them."""
-        deadline = time.monotonic() + LIMIT_S
-        while self.ask("count")["count"] < count:
-            assert time.monotonic() < deadline, "the nodes did not come"
-            time.sleep(0.2)
+        wait_until(lambda: self.ask("count")["count"] >= count, "the nodes have not come", LIMIT_S)
+
+    def joining(self) -> list[str]:
+        """The command that starts one more node, with one processor, in a process of its own."""
+        return [str(PYTHON.with_name("ray")), "start", "--address", self.address, "--num-cpus", "1", "--block"]
 
     def launch(self, data: Path, out: Any, bundle: Any, *more: Any) -> subprocess.Popen[str]:
         """Start a driver."""
@@ -110,12 +111,7 @@ def elsewhere(command: list[Any], variables: dict[str, str]) -> Iterator[None]:
 
 
 def wait_for_receipt(out: Path) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        if (out / "_receipts").exists() and list(Receipts(out).all()):
-            return
-        time.sleep(0.01)
-    raise AssertionError("no shard was scored")
+    wait_until(lambda: (out / "_receipts").exists() and bool(list(Receipts(out).all())), "no shard is scored", LIMIT_S)
 
 
 def wait_for_all(out: Path, count: int) -> list[int]:
@@ -126,41 +122,42 @@ def wait_for_all(out: Path, count: int) -> list[int]:
     """
     wait_for_receipt(out)
     stopped: list[int] = []
-    deadline = time.monotonic() + LIMIT_S
+
+    def all_are_there() -> bool:
+        for worker in workers(out):
+            if worker.pid not in stopped:
+                os.kill(worker.pid, signal.SIGSTOP)
+                stopped.append(worker.pid)
+        return len(stopped) >= count
+
     try:
-        while len(stopped) < count:
-            for worker in workers(out) if out.exists() else ():
-                if worker.pid not in stopped:
-                    os.kill(worker.pid, signal.SIGSTOP)
-                    stopped.append(worker.pid)
-            assert time.monotonic() < deadline, "the workers did not come"
-            time.sleep(0.005)
+        wait_until(all_are_there, "the workers have not come", LIMIT_S)
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
     return stopped
 
 
-def wait_for_fewer(out: Path, count: int) -> list[int]:
-    """Wait until no more than so many workers run; their process ids."""
-    deadline = time.monotonic() + LIMIT_S
-    while len(found := [worker.pid for worker in workers(out)]) > count:
-        assert time.monotonic() < deadline, "the workers did not end"
-        time.sleep(0.02)
-    return found
+def wait_for_fewer(out: Path, count: int) -> None:
+    """Wait until no more than so many workers run."""
+    wait_until(lambda: len(list(workers(out))) <= count, "the workers have not ended", LIMIT_S)
 
 
 def stop_with_a_shard(out: Path) -> int:
     """Stop a worker, the only one, while it holds a shard, so that the run cannot end without it; its process id."""
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
+    stopped: list[int] = []
+
+    def holds_a_shard() -> bool:
         for worker in workers(out):
             os.kill(worker.pid, signal.SIGSTOP)
             if any(claim.worker == worker.token for claim in standing_claims(out).values()):
-                return worker.pid
+                stopped.append(worker.pid)
+                return True
             os.kill(worker.pid, signal.SIGCONT)
-        time.sleep(0.01)
-    raise AssertionError("no worker held a shard")
+        return False
+
+    wait_until(holds_a_shard, "no worker holds a shard", LIMIT_S)
+    return stopped[0]
 
 
 def read_until(process: subprocess.Popen[str], *wanted: str) -> str:

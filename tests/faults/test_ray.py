@@ -169,8 +169,7 @@ def test_a_node_without_the_inputs_is_named_and_the_others_go_on(
     data, whole = long
     out = tmp_path / "out"
     nodes.add(1)
-    ray = f"{PYTHON.with_name('ray')} start --address {nodes.address} --num-cpus 1 --block"
-    asked = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none {data} && exec {ray}"]
+    asked = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none {data} && exec {' '.join(nodes.joining())}"]
     with elsewhere(asked, environment()):
         nodes.wait_for(3)
         said = finish(nodes.launch(data, out, bundle, *ON_CPU))

@@ -30,9 +30,8 @@ def test_an_output_in_a_store_and_a_node_with_another_one(
         monkeypatch.setenv(name, value)
     with cluster() as nodes:
         nodes.add(1)
-        asked = [PYTHON.with_name("ray"), "start", "--address", nodes.address, "--num-cpus", "1", "--block"]
         wrong = {**environment(), "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
-        with elsewhere(asked, wrong):
+        with elsewhere(nodes.joining(), wrong):
             nodes.wait_for(3)
             said = finish(nodes.launch(data, out, bundle, *ON_CPU))
     assert "ray: 2 workers on 2 nodes" in said
@@ -62,8 +61,7 @@ def test_each_node_fetches_a_bundle_in_a_store_into_its_own_cache(
     own = {"XDG_CACHE_HOME": str(caches[1])} | ({} if sees_store else {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"})
     with cluster() as nodes:
         nodes.add(1)
-        asked = [PYTHON.with_name("ray"), "start", "--address", nodes.address, "--num-cpus", "1", "--block"]
-        with elsewhere(asked, {**environment(), **own}):
+        with elsewhere(nodes.joining(), {**environment(), **own}):
             nodes.wait_for(3)
             said = finish(nodes.launch(data, out, place, *ON_CPU))
     assert "ray: 2 workers on 2 nodes" in said

@@ -106,11 +106,11 @@ def wait_gone(pid: int) -> None:
     wait_until(lambda: not is_running(pid), f"process {pid} still runs")
 
 
-def wait_until(happened: Callable[[], bool], otherwise: str) -> None:
+def wait_until(happened: Callable[[], bool], otherwise: str, limit_s: float = LIMIT_S) -> None:
     """Look again and again until it has happened."""
-    deadline = time.monotonic() + LIMIT_S
+    deadline = time.monotonic() + limit_s
     while not happened():
-        assert time.monotonic() < deadline, f"{otherwise} after {LIMIT_S:.0f} s"
+        assert time.monotonic() < deadline, f"{otherwise} after {limit_s:.0f} s"
         time.sleep(0.01)
 
 
