@@ -15,6 +15,8 @@ from typing import Any
 
 _ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _ATTENTION = ("sdpa", "attention", "fmha", "flash")
+_MATRIX = ("gemm", "nvjet", "cutlass", "xmma", "cublas", "splitk", "gemv")
+"""Parts of the names that cuBLAS and CUTLASS give to kernels of matrix products; attention's may have them too."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,15 @@ class DeviceTrace:
     @property
     def attention(self) -> dict[str, tuple[float, int]]:
         """The kernels whose names contain those of attention kernels."""
-        return {name: at for name, at in self.kernels.items() if any(sign in name.lower() for sign in _ATTENTION)}
+        return {name: at for name, at in self.kernels.items() if _kind(name) == "attention"}
+
+    @property
+    def kinds(self) -> dict[str, float]:
+        """Seconds of the kernels by kind: ``attention``, ``matrix`` products, and ``other``, which is element-wise."""
+        found = {"attention": 0.0, "matrix": 0.0, "other": 0.0}
+        for name, (seconds, _) in self.kernels.items():
+            found[_kind(name)] += seconds
+        return {kind: round(seconds, 6) for kind, seconds in found.items()}
 
 
 def read_trace(path: Path) -> DeviceTrace | None:
@@ -59,6 +69,13 @@ def from_events(events: Iterable[Mapping[str, Any]]) -> DeviceTrace | None:
         copies=(busy - computed) / whole if whole else 0.0,
         kernels={name: (round(s, 6), calls[name]) for name, s in seconds.most_common()},
     )
+
+
+def _kind(name: str) -> str:
+    small = name.lower()
+    if any(sign in small for sign in _ATTENTION):
+        return "attention"
+    return "matrix" if any(sign in small for sign in _MATRIX) else "other"
 
 
 def covered(intervals: Sequence[tuple[float, float]]) -> float:

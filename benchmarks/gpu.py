@@ -3,16 +3,17 @@
 No GPU figure exists yet: the script was written on a machine without a GPU.
 
     python -m benchmarks.gpu --step prepare --kit SITE_DIR      # checkpoint, bundles, what is found out at first use
-    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups choices e2e large mixed labels]
+    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups sessions attention ...] [--real FILE ...]
     make bench-gpu DEVICE=cpu                                   # tries the script: a tiny model, both steps
 
 Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
 export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
-transformers and sentence-transformers. Measuring, in order: the device's matrix rate; our choices against others,
-packed and padded; all settings on E2E-like pairs; the program on many rows, with what the device did and which
-attention kernels it took; mixed lengths; labels of fp16 against fp32. Each group's table is printed when the group has
-ended, and the JSON is written after each pass, so that what was measured is there when the time is over. On a CPU the
-packed settings fail and say why: only a GPU has their kernels.
+transformers and sentence-transformers. Measured, in this order, after the device's matrix rate: what the runtime makes
+of the graphs and which kernels it takes (``sessions`` to ``company``, :mod:`benchmarks.gpu_checks`); our choices
+against others, packed and padded; where the time goes, and what matrix products alone reach; labels of fp16 against
+fp32; calls that do not fit; whole runs; all settings on E2E-like pairs and on mixed lengths. Each group is printed when
+it has ended, and the JSON is written after each pass, so that what was measured is there when the time is over; a later
+call with other groups adds to it. On a CPU the packed settings fail and say why: only a GPU has their kernels.
 
 Utilisation counts real tokens only. Work that our graph or batching saves still counts as useful, padding never does.
 """
@@ -23,33 +24,37 @@ import argparse
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import gpu_settings, machine, picture, results
 from .cpu import EMBEDDED_CHECKPOINT
+from .gpu_checks import CHECKS, Asked, free_gib
+from .gpu_device import flops, matrix_rate, seen_in_words, watch
 from .prepare import prepare
-from .rounds import Group, Measured, Worker, WorkerError, run_rounds
+from .rounds import Group, Measured, WorkerError, ask_once, run_rounds
 from .settings import REFERENCE, Setting
 
+if TYPE_CHECKING:
+    from .sample import Sample
+
 ROOT = Path(__file__).resolve().parents[1]
-GROUPS = ("choices", "e2e", "large", "mixed", "labels")
+GROUPS = (
+    "sessions", "attention", "planning", "company", "choices", "profile", "ceiling", "labels", "real", "memory", "runs",
+    "large", "e2e", "mixed",
+)  # fmt: skip
+_ROOM_GIB = 40.0
+"""Free memory of the device below which a measured setting is closed: the next one may take so much."""
 STEPS = ("prepare", "measure")
-_KERNEL_SIGNS = ("sdpakernel", "attention_kernel", "attention kernel", "cudnn_flash", "operator=")
+SHIPPED_TEMPLATES = ROOT / "scorer" / "embedded" / "e2e" / "templates.json"
 
 
 def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
-
-
-def flops(architecture: Mapping[str, Any], tokens: Sequence[int]) -> float:
-    """Arithmetic of pairs with these lengths: for roberta-large 604 MFLOP + 98.3 kFLOP · s a token."""
-    layers, h, i = (int(architecture[key]) for key in ("layers", "hidden_size", "intermediate_size"))
-    dense, attention = 2 * layers * (4 * h * h + 2 * h * i), 4 * layers * h
-    return float(sum(s * (dense + attention * s) for s in tokens))
 
 
 def environments(kit: Path | None) -> tuple[dict[str, str], dict[str, str]]:
@@ -63,44 +68,6 @@ def environments(kit: Path | None) -> tuple[dict[str, str], dict[str, str]]:
     return base | {"PYTHONPATH": os.pathsep.join(ours)}, base | {"PYTHONPATH": os.pathsep.join(peers)}
 
 
-def matrix_rate(device: str, environment: Mapping[str, str], logs: Path) -> tuple[float, dict[str, Any]]:
-    """FLOP/s that the device reaches in half precision (a CPU, for a trial, in fp32), and what it is."""
-    on_gpu = device.startswith("cuda")
-    options = (
-        {"dtype": "float16", "sizes": [4096, 8192, 16384], "repeat": 20}
-        if on_gpu
-        else {"dtype": "float32", "sizes": [512], "repeat": 3}
-    )
-    spec = {"runner": "matrix:rate", "device": device, "options": options}
-    worker = Worker(spec, environment, logs / "matrix.log", sys.executable, 300)
-    try:
-        worker.ask("pass")
-        return float(worker.ask("answers")["answers"][0]), {**worker.opened["chosen"], **options}
-    finally:
-        worker.close()
-
-
-def watch(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path) -> dict[str, Any]:
-    """What the device did in a pass of ``scorer run``, and the attention kernels that the runtime says it took.
-
-    ``idle``, ``copies``, ``kernels``, ``attention``: see :mod:`benchmarks.device_trace`. ``said``: the runtime's own
-    lines, each once. ``error``: why there is nothing.
-    """
-    log.unlink(missing_ok=True)
-    try:
-        worker = Worker(spec, {**environment, "ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO": "1"}, log, sys.executable, 300)
-        try:
-            worker.ask("pass")
-            seen: dict[str, Any] = worker.ask("answers")["answers"]
-        finally:
-            worker.close()
-    except WorkerError as e:
-        return {"error": str(e)}
-    lines = log.read_text(errors="replace").splitlines()
-    found = [line.strip()[:160] for line in lines if any(sign in line.lower() for sign in _KERNEL_SIGNS)]
-    return {**seen, "said": list(dict.fromkeys(found))[:20]}
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kit", type=Path, help="folder with ONNX Runtime for CUDA and the exporter's libraries")
@@ -111,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--name", help="name of the result files; by default gpu, on a CPU gpu-trial-on-cpu")
     parser.add_argument("--preset", default="roberta-large")
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="groups to measure, in this order")
+    parser.add_argument("--real", type=Path, nargs="*", default=[], metavar="FILE", help="Parquet of rows for `real`")
     parser.add_argument(
         "--pairs", type=int, default=16384, help="minimum number in each sample; the group large has 8 times as many"
     )
@@ -147,23 +115,45 @@ class Bench:
         self.ours, self.peers = environments(args.kit)
         self.base = args.folder / f"{args.preset}-{args.device.split(':')[0]}"
         self.logs = self.base / "logs"
-        self.embedded = self.base / "embedded"
+        # Real weights, with the templates that they were trained with.
+        self.embedded = self.base / "embedded-e2e"
+        self.weighted = {"embedded-e2e": self.embedded, "embedded": self.base / "embedded"}
         self.logs.mkdir(parents=True, exist_ok=True)
         self.ours["XDG_CACHE_HOME"] = str((self.base / "cache").resolve())
         self.groups: list[tuple[Group, Sequence[int]]] = []
         self.seen: dict[str, Any] = {}
+        self.checked: dict[str, Any] = {}
+        name = args.name or ("gpu" if self.on_gpu else "gpu-trial-on-cpu")
+        self.results = args.results / f"{name}.json"
+        self.earlier = _read(self.results)
 
     def prepare(self) -> None:
         """Checkpoint, bundles, and what the program finds out at first use: none of it is timed."""
         precisions = ("fp32", "fp16") if self.on_gpu else ("fp32",)
         prepare(self.base, self.args.preset, ("checkpoint", "bundle"), precisions, environment=self.ours, log=say)
-        self.embedded.mkdir(exist_ok=True)
-        if not (self.embedded / "checkpoint").exists():
-            (self.embedded / "checkpoint").symlink_to(EMBEDDED_CHECKPOINT)
-        prepare(self.embedded, "embedded", ("bundle",), precisions, environment=self.ours, log=say)
-        for folder in (self.base, self.embedded):
-            for precision in precisions:
-                self._settle(folder / "bundle", precision)
+        for name, folder in self.weighted.items():
+            if self._weights(name, folder):
+                prepare(folder, name, ("bundle",), precisions, environment=self.ours, log=say)
+        for folder in (self.base, *self.weighted.values()):
+            if (folder / "bundle").exists():
+                for precision in precisions:
+                    self._settle(folder / "bundle", precision)
+
+    def _weights(self, name: str, folder: Path) -> bool:
+        """The checkpoint of a bundle that ships: as it is in the tree, or rebuilt from the bundle."""
+        folder.mkdir(exist_ok=True)
+        if (folder / "checkpoint").exists():
+            return True
+        if name == "embedded-e2e":
+            (folder / "checkpoint").symlink_to(EMBEDDED_CHECKPOINT)
+            return True
+        command = [sys.executable, "-m", "export.training.general.rebuild", "scorer/embedded/general"]
+        done = subprocess.run(
+            [*command, str((folder / "checkpoint").resolve())], cwd=ROOT, env=self.ours, capture_output=True, text=True
+        )
+        if done.returncode:
+            say(f"{name}: its checkpoint could not be rebuilt: {' '.join(done.stderr.split())[-200:]}")
+        return not done.returncode
 
     def _settle(self, bundle: Path, precision: str) -> None:
         spec = {
@@ -172,12 +162,7 @@ class Bench:
         }  # fmt: skip
         name = f"{bundle.parent.name} {precision}"
         try:
-            worker = Worker(spec, self.ours, self.logs / "settle.log", sys.executable, 1800)
-            try:
-                worker.ask("pass")
-                layout, attention = worker.ask("answers")["answers"]
-            finally:
-                worker.close()
+            layout, attention = ask_once(spec, self.ours, self.logs / "settle.log", 1800)
         except WorkerError as e:
             say(f"{name}: does not run: {e}")
         else:
@@ -193,17 +178,39 @@ class Bench:
         say(f"{self.device.get('device', self.args.device)}: {self._rate_in_words()}; {self._elapsed()}")
         if self.args.kit is not None:
             sys.path.insert(0, str(self.args.kit.resolve()))
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             for group in self.args.groups:
                 if time.monotonic() > self.deadline:
                     say(f"out of time before the group {group}: --groups {group} measures it")
                     continue
-                getattr(self, group)()
-                print(results.table(self._summaries()[-1]) + "\n", flush=True)
+                if group in CHECKS:
+                    self._check(group)
+                else:
+                    getattr(self, group)()
+                    print(results.table(self._summaries()[-1]) + "\n", flush=True)
         finally:
+            signal.signal(signal.SIGTERM, before)
             self.write()
             self._end()
+
+    def _check(self, name: str) -> None:
+        """Ask one of the questions, and print the answers as they come."""
+        print(f"**{name}** ({self._elapsed()})", flush=True)
+        templates = SHIPPED_TEMPLATES if SHIPPED_TEMPLATES.exists() else None
+        asked = Asked(
+            device=self.args.device, precision=self.precision, bundle=self.base / "bundle",
+            weighted={
+                n: (folder / "bundle", templates if n == "embedded-e2e" else None)
+                for n, folder in self.weighted.items() if (folder / "bundle").exists()
+            },
+            budget=self.args.budget or gpu_settings.USUAL if self.on_gpu else 1024, rate=self.rate,
+            sample=lambda: self._sample("large", self.base / "bundle", 8 * self.args.pairs), real=self.args.real,
+            environment=self.ours, logs=self.logs, say=lambda line: print(line, flush=True),
+        )  # fmt: skip
+        self.checked[name] = {"measured": machine.now(), **CHECKS[name](asked)}
+        self.write()
+        print(flush=True)
 
     def e2e(self) -> None:
         """All settings on E2E-like pairs."""
@@ -239,14 +246,10 @@ class Bench:
         mixed: bool = False, bundle: Path | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Run a group's rounds on its own sample, and return the options that every setting got."""
-        from scorer.inference.bundle import Bundle
         from scorer.inference.shipped import SHIPPED
 
-        from .sample import write_sample
-
-        # Real weights want the templates that they were trained with.
-        worded = Bundle.load(SHIPPED["embedded-e2e"].folder if bundle else self.base / "bundle")
-        sample = write_sample(self.base / name, worded, pairs=pairs, systems=1, seed=5, mixed=mixed)
+        worded = SHIPPED["embedded-e2e"].folder if bundle else self.base / "bundle"
+        sample = self._sample(name, worded, pairs, mixed=mixed)
         spec = {
             "checkpoint": str(self.base / "checkpoint"), "bundle": str(bundle or self.base / "bundle"),
             "pairs": sample.pairs_file, "rows": sample.rows_file, "device": self.args.device,
@@ -270,18 +273,32 @@ class Bench:
             logs=self.logs / name,
             environment_of=lambda s: self.ours if "bundle" in s.needs else self.peers,
             memory_floor_mb=8000,
+            device_has_room=lambda: not self.on_gpu or free_gib(self.args.device) > _ROOM_GIB,
             deadline=self.deadline,
             say=say,
             after=after,
         )
         return spec
 
+    def _sample(self, name: str, worded: Path, pairs: int, *, mixed: bool = False) -> Sample:
+        """The sample of a group, made once for all calls of this script. ``worded``: the bundle whose templates and
+        tokenizer it has."""
+        from scorer.inference.bundle import Bundle
+
+        from .sample import Sample, write_sample
+
+        folder = self.base / f"{name}-{pairs}"
+        kept = _read(folder / "sample.json")
+        if kept:
+            return Sample(**kept)
+        return write_sample(folder, Bundle.load(worded), pairs=pairs, systems=1, seed=5, mixed=mixed)
+
     def _summaries(self) -> list[dict[str, Any]]:
         """Each group in the form of the JSON, with the utilisation."""
         architecture = json.loads((self.base / "bundle" / "bundle.json").read_text())["architecture"]
         found = []
         for group, tokens in self.groups:
-            summary = results.summarise(group)
+            summary = {**results.summarise(group), "measured": self.started}
             work = flops(architecture, tokens)
             for setting, one in zip(summary["settings"], group.measured, strict=True):
                 if "median" in setting and one.part is None and group.name != "labels":
@@ -292,20 +309,23 @@ class Bench:
     def write(self) -> None:
         """JSON and SVG of what was measured so far."""
         groups = self._summaries()
-        name = self.args.name or ("gpu" if self.on_gpu else "gpu-trial-on-cpu")
+        measured = {group["name"] for group in groups}
+        groups = [one for one in self.earlier.get("groups", []) if one["name"] not in measured] + groups
         content = {
             "kind": "gpu", "trial": not self.on_gpu, "started": self.started,
             "seconds": round(time.monotonic() - self.began), "machine": machine.describe(), "device": self.device,
-            "matrix_flops": self.rate, "watched": self.seen, "versions": self._versions(),
-            "rounds_asked": self.args.rounds, "groups": groups,
+            "matrix_flops": self.rate, "watched": self.seen or self.earlier.get("watched", {}),
+            "versions": self.earlier.get("versions", {}) | self._versions(), "rounds_asked": self.args.rounds,
+            "checks": self.earlier.get("checks", {}) | self.checked, "groups": groups,
         }  # fmt: skip
-        results.write_json(self.args.results / f"{name}.json", content)
+        results.write_json(self.results, content)
         caption = f"{self._where()}; {self.started[:10]}; {results.rounds_done(groups)}"
-        (self.args.results / f"{name}.svg").write_text(picture.draw(groups, caption))
+        self.results.with_suffix(".svg").write_text(picture.draw(groups, caption))
 
     def _end(self) -> None:
         """What was seen of the device, versions, and the time, to stdout."""
-        print("\n".join(seen_in_words(self.seen)) + "\n")
+        if self.seen:
+            print("\n".join(seen_in_words(self.seen)) + "\n")
         print("Versions: " + ", ".join(f"{package} {version}" for package, version in self._versions().items()) + ".")
         print(f"Device: {self._where()}; {self._rate_in_words()}. {self._elapsed()} in all.", flush=True)
 
@@ -323,21 +343,10 @@ class Bench:
         return f"{seconds // 60}:{seconds % 60:02d} minutes"
 
 
-def seen_in_words(seen: Mapping[str, Any]) -> list[str]:
-    """What :func:`watch` saw of the device, a line each."""
-    if "error" in seen:
-        return [f"The device was not watched: {seen['error']}"]
-    if not seen.get("kernels"):
-        return ["Nothing ran on a CUDA device, so that none was watched."]
-    lines = [
-        f"`scorer run` from its first kernel to its last, {seen['seconds']:.2f} s: idle {seen['idle']:.2%}, "
-        f"only copying {seen['copies']:.2%}."
-    ]
-    total = sum(seconds for seconds, _ in seen["kernels"].values())
-    for words, kernels in (("attention", seen["attention"]), ("kernel", seen["kernels"])):
-        for name, (seconds, calls) in list(kernels.items())[:6]:
-            lines.append(f"{words}: {seconds / total:6.1%}, {calls:,} calls, {name[:110]}")
-    return [*lines, *(f"the runtime says: {line}" for line in seen.get("said", [])[:6])]
+def _read(path: Path) -> dict[str, Any]:
+    """A JSON file; empty where there is none."""
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
 
 
 class _SourceTree:

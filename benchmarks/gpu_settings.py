@@ -11,7 +11,8 @@ _CUDNN, _UNFUSED = 8, 16
 """Bits of the provider's option ``sdpa_kernel``. With the mask of a padded graph, 3 (flash and memory-efficient) ends
 in the unfused kernel too, so that 16 stands for both."""
 PACKED = ("PackedAttention", "PackedMultiHeadAttention")
-_USUAL = 65536
+USUAL = 65536
+"""Tokens a call of the settings that do not vary it."""
 AS_IT_IS = "bare-as-it-is"
 """The setting that the changed ones are compared with."""
 
@@ -68,7 +69,7 @@ def choices(precision: str, budget: int | None, budgets: Sequence[int], few: int
     Nothing is found out at first use here (``on_trial``): each is opened as it is asked for. ``few``: pairs for fp32
     and for small calls.
     """
-    base = {**_options(precision, budget or _USUAL), "layout": "padded", "attention": "Attention", "on_trial": True}
+    base = {**_options(precision, budget or USUAL), "layout": "padded", "attention": "Attention", "on_trial": True}
     small = {**base, "token_budget": 512, "pairs": few // 8}
     fp32 = {**base, "precision": "fp32", "pairs": few}
     packed: list[tuple[str, str, dict[str, Any]]] = [

@@ -101,6 +101,20 @@ class Worker:
         return "killed, probably for lack of memory" if code == -9 else f"ended with exit code {code}"
 
 
+def ask_once(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path, limit: float = 300.0) -> Any:
+    """What one pass of a runner answers, in a process of its own.
+
+    Raises:
+        WorkerError: it did not start, failed, or took longer than ``limit`` seconds.
+    """
+    worker = Worker(spec, environment, log, sys.executable, limit)
+    try:
+        worker.ask("pass")
+        return worker.ask("answers")["answers"]
+    finally:
+        worker.close()
+
+
 @dataclass
 class Measured:
     """A setting with its rounds. ``answers``: the results of its last pass. ``error``: why there are none."""
@@ -154,6 +168,7 @@ def run_rounds(
     logs: Path,
     environment_of: Callable[[Setting], Mapping[str, str]],
     memory_floor_mb: int,
+    device_has_room: Callable[[], bool] = lambda: True,
     python_of: Callable[[Setting], str] = lambda setting: sys.executable,
     failed: Mapping[str, str] | None = None,
     limit: float = 600.0,
@@ -164,7 +179,8 @@ def run_rounds(
     """Measure settings in interleaved rounds: the first in the order given, later ones with the fastest first, so that
     the fastest settings have most rounds when the time is over.
 
-    A process is kept between rounds if ``memory_floor_mb`` MB are still available, otherwise it is started again.
+    A process is kept between rounds if ``memory_floor_mb`` MB are still available, and room on the device, otherwise it
+    is started again.
     ``failed``: parts that could not be prepared, with the reason. ``deadline``: after it, the first round is finished
     and no other one started. ``after``: called after each pass with what was measured so far.
     """
@@ -183,7 +199,7 @@ def run_rounds(
                     _pass(one, number, spec_of, open_workers, logs, environment_of, python_of, limit, say)
                     after(measured)
                     name = one.setting.name
-                    if name in open_workers and _available_mb() < memory_floor_mb:
+                    if name in open_workers and (_available_mb() < memory_floor_mb or not device_has_room()):
                         open_workers.pop(name).close()
     finally:
         for worker in open_workers.values():

@@ -8,6 +8,10 @@ from typing import Any
 
 from .common import synchronise
 
+_BATCH = 20
+_SPREAD = 0.02
+"""Values of small variance: products of others take more power, which lowers the clock rate."""
+
 
 def rate(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[list[float], float]]:
     """FLOP/s of square products in the setting's precision by PyTorch, and the name of the device.
@@ -26,8 +30,7 @@ def rate(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[lis
     def one() -> tuple[list[float], float]:
         best, took = 0.0, 0.0
         for n in sizes:
-            # Values of small variance: products of others take more power, which lowers the clock rate.
-            a, b = (torch.randn(n, n, device=device, dtype=torch.float32).mul(0.02).to(dtype) for _ in range(2))
+            a, b = (torch.randn(n, n, device=device, dtype=torch.float32).mul(_SPREAD).to(dtype) for _ in range(2))
             for _ in range(3):
                 a @ b
             synchronise(device)
@@ -41,5 +44,44 @@ def rate(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[lis
                 took += seconds
                 best = max(best, repeat * 2 * n**3 / seconds)
         return [best], took
+
+    return one
+
+
+def sustained(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
+    """FLOP/s of products by PyTorch, each repeated for the option ``seconds``, long enough for the clock to settle.
+
+    Option ``products``: names with rows, inner and columns. For each name: ``flops``: the rate over all the time;
+    ``best``: of its fastest twenty products in a row; ``each``: seconds of a product.
+    """
+    import torch
+
+    device, options = spec.get("device", "cpu"), spec["options"]
+    dtype = getattr(torch, options["dtype"])
+
+    def one() -> tuple[dict[str, Any], float]:
+        found: dict[str, Any] = {}
+        took = 0.0
+        for name, (rows, inner, columns) in options["products"].items():
+            a, b = (
+                torch.randn(*shape, device=device, dtype=torch.float32).mul(_SPREAD).to(dtype)
+                for shape in ((rows, inner), (inner, columns))
+            )
+            a @ b
+            synchronise(device)
+            spans: list[float] = []
+            while sum(spans) < options["seconds"]:
+                began = time.perf_counter()
+                for _ in range(_BATCH):
+                    a @ b
+                synchronise(device)
+                spans.append(time.perf_counter() - began)
+            work = 2 * rows * inner * columns * _BATCH
+            found[name] = {
+                "flops": work * len(spans) / sum(spans), "best": work / min(spans),
+                "each": sum(spans) / len(spans) / _BATCH,
+            }  # fmt: skip
+            took += sum(spans)
+        return found, took
 
     return one

@@ -31,7 +31,9 @@ class _Silent:
 
 def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
     options = spec["options"]
-    asked = {key: options[key] for key in ("token_budget", "exact", "layout", "attention") if key in options}
+    asked = {
+        key: options[key] for key in ("token_budget", "exact", "layout", "attention", "device_memory") if key in options
+    }
     return {
         "device": spec.get("device", "cpu"),
         "precision": options["precision"],
@@ -40,11 +42,11 @@ def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def open_engine(spec: dict[str, Any]) -> Engine:
-    """An engine at the setting's options."""
+def open_engine(spec: dict[str, Any], **further: Any) -> Engine:
+    """An engine at the setting's options. ``further``: arguments of the engine that JSON cannot hold."""
     load_cuda(spec)
     options = {key: spec["options"][key] for key in ("step", "on_trial") if key in spec["options"]}
-    return Engine(Bundle.load(spec["bundle"]), **_engine_options(spec), **options)
+    return Engine(Bundle.load(spec["bundle"]), **_engine_options(spec), **options, **further)
 
 
 def settled(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], list[str]]:

@@ -95,21 +95,11 @@ def create_session(model: Path, on: Device, threads: int, options: Mapping[str, 
             f"device {on} was asked for, but ONNX Runtime {ort.__version__} here has only "
             f"{', '.join(ort.get_available_providers())}; {_how_to_fix(on)}"
         )
-    settings = ort.SessionOptions()
-    settings.intra_op_num_threads = threads if row.computes_on_host else 1
-    settings.inter_op_num_threads = 1
-    if not row.computes_on_host:
-        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
-    settings.use_deterministic_compute = True
-    settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
+    settings = session_options(on, threads)
     row.prepare(ort)
-    providers: list[Any] = [row.provider]
-    if row.numbered:
-        providers = [(row.provider, {"device_id": on.index, **row.options, **(options or {})}), CPU]
     try:
         session = ort.InferenceSession(
-            str(model), settings, providers=providers, disabled_optimizers=unwanted_fusions(row.provider)
+            str(model), settings, providers=providers(on, options), disabled_optimizers=unwanted_fusions(row.provider)
         )
     except Exception as e:  # the runtime's exceptions share no base class but Exception
         raise DeviceError(f"model {model} does not start on {on}: {first_line(e)}; see `scorer doctor`") from e
@@ -123,6 +113,28 @@ def create_session(model: Path, on: Device, threads: int, options: Mapping[str, 
     if row.first_call:
         _call_once(session, model, on)
     return session
+
+
+def session_options(on: Device, threads: int) -> Any:
+    """Options of a session on a device. ``threads``: of this process, where the device computes with them."""
+    settings = runtime().SessionOptions()
+    settings.intra_op_num_threads = threads if on.row.computes_on_host else 1
+    settings.inter_op_num_threads = 1
+    if not on.row.computes_on_host:
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    settings.use_deterministic_compute = True
+    settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
+    return settings
+
+
+def providers(on: Device, options: Mapping[str, str] | None = None) -> list[Any]:
+    """A device's provider with its options, as a session takes it. ``options``: in addition to those of the device's
+    row, or instead of them."""
+    row = on.row
+    if not row.numbered:
+        return [row.provider]
+    return [(row.provider, {"device_id": on.index, **row.options, **(options or {})}), CPU]
 
 
 def resolve_device(asked: str, warn: Callable[[str], None] = lambda message: None) -> Device:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import gpu, gpu_settings
+from benchmarks import gpu, gpu_device, gpu_settings
 from benchmarks.rounds import Group, Measured
 from benchmarks.runners import changed, ours, watched
 from benchmarks.sample import write_sample
@@ -88,8 +88,8 @@ def test_without_a_device_nothing_is_watched_and_it_is_said(spec: dict[str, Any]
     pytest.importorskip("torch", reason="the profiler is PyTorch's")
     seen, seconds = watched.watched(with_options(spec, of="ours:score_run"), {})()
     assert seen == {} and seconds > 0
-    assert gpu.seen_in_words(seen) == ["Nothing ran on a CUDA device, so that none was watched."]
-    assert gpu.seen_in_words({"error": "why"}) == ["The device was not watched: why"]
+    assert gpu_device.seen_in_words(seen) == ["Nothing ran on a CUDA device, so that none was watched."]
+    assert gpu_device.seen_in_words({"error": "why"}) == ["The device was not watched: why"]
 
 
 def test_what_was_seen_names_idle_time_and_attention() -> None:
@@ -98,7 +98,7 @@ def test_what_was_seen_names_idle_time_and_attention() -> None:
         "seconds": 5.0, "idle": 0.0125, "copies": 0.001, "kernels": kernels,
         "attention": {"sdpa_flash": [1.0, 24]}, "said": ["Operator=Attention SDPAKernel=CUDNN"],
     }  # fmt: skip
-    lines = gpu.seen_in_words(json.loads(json.dumps(seen)))
+    lines = gpu_device.seen_in_words(json.loads(json.dumps(seen)))
     assert "idle 1.25%" in lines[0]
     assert lines[1:] == [
         "attention:  25.0%, 24 calls, sdpa_flash",

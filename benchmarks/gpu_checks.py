@@ -1,0 +1,256 @@
+"""Questions to a GPU that are not rates of settings: each prints its answers, line by line, and returns them.
+
+A question is asked for each form of the graph in a process of its own (:mod:`benchmarks.runners.device`), so that what
+crashes or hangs costs that form alone, and the reason stands in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .gpu_device import ATTENTION_VARIABLE
+from .rounds import WorkerError, ask_once
+from .whole_runs import Program
+
+LENGTHS = (16, 48, 128, 384, 512)
+NEW_LENGTHS = tuple(range(18, 18 + 20 * 8, 8))
+"""Twenty lengths in steps of the grid, each of a padded shape of its own."""
+_LIMIT_S = 180.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What all questions share.
+
+    ``bundle``: random weights, full size. ``weighted``: bundles with real weights, by name, with their templates or
+    ``None``. ``budget``: tokens a call. ``rate``: FLOP/s of the device's matrix products. ``sample``: makes the
+    sample of many rows. ``real``: Parquet files of real rows. ``environment``: of our processes.
+    """
+
+    device: str
+    precision: str
+    bundle: Path
+    weighted: Mapping[str, tuple[Path, Path | None]]
+    budget: int
+    rate: float
+    sample: Callable[[], Any]
+    real: Sequence[Path]
+    environment: Mapping[str, str]
+    logs: Path
+    say: Callable[[str], None]
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.startswith("cuda")
+
+    def ask(
+        self, runner: str, options: Mapping[str, Any], *, bundle: Path | None = None, **more: str
+    ) -> dict[str, Any]:
+        """A runner's answer, or ``{"error": why there is none}``."""
+        spec = {
+            "runner": runner, "device": self.device, "bundle": str(bundle or self.bundle), "options": dict(options),
+            **({"pairs": self.sample().pairs_file} if runner == "device.profile:calls" else {}),
+        }  # fmt: skip
+        log = self.logs / f"{runner.replace(':', '.')}.log"
+        try:
+            found: dict[str, Any] = ask_once(spec, {**self.environment, **more}, log, _LIMIT_S)
+        except WorkerError as e:
+            return {"error": str(e)}
+        return found
+
+    def program(self, bundle: Path, templates: Path | None = None) -> Program:
+        """``scorer run`` with a bundle on this device."""
+        return Program(bundle, templates, self.device, self.environment, self.logs / "runs.log", self.say)
+
+    def forms(self, bundle: Path | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Forms of a bundle's graph in the precision that is measured, in words and as options of a runner."""
+        variants = json.loads(((bundle or self.bundle) / "bundle.json").read_text())["variants"]
+        for about in variants.values():
+            if about["precision"] == self.precision:
+                layout, attention = about.get("layout", "padded"), about.get("attention", "Attention")
+                options = {"precision": self.precision, "layout": layout, "attention": attention, "on_trial": True}
+                yield f"{layout}, {attention}", {**options, "token_budget": self.budget}
+
+
+def sessions(asked: Asked) -> dict[str, Any]:
+    """Step 1: versions; where the nodes run, and copies between devices."""
+    found: dict[str, Any] = {"versions": asked.ask("device.versions:found", {})}
+    asked.say("; ".join(f"{name} {value}" for name, value in found["versions"].items()))
+    fp32 = {"precision": "fp32", "layout": "padded", "attention": "Attention"}
+    forms = dict(asked.forms()) | {"fp32": fp32}
+    for words, options in forms.items():
+        found[words] = one = asked.ask("device.sessions:opened", options)
+        if "error" in one:
+            asked.say(f"{words}: {one['error']}")
+            continue
+        elsewhere = {place: ops for place, ops in one["ran"].items() if place != one["providers"][0]}
+        nodes = sum(sum(ops.values()) for ops in one["ran"].values())
+        asked.say(
+            f"{words}: {nodes} nodes ran, {one['memcpy']} of the graph copy between devices; elsewhere than "
+            f"{one['providers'][0]}: {_listed(elsewhere) or 'none'}; opened in {one['load_seconds']:.1f} s, first call "
+            f"{one['first_call_seconds']:.2f} s, second {1000 * one['second_call_seconds']:.1f} ms"
+        )
+        asked.say(f"  {', '.join(f'{op} {n}' for op, n in list(one['graph'].items())[:12])}")
+        for line in one["log"][:5]:
+            asked.say(f"  the runtime warns: {line}")
+    return found
+
+
+def attention(asked: Asked) -> dict[str, Any]:
+    """Step 2: which attention kernel runs at which length."""
+    found = {}
+    for words, options in asked.forms():
+        more = {ATTENTION_VARIABLE: "1"}
+        one = asked.ask("device.attention:by_length", {**options, "lengths": LENGTHS}, **more)
+        found[words] = one
+        if "error" in one:
+            asked.say(f"{words}: {one['error']}")
+            continue
+        for length, at in one.items():
+            share = f", attention {at['attention']:.1%}" if at["attention"] is not None else ""
+            asked.say(
+                f"{words}, {length} tokens: {at['pairs']} pairs, {at['tokens'] / at['seconds']:,.0f} tokens/s{share}"
+            )
+            for name, (seconds, calls) in list(at["kernels"].items())[:2]:
+                asked.say(f"  {1000 * seconds:.2f} ms, {calls} calls: {name[:100]}")
+            for line, times in list(at["said"].items())[:3]:
+                asked.say(f"  the runtime says {times} times: {line[:140]}")
+    return found
+
+
+def planning(asked: Asked) -> dict[str, Any]:
+    """Step 3: the first call of new shapes against the second, and again from another thread."""
+    found = {}
+    for words, options in asked.forms():
+        one = asked.ask("device.planning:first_and_second", {**options, "lengths": NEW_LENGTHS})
+        found[words] = one
+        asked.say(
+            f"{words}: {one['error']}" if "error" in one else
+            f"{words}: {len(one['shapes'])} calls of new shapes: first {sum(one['first']):.0f} ms, second "
+            f"{sum(one['second']):.0f} ms, median difference {one['cost_ms']:.1f} ms; from another thread "
+            f"{sum(one['other_first']):.0f} and {sum(one['other_second']):.0f} ms, {one['other_cost_ms']:.1f} ms"
+        )  # fmt: skip
+    return found
+
+
+def company(asked: Asked) -> dict[str, Any]:
+    """Steps 4 and 7: every form on the probes, against fp32, and alone against in company."""
+    found: dict[str, Any] = {}
+    for name, bundle in {"random": asked.bundle, **{n: b for n, (b, _) in asked.weighted.items()}}.items():
+        for words, options in asked.forms(bundle):
+            one = found[f"{name}: {words}"] = asked.ask("device.company:facts", options, bundle=bundle)
+            asked.say(
+                f"{name}, {words}: {one['error']}" if "error" in one else
+                f"{name}, {words}: {one['label_agreement']:.2%} of the labels of {one['probes']} probes, largest "
+                f"|Δlogit| {one['bound']:.3g}; alone against in company {one['company_bound']:.3g}"
+            )  # fmt: skip
+    return found
+
+
+def profile(asked: Asked) -> dict[str, Any]:
+    """Step 5: where the time of ten full calls goes."""
+    found = {}
+    for words, options in asked.forms():
+        one = found[words] = asked.ask("device.profile:calls", {**options, "calls": 10})
+        if "error" in one:
+            asked.say(f"{words}: {one['error']}")
+            continue
+        asked.say(f"{words}: {one['calls']} calls, {one['real'] / one['seconds']:,.0f} real tokens/s")
+        if "kinds" not in one:
+            asked.say("  nothing ran on a CUDA device")
+            continue
+        total = sum(one["kinds"].values())
+        shares = ", ".join(f"{kind} {seconds / total:.1%}" for kind, seconds in one["kinds"].items())
+        asked.say(f"  of the kernels' time: {shares}; idle {one['idle']:.1%}, only copying {one['copies']:.1%}")
+        for name, (seconds, calls) in list(one["kernels"].items())[:12]:
+            asked.say(f"  {seconds / total:6.1%}, {calls:,} calls: {name[:100]}")
+    return found
+
+
+def ceiling(asked: Asked) -> dict[str, Any]:
+    """Step 6: what matrix products alone reach, of squares and of the model's shapes, for five seconds each."""
+    sizes = json.loads((asked.bundle / "bundle.json").read_text())["architecture"]
+    hidden, inner = sizes["hidden_size"], sizes["intermediate_size"]
+    rows, square, seconds = (65536, 8192, 5.0) if asked.on_gpu else (256, 256, 0.05)
+    products = {
+        "square": (square, square, square), "query, key, value": (rows, hidden, 3 * hidden),
+        "attention output": (rows, hidden, hidden), "up": (rows, hidden, inner), "down": (rows, inner, hidden),
+    }  # fmt: skip
+    dtype = "float16" if asked.on_gpu else "float32"
+    found = asked.ask("matrix:sustained", {"products": products, "dtype": dtype, "seconds": seconds})
+    if "error" in found:
+        asked.say(found["error"])
+        return found
+    for name, one in found.items():
+        shape = " × ".join(map(str, products[name]))
+        asked.say(f"{name}, {shape}: {one['flops'] / 1e12:.2f} TFLOP/s, at best {one['best'] / 1e12:.2f}")
+    layer = [name for name in products if name != "square"]
+    work = sum(2 * products[name][0] * products[name][1] * products[name][2] for name in layer)
+    together = work / sum(found[name]["each"] for name in layer)
+    asked.say(
+        f"a layer's products together: {together / 1e12:.2f} TFLOP/s, {together / asked.rate:.1%} of the rate used"
+    )
+    return {**found, "layer_flops": together}
+
+
+def memory(asked: Asked) -> dict[str, Any]:
+    """Step 8: calls that do not fit, by the arena's limit and by a full device."""
+    if not asked.on_gpu:
+        asked.say("not asked: only a GPU has an arena with a limit")
+        return {}
+    found = {}
+    for words, options in asked.forms():
+        for how, more in (("limit of 4 GiB", {"device_memory": 4}), ("device taken", {"take": True})):
+            sizes = {"smallest": 8192, "largest": 1 << 24, "length": 48}
+            one = found[f"{words}, {how}"] = asked.ask("device.memory:too_much", {**options, **more, **sizes})
+            if "text" not in one:
+                asked.say(f"{words}, {how}: {one}")
+                continue
+            asked.say(
+                f"{words}, {how}: {one['failed_tokens']:,} tokens fail, known as a want of memory: {one['known']}; "
+                f"half of it then: {one['half']}; the engine: {one.get('engine')}"
+            )
+            asked.say(f"  {one['error']}: {one['text']}")
+    return found
+
+
+def runs(asked: Asked) -> dict[str, Any]:
+    """Step 9: the command line on many rows: first use, again, and two processes on one device."""
+    return asked.program(asked.bundle).cold_warm_two(Path(asked.sample().rows_file))
+
+
+def real(asked: Asked) -> dict[str, Any]:
+    """Step 7: labels of real rows with real weights, with and without ``--exact``, against fp32."""
+    if not asked.real:
+        asked.say("not asked: --real FILE... names no rows")
+    found = {}
+    for rows in asked.real:
+        for name, (bundle, templates) in asked.weighted.items():
+            words = f"{name}, {rows.name}"
+            found[words] = asked.program(bundle, templates).labels(words, asked.precision, rows)
+    return found
+
+
+CHECKS: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
+    f.__name__: f for f in (sessions, attention, planning, company, profile, ceiling, memory, runs, real)
+}
+
+
+def _listed(elsewhere: Mapping[str, Mapping[str, int]]) -> str:
+    return "; ".join(f"{place}: {', '.join(f'{op} {n}' for op, n in ops.items())}" for place, ops in elsewhere.items())
+
+
+def free_gib(device: str) -> float:
+    """Free memory of a GPU by nvidia-smi, GiB; infinity where it does not say."""
+    index = device.partition(":")[2] or "0"
+    command = ["nvidia-smi", "-i", index, "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=20).stdout
+        return float(said) / 1024
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return float("inf")

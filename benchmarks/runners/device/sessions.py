@@ -1,0 +1,93 @@
+"""The session of one form of the graph: where each of its nodes runs, and what the runtime made of it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scorer.inference.bundle import Bundle
+from scorer.inference.devices import unwanted_fusions
+from scorer.inference.execution import recorded
+from scorer.inference.sessions import providers, resolve_device, runtime, session_options, small_feed
+
+from ..common import load_cuda
+from .tools import printed
+
+_WARNINGS = 2
+
+
+def opened(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
+    """Opens a session as a run does, with the optimised graph saved, and makes one call with the runtime's profiler.
+
+    ``load_seconds``, ``first_call_seconds``, ``second_call_seconds``. ``ran``: number of nodes that ran, by provider
+    and operator. ``graph``: nodes of the optimised graph by operator. ``memcpy``: copies between devices in it.
+    ``log``: the runtime's warnings, each once.
+    """
+    load_cuda(spec)
+    options = spec["options"]
+    bundle, on = Bundle.load(spec["bundle"]), resolve_device(spec["device"])
+    way = recorded(bundle, options["precision"], options["layout"], options["attention"], on)
+    model = bundle.variant(way.variant)
+
+    def run() -> tuple[dict[str, Any], float]:
+        ort = runtime()
+        with tempfile.TemporaryDirectory() as folder:
+            settings = session_options(on, spec.get("threads") or 1)
+            settings.log_severity_level = _WARNINGS
+            settings.optimized_model_filepath = str(Path(folder) / "optimised.onnx")
+            settings.add_session_config_entry("session.optimized_model_external_initializers_file_name", "weights")
+            settings.enable_profiling = True
+            settings.profile_file_prefix = str(Path(folder) / "calls")
+            on.row.prepare(ort)
+            began = time.perf_counter()
+            with printed() as log:
+                session = ort.InferenceSession(
+                    str(model), settings, providers=providers(on), disabled_optimizers=unwanted_fusions(on.provider)
+                )
+                loaded = time.perf_counter()
+                feed = small_feed(session)
+                session.run(None, feed)
+                first = time.perf_counter()
+                session.run(None, feed)
+                second = time.perf_counter()
+            ran = nodes_that_ran(json.loads(Path(session.end_profiling()).read_text()))
+            graph = operators(Path(settings.optimized_model_filepath))
+        found = {
+            "load_seconds": round(loaded - began, 3), "first_call_seconds": round(first - loaded, 3),
+            "second_call_seconds": round(second - first, 4), "providers": session.get_providers(),
+            # Two calls were profiled.
+            "ran": {provider: {op: n // 2 for op, n in ops.items()} for provider, ops in ran.items()},
+            "graph": graph, "memcpy": sum(n for op, n in graph.items() if op.startswith("Memcpy")),
+            "log": list(dict.fromkeys(line.strip()[:240] for line in log if line.strip()))[:20],
+        }  # fmt: skip
+        return found, second - began
+
+    return run
+
+
+def nodes_that_ran(events: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Nodes that ran by provider and operator, from a profile of the runtime."""
+    found: dict[str, Counter[str]] = {}
+    for event in events:
+        if event.get("cat") == "Node" and str(event.get("name", "")).endswith("_kernel_time"):
+            about = event["args"]
+            found.setdefault(about.get("provider", "?"), Counter())[about.get("op_name", "?")] += 1
+    return {provider: dict(counts.most_common()) for provider, counts in sorted(found.items())}
+
+
+def operators(path: Path) -> dict[str, int]:
+    """Nodes of an ONNX file by operator; those of inner graphs count too."""
+    import onnx
+
+    found: Counter[str] = Counter()
+    graphs = [onnx.load(str(path), load_external_data=False).graph]
+    while graphs:
+        for node in graphs.pop().node:
+            found[node.op_type] += 1
+            graphs += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+    return dict(found.most_common())

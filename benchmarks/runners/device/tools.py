@@ -1,0 +1,101 @@
+"""Shared by the questions: pairs of given lengths, what native code prints, and the profiler."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.device_trace import DeviceTrace, read_trace
+from scorer.inference.batches import Batch, Pairs
+from scorer.inference.engine import Engine
+from scorer.inference.layouts import Feed
+from scorer.inference.texts import Tokens
+from scorer.inference.work import Work
+from scorer.status import SCORED
+
+from ..common import synchronise
+
+
+def work_of(engine: Engine, lengths: Sequence[int]) -> Work:
+    """A window of pairs with these lengths, special tokens included, of the probes' words; without batches.
+
+    Raises:
+        ValueError: a length has no room for two texts.
+    """
+    words = engine.tokenizer.encode(engine.bundle.probes().premises).ids
+    total = np.asarray(lengths, np.int64)
+    inner = total - engine.bundle.layout.overhead
+    if inner.min() < 2:
+        raise ValueError(f"a pair needs {engine.bundle.layout.overhead + 2} tokens or more; found {total.min()}")
+    second = np.maximum(1, inner // 4)
+    n = len(total)
+    sides = []
+    for side in (inner - second, second):
+        ends = np.concatenate([[0], np.cumsum(side)])
+        sides.append(Tokens(np.resize(words, int(ends[-1])), ends, np.zeros(n, bool)))
+    each = np.arange(n)
+    pairs = Pairs(each, each, each, inner - second, second)
+    return Work(pairs, *sides, np.full(n, SCORED, np.int8), np.zeros(n, bool), [], total)
+
+
+def full_call(engine: Engine, length: int) -> tuple[Feed, Batch]:
+    """The inputs of a call as full as the engine's budget allows, of one pair of this length over and over."""
+    work = work_of(engine, [length])
+    batch = engine.layout.full(work.lengths, np.zeros(1, np.int64))
+    return next(engine.feeds(replace(work, batches=[batch]))), batch
+
+
+def timed(call: Callable[[], Any]) -> float:
+    """Seconds of a call. The runtime waits for the device before it returns."""
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def watched(call: Callable[[], Any], device: str) -> DeviceTrace | None:
+    """What the device did during a call, by PyTorch's profiler; ``None`` where nothing ran on a CUDA device."""
+    if not device.startswith("cuda"):
+        call()
+        return None
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        call()
+        synchronise(device)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(path))
+        return read_trace(path)
+
+
+@contextmanager
+def printed() -> Iterator[list[str]]:
+    """The lines that anything in this process prints meanwhile, native code included; filled in at the end."""
+    lines: list[str] = []
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(number) for number in (1, 2)]
+    with tempfile.TemporaryFile() as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+        try:
+            yield lines
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            ctypes.CDLL(None).fflush(None)  # C's own buffer, which is written late where stdout is a file
+            for number, old in zip((1, 2), kept, strict=True):
+                os.dup2(old, number)
+                os.close(old)
+            file.seek(0)
+            lines += file.read().decode("utf-8", "replace").splitlines()

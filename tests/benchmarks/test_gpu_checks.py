@@ -1,0 +1,252 @@
+"""The questions to a GPU, asked of a CPU: what their runners find, and what is said of it."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+import pytest
+
+from benchmarks import gpu, gpu_checks
+from benchmarks.device_trace import from_events
+from benchmarks.gpu_checks import Asked
+from benchmarks.runners import matrix
+from benchmarks.runners.device import attention, company, memory, planning, profile, sessions, versions
+from benchmarks.runners.device.tools import full_call, printed, work_of
+from benchmarks.runners.ours import open_engine
+from benchmarks.sample import Sample, write_sample
+from scorer.inference.bundle import Bundle
+from scorer.inference.shipped import SHIPPED
+from tests.inference.packed_graph import make_packed_bundle
+
+FORMS = [("padded", "Attention"), ("packed", "PackedAttention"), ("packed", "PackedMultiHeadAttention")]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_packed_bundle(tmp_path_factory.mktemp("gpu-checks") / "packed", max_length=512)
+
+
+@pytest.fixture(scope="module")
+def sample(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    folder = tmp_path_factory.mktemp("gpu-checks-sample")
+    return write_sample(folder, Bundle.load(bundle), pairs=200, systems=1, seed=1)
+
+
+def spec(bundle: Path, form: tuple[str, str], **more: Any) -> dict[str, Any]:
+    layout, operator = form
+    options = {"precision": "fp16", "layout": layout, "attention": operator, "on_trial": True, "token_budget": 2048}
+    return {"bundle": str(bundle), "device": "cpu", "threads": 1, "options": {**options, **more}}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_pair_of_a_given_length_has_it(bundle: Path, form: tuple[str, str]) -> None:
+    engine = open_engine(spec(bundle, form))
+    for length in (8, 48, 512):
+        feed, batch = full_call(engine, length)
+        if form[0] == "packed":
+            assert batch.tokens == 2048 and feed["cumulative_sequence_length"][1] == length
+        else:
+            assert feed["input_ids"].shape == (2048 // length, length) and feed["attention_mask"].all()
+    with pytest.raises(ValueError, match="a pair needs 6 tokens or more; found 5"):
+        work_of(engine, [5])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_where_the_nodes_ran(bundle: Path, form: tuple[str, str]) -> None:
+    found, _ = sessions.opened(spec(bundle, form), {})()
+    assert found["providers"] == ["CPUExecutionProvider"] and found["memcpy"] == 0
+    assert set(found["ran"]) == {"CPUExecutionProvider"}
+    # What runs once is what the graph holds; constants were folded before.
+    assert found["ran"]["CPUExecutionProvider"] == found["graph"]
+    assert found["load_seconds"] >= 0 < found["second_call_seconds"]
+
+
+def test_copies_between_devices_are_counted() -> None:
+    events = [
+        {"cat": "Node", "name": f"{op}_kernel_time", "args": {"op_name": op, "provider": provider}}
+        for op, provider in [("MemcpyToHost", "CUDA"), ("Shape", "CPU"), ("Gemm", "CUDA"), ("Gemm", "CUDA")]
+    ]
+    events += [{"cat": "Node", "name": "Gemm_fence_before", "args": {}}, {"cat": "Session", "name": "model_run"}]
+    assert sessions.nodes_that_ran(events) == {"CPU": {"Shape": 1}, "CUDA": {"Gemm": 2, "MemcpyToHost": 1}}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_call_for_each_length(bundle: Path, form: tuple[str, str]) -> None:
+    found, seconds = attention.by_length(spec(bundle, form, lengths=[16, 128]), {})()
+    assert list(found) == ["16", "128"] and seconds > 0
+    assert all(one["kernels"] == {} and one["attention"] is None for one in found.values())
+
+
+def test_the_runtimes_words_on_attention_are_counted() -> None:
+    line = "Operator=PackedAttention Node=a DataType=fp16 SdpaKernel=CUTLASS_FMHA"
+    assert attention.said([line, "something else", line]) == {line: 2}
+
+
+def test_what_native_code_prints_is_read() -> None:
+    with printed() as lines:
+        ctypes.CDLL(None).printf(b"from C\n")
+        os.write(2, b"to stderr\n")
+    assert sorted(lines) == ["from C", "to stderr"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_calls_of_new_shapes(bundle: Path, form: tuple[str, str]) -> None:
+    lengths = gpu_checks.NEW_LENGTHS
+    found, _ = planning.first_and_second(spec(bundle, form, lengths=lengths), {})()
+    assert all(len(found[key]) == 20 for key in ("first", "second", "other_first", "other_second", "shapes"))
+    if form[0] == "padded":
+        assert len({tuple(shape) for shape in found["shapes"]}) == 20
+        # The warm-up is none of them.
+        assert max(lengths) + 8 <= 512
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_probes_are_compared(bundle: Path, form: tuple[str, str]) -> None:
+    found, _ = company.facts(spec(bundle, form), {})()
+    assert found["label_agreement"] == 1.0 and found["bound"] < 1e-3 and found["probes"] > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_largest_calls_of_a_sample(bundle: Path, form: tuple[str, str], sample: Sample) -> None:
+    asked = {**spec(bundle, form, calls=3), "pairs": sample.pairs_file}
+    found, seconds = profile.calls(asked, {})()
+    assert found["calls"] == 3 and 0 < found["real"] <= found["tokens"] and seconds > 0
+    assert "kinds" not in found
+
+
+def test_kernels_by_kind() -> None:
+    names = {
+        "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT": 5, "sm90_xmma_gemm_f16f16_f16f32": 3, "FastGelu": 1,
+        "cudnn_generated_fort_native_sdpa_sm90_flash_fprop": 2, "AttentionKernel<cutlass::half_t>": 1,
+    }  # fmt: skip
+    events, at = [], 0
+    for name, took in names.items():
+        events.append({"cat": "kernel", "name": name, "ts": at, "dur": took * 1e6})
+        at += int(took * 1e6)
+    trace = from_events(events)
+    assert trace is not None and trace.kinds == {"attention": 3.0, "matrix": 8.0, "other": 1.0}
+
+
+def test_a_call_grows_until_it_fails_and_half_of_it_is_tried() -> None:
+    made: list[int] = []
+
+    def attempt(tokens: int) -> None:
+        made.append(tokens)
+        if tokens > 40:
+            raise RuntimeError("Failed to allocate memory for requested buffer of size 1")
+
+    found = memory.grow(attempt, 8, 1 << 20)
+    assert made == [8, 16, 32, 64, 32]
+    assert found["failed_tokens"] == 64 and found["known"] is True and found["half"] == "ok"
+    assert memory.grow(attempt, 8, 32) == {"fits": 32}
+
+    def always(tokens: int) -> None:
+        raise ValueError("something else")
+
+    found = memory.grow(always, 8, 16)
+    assert (found["known"], found["half"]) == (False, "ValueError: something else")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_engine_gets_all_answers_where_large_calls_fail(
+    bundle: Path, form: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    engine = open_engine(spec(bundle, form), warn=warnings.append)
+    monkeypatch.setattr(engine.session, "_session", _Small(engine.session.session))
+    found = memory.too_much_of(engine, {"smallest": 1024, "largest": 1 << 16, "length": 64}, warnings)
+    assert (found["failed_tokens"], found["known"], found["half"]) == (8192, True, "ok")
+    about = found["engine"]
+    assert (about["pairs"], about["lost"], about["not_finite"]) == (256, 0, 0)
+    assert "from here on batches have at most 4096 tokens" in about["warnings"][0]
+
+
+class _Small:
+    """A session in which calls of over 4,096 tokens fail as they do on a GPU."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def run(self, names: Any, feed: Any, *options: Any) -> Any:
+        if feed["input_ids"].size > 4096:
+            raise RuntimeError("BFCArena::AllocateRawInternal Failed to allocate memory for requested buffer")
+        return self._session.run(names, feed, *options)
+
+
+def asked(bundle: Path, folder: Path, said: list[str], **changed: Any) -> Asked:
+    usual: dict[str, Any] = {
+        "device": "cpu", "precision": "fp32", "bundle": bundle, "weighted": {}, "budget": 1024, "rate": 1e9,
+        "sample": lambda: pytest.fail("no sample is needed"), "real": [], "environment": dict(os.environ),
+        "logs": folder, "say": said.append,
+    }  # fmt: skip
+    return Asked(**usual | changed)
+
+
+def test_what_fails_in_one_form_is_said_and_the_others_are_asked(bundle: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    broken = tmp_path / "broken"
+    shutil.copytree(bundle, broken)
+    (broken / "model.fp16.packed.onnx").write_bytes(b"no graph")
+    found = gpu_checks.company(asked(broken, tmp_path, said, precision="fp16"))
+    assert [("error" in one) for one in found.values()] == [False, True, False]
+    assert len(said) == 3 and said[0].startswith("random, padded, Attention: 100.00% of the labels")
+    assert "model.fp16.packed.onnx" in said[1]
+
+
+def test_a_question_that_needs_a_gpu_says_so(bundle: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    assert gpu_checks.memory(asked(bundle, tmp_path, said)) == {}
+    assert gpu_checks.real(asked(bundle, tmp_path, said)) == {}
+    assert said == ["not asked: only a GPU has an arena with a limit", "not asked: --real FILE... names no rows"]
+
+
+def test_every_question_is_a_group() -> None:
+    assert set(gpu_checks.CHECKS) < set(gpu.GROUPS)
+    assert all(name in gpu_checks.CHECKS or hasattr(gpu.Bench, name) for name in gpu.GROUPS)
+
+
+@pytest.mark.slow
+def test_a_later_call_adds_to_what_was_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All questions with a tiny model on the CPU, in two calls, as a machine with a time limit wants it."""
+    common = ["--device", "cpu", "--preset", "roberta-tiny", "--pairs", "16", "--rounds", "1"]
+    common += ["--folder", str(tmp_path), "--results", str(tmp_path / "results")]
+    gpu.main([*common, "--step", "prepare"])
+    gpu.main([*common, "--step", "measure", "--groups", "sessions", "attention", "planning", "company", "labels"])
+    first = json.loads((tmp_path / "results" / "gpu-trial-on-cpu.json").read_text())
+    rows = tmp_path / "real.parquet"
+    shutil.copy(SHIPPED["embedded-e2e"].folder.parent / "domains.parquet", rows)
+    gpu.main(
+        [*common, "--step", "measure", "--groups", "profile", "ceiling", "memory", "runs", "real", "--real", str(rows)]
+    )
+    content = json.loads((tmp_path / "results" / "gpu-trial-on-cpu.json").read_text())
+    assert set(content["checks"]) == set(gpu_checks.CHECKS)
+    assert not [name for name, one in content["checks"].items() if "error" in json.dumps(one)]
+    assert [group["name"] for group in content["groups"]] == ["labels"]
+    assert content["checks"]["company"] == first["checks"]["company"]
+    runs = content["checks"]["runs"]
+    assert len(runs["two at once"]["speed"]) == 2
+    assert runs["two at once"]["unique"] >= runs["again"]["unique"] == runs["first use"]["unique"]
+    assert {one["other_labels"] for one in content["checks"]["real"]["embedded, real.parquet"].values()} == {0}
+    out = capsys.readouterr().out
+    assert "the first run is" in out and "a layer's products together" in out
+
+
+def test_products_are_repeated_for_the_time_asked() -> None:
+    asked_for = {"products": {"square": (64, 64, 64), "up": (8, 16, 32)}, "dtype": "float32", "seconds": 0.01}
+    found, seconds = matrix.sustained({"device": "cpu", "options": asked_for}, {})()
+    assert list(found) == ["square", "up"] and seconds >= 0.02
+    assert all(0 < one["flops"] <= one["best"] and one["each"] > 0 for one in found.values())
+
+
+def test_the_versions_are_those_of_this_process() -> None:
+    found, _ = versions.found({"device": "cpu"}, {})()
+    assert found["onnxruntime"] == onnxruntime.__version__ and found["device"]
