@@ -195,7 +195,7 @@ def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> No
     for line in lines:
         assert line["signature"].startswith("model:embedded-e2e@")
         assert f"|protocol:{line['protocol']}|" in line["signature"]
-    assert "the embedded model is not the papers' roberta-large-mnli" in result.stderr
+    assert "embedded-e2e is not the papers' roberta-large-mnli" in result.stderr
     receipts = {path: path.stat().st_mtime_ns for path in out.glob("*/_receipts/*.json")}
     assert len(receipts) == 8
     again = CliRunner().invoke(app, call)
