@@ -17,7 +17,7 @@ from scorer.storage.claims import standing_claims
 from scorer.storage.workers import workers
 from tests.conftest import ROOT
 from tests.faults import harness
-from tests.storage.tables import wait_until
+from tests.processes import wait_until
 
 PYTHON = ROOT / ".venv-ray" / "bin" / "python"
 """Of the environment with Ray, which ``make test-slow`` makes."""

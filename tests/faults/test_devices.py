@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from scorer.storage.workers import workers
 from tests.faults import harness
 from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
+from tests.processes import wait_until
 
 Reference = tuple[Path, Path]
 LIMIT_S = 120.0
@@ -19,13 +19,14 @@ LIMIT_S = 120.0
 
 def wait_for_workers(out: Path, count: int) -> list[int]:
     """Wait until so many workers have joined; their process ids."""
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        found = [worker.pid for worker in workers(out)] if out.exists() else []
-        if len(found) >= count:
-            return found
-        time.sleep(0.005)
-    raise AssertionError("the workers did not come")
+    found: list[int] = []
+
+    def have_come() -> bool:
+        found[:] = [worker.pid for worker in workers(out)] if out.exists() else []
+        return len(found) >= count
+
+    wait_until(have_come, "the workers have not come", LIMIT_S)
+    return found
 
 
 @pytest.mark.slow
@@ -67,10 +68,7 @@ def test_an_interrupt_ends_all_workers(tmp_path: Path, bundle: Path, number: int
     wait_for_workers(out, 1)
     process.send_signal(number)
     finish(process, code)
-    deadline = time.monotonic() + LIMIT_S
-    while list(workers(out)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not list(workers(out)), "no worker outlives the process that supervises it"
+    wait_until(lambda: not list(workers(out)), "a worker outlives the process that supervises it", LIMIT_S)
     assert_nothing_half(out)
     run(data, out, bundle)
     assert_same(out, tmp_path / "whole")

@@ -22,6 +22,7 @@ from tests.faults import harness
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
 from tests.inference.wrapping import Wrapped, wrap_sessions
 from tests.pausing import LIMIT_S
+from tests.processes import wait_until
 
 HOPELESS = [([("A", "p", "o")], f"A {TOKEN}")]
 
@@ -77,10 +78,7 @@ def test_leaving_a_stream_ends_its_call(looping: Path) -> None:
     interrupt_when_stuck(scorer)
     with pytest.raises(KeyboardInterrupt):
         list(stream)
-    deadline = time.monotonic() + LIMIT_S
-    while scorer.engine._calls._running and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not scorer.engine._calls._running
+    wait_until(lambda: not scorer.engine._calls._running, "the call goes on", LIMIT_S)
     scorer.engine.close()
 
 
@@ -93,9 +91,7 @@ def test_one_signal_ends_a_run(looping: Path, tmp_path: Path, bundle: Path, numb
     pq.write_table(stuck.set_column(0, "text", pa.array([f"A {TOKEN}"] * 40)), data / "1.parquet")
     process = harness.launch(data, out, looping)
     first = out / "_receipts" / "0.parquet.json"
-    deadline = time.monotonic() + LIMIT_S
-    while not first.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: first.exists() or process.poll() is not None, "no shard is done", LIMIT_S)
     process.send_signal(number)
     said = harness.finish(process, 128 + number)
     assert "the same command resumes" in said

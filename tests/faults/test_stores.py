@@ -25,6 +25,7 @@ from tests.faults.harness import finish
 from tests.faults.stores import below, check, new_prefix, objects, run, start, upload
 from tests.faults.test_killed import CRASHED
 from tests.pausing import ended, go_on, launch_pausing
+from tests.processes import wait_until
 from tests.storage.objects.proxy import Action, Proxy
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, weed
 
@@ -210,9 +211,8 @@ def test_a_worker_is_killed_while_it_prepares_the_run(
     when it has given no sign of life."""
     data, whole = reference
     process = start(data, out, bundle, "--join")
-    while "_lock.brief" not in objects(out):
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_until(lambda: "_lock.brief" in objects(out) or process.poll() is not None, "no lock is taken")
+    assert process.poll() is None
     process.kill()
     process.communicate()
     assert "_plan.json" not in objects(out)

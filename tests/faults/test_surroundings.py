@@ -19,7 +19,7 @@ import pytest
 from tests.faults import harness
 from tests.faults.harness import LIMIT_S, assert_same, bytes_of, command, finish, launch, run
 from tests.faults.test_full_disk import NAMESPACE, needs_namespace
-from tests.storage.tables import wait_until
+from tests.processes import wait_until
 
 Reference = tuple[Path, Path]
 

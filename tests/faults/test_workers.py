@@ -20,6 +20,7 @@ from tests.faults import harness
 from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
 from tests.faults.test_killed import CRASHED, FRESH
 from tests.pausing import ended, go_on, launch_pausing
+from tests.processes import wait_until
 from tests.run.test_row_scorer import TextLengthScoring, Told
 
 Reference = tuple[Path, Path]
@@ -81,9 +82,7 @@ def test_three_workers_of_which_one_is_killed_at_random(tmp_path: Path, bundle: 
     for turn in range(6):
         out = tmp_path / f"out{turn}"
         workers = [launch(data, out, bundle, "--join") for _ in range(3)]
-        deadline = time.monotonic() + 120
-        while not list(out.glob("_receipts/**/*.json")) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda out=out: bool(list(out.glob("_receipts/**/*.json"))), "no shard is done", 120)
         time.sleep(rng.uniform(0, 0.3))
         workers[0].kill()
         workers[0].communicate()

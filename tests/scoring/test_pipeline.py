@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from scorer.scoring.counts import total
 from scorer.scoring.pipeline import Pipeline
 from scorer.scoring.windows import Mark, ScoredWindow, Window
 from scorer.storage.counts import Counts, FactCounts, PredicateCounts, RowCounts
+from tests.processes import wait_until
 
 
 @dataclass
@@ -187,12 +187,8 @@ def test_leaving_early_stops_the_model_between_batches() -> None:
 
 
 def wait_for_threads() -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if not [t for t in threading.enumerate() if t.name.startswith(("prepare", "infer"))]:
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"threads are left: {threading.enumerate()}")
+    names = ("prepare", "infer")
+    wait_until(lambda: not any(t.name.startswith(names) for t in threading.enumerate()), "threads are left")
 
 
 def test_tallies_add_up_to_those_of_the_whole() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from scorer.storage import ShardReader
-from tests.storage.tables import LIMIT_S
+from tests.processes import LIMIT_S
 
 
 @pytest.fixture(scope="module")

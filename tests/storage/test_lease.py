@@ -17,7 +17,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import OutputFolder, lease
-from tests.storage.tables import LIMIT_S, wait_until
+from tests.processes import LIMIT_S, wait_until
 
 LINE = {"pid": 7, "host": "elsewhere", "started": "2026-01-01T00:00:00+00:00", "boot": "another kernel", "token": "t"}
 SECOND = 1_000_000_000

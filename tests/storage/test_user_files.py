@@ -15,8 +15,9 @@ import pytest
 from scorer.errors import OutputError, UsageError
 from scorer.storage import OutputFolder, Receipts, ShardWriter, user_files
 from scorer.storage.user_files import check_user_file, staged, write_user_file
+from tests.processes import LIMIT_S
 from tests.storage.receipts import receipt
-from tests.storage.tables import LIMIT_S, rows_table
+from tests.storage.tables import rows_table
 
 
 def tree(folder: Path) -> list[str]:

@@ -14,7 +14,8 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import ShardWriter, WrittenFile
 from scorer.storage.durable import atomic_json, is_temporary, read_json
-from tests.storage.tables import finish, rows_table
+from tests.processes import finish
+from tests.storage.tables import rows_table
 
 
 def write(path: Path, *tables: pa.Table, **metadata: str) -> WrittenFile:

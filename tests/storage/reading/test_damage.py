@@ -10,7 +10,8 @@ import pytest
 
 from scorer.errors import ShardError
 from scorer.storage import ShardReader
-from tests.storage.tables import LIMIT_S, TRIPLE, rows_table, write
+from tests.processes import LIMIT_S
+from tests.storage.tables import TRIPLE, rows_table, write
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from scorer.errors import ShardError
 from scorer.storage import ShardReader
 from scorer.storage.reading import child
 from scorer.storage.reading.frames import PIPE_BYTES
-from tests.storage.tables import LIMIT_S, finish, is_running, kill_and_wait, rows_table, start, wait_gone, write
+from tests.processes import LIMIT_S, finish, is_running, kill_and_wait, start, wait_gone
+from tests.storage.tables import rows_table, write
 
 
 @pytest.fixture
