@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import gpu, gpu_device, gpu_settings
+from benchmarks.gpu import device, settings
+from benchmarks.gpu.__main__ import main
 from benchmarks.rounds import Group, Measured
 from benchmarks.runners import changed, ours, watched
 from benchmarks.sample import write_sample
@@ -33,10 +34,10 @@ def with_options(spec: dict[str, Any], **options: Any) -> dict[str, Any]:
 
 
 def test_a_choice_changes_one_thing() -> None:
-    base, *others = gpu_settings.choices("fp16", 65536, [16384], 4096)
-    assert base.name == gpu_settings.AS_IT_IS
+    base, *others = settings.choices("fp16", 65536, [16384], 4096)
+    assert base.name == settings.AS_IT_IS
     packed = [one for one in others if one.options["layout"] == "packed"]
-    assert [one.options["attention"] for one in packed] == list(gpu_settings.PACKED)
+    assert [one.options["attention"] for one in packed] == list(settings.PACKED)
     others = [one for one in others if one not in packed]
     small = next(one for one in others if one.name == "bare-small")
     fp32 = next(one for one in others if one.name == "bare-fp32")
@@ -76,9 +77,9 @@ def test_a_slow_setting_has_the_rate_of_its_part(spec: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_exact_answers_are_those_of_fp32(spec: dict[str, Any]) -> None:
-    settings = gpu_settings.labels("int8")
+    asked = settings.labels("int8")
     real = {**spec, "bundle": str(SHIPPED["embedded-e2e"].folder)}
-    found = {s.name: ours.engine_pairs(with_options(real, **s.options), {})() for s in settings}
+    found = {s.name: ours.engine_pairs(with_options(real, **s.options), {})() for s in asked}
     assert set(found) == {"engine-fp32", "engine-int8", "engine-int8-exact"}
     labels = {name: probabilities.argmax(axis=1).tolist() for name, probabilities in found.items()}
     assert labels["engine-int8-exact"] == labels["engine-fp32"]
@@ -88,8 +89,8 @@ def test_without_a_device_nothing_is_watched_and_it_is_said(spec: dict[str, Any]
     pytest.importorskip("torch", reason="the profiler is PyTorch's")
     seen, seconds = watched.watched(with_options(spec, of="ours:score_run"), {})()
     assert seen == {} and seconds > 0
-    assert gpu_device.seen_in_words(seen) == ["Nothing ran on a CUDA device, so that none was watched."]
-    assert gpu_device.seen_in_words({"error": "why"}) == ["The device was not watched: why"]
+    assert device.seen_in_words(seen) == ["Nothing ran on a CUDA device, so that none was watched."]
+    assert device.seen_in_words({"error": "why"}) == ["The device was not watched: why"]
 
 
 def test_what_was_seen_names_idle_time_and_attention() -> None:
@@ -98,7 +99,7 @@ def test_what_was_seen_names_idle_time_and_attention() -> None:
         "seconds": 5.0, "idle": 0.0125, "copies": 0.001, "kernels": kernels,
         "attention": {"sdpa_flash": [1.0, 24]}, "said": ["Operator=Attention SDPAKernel=CUDNN"],
     }  # fmt: skip
-    lines = gpu_device.seen_in_words(json.loads(json.dumps(seen)))
+    lines = device.seen_in_words(json.loads(json.dumps(seen)))
     assert "idle 1.25%" in lines[0]
     assert lines[1:] == [
         "attention:  25.0%, 24 calls, sdpa_flash",
@@ -124,13 +125,13 @@ def test_calls_that_hold_more_than_their_pairs_give_the_same_answers(spec: dict[
 
 def test_measuring_needs_what_was_prepared(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="run --step prepare first"):
-        gpu.main(["--step", "measure", "--device", "cpu", "--preset", "roberta-tiny", "--folder", str(tmp_path)])
+        main(["--step", "measure", "--device", "cpu", "--preset", "roberta-tiny", "--folder", str(tmp_path)])
 
 
 @pytest.mark.slow
 def test_a_group_that_the_clock_leaves_no_time_for_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results_folder = tmp_path / "results"
-    gpu.main(
+    main(
         ["--device", "cpu", "--preset", "roberta-tiny", "--pairs", "16", "--minutes", "0", "--folder", str(tmp_path),
          "--results", str(results_folder), "--groups", "mixed"]
     )  # fmt: skip

@@ -12,9 +12,11 @@ from typing import Any
 import onnxruntime
 import pytest
 
-from benchmarks import gpu, gpu_checks
 from benchmarks.device_trace import from_events
-from benchmarks.gpu_checks import Asked
+from benchmarks.gpu import checks
+from benchmarks.gpu.__main__ import main
+from benchmarks.gpu.bench import GROUPS, Bench
+from benchmarks.gpu.checks import Asked
 from benchmarks.runners import matrix
 from benchmarks.runners.device import attention, company, memory, planning, profile, sessions, versions
 from benchmarks.runners.device.tools import full_call, printed, work_of
@@ -97,7 +99,7 @@ def test_what_native_code_prints_is_read() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_calls_of_new_shapes(bundle: Path, form: tuple[str, str]) -> None:
-    lengths = gpu_checks.NEW_LENGTHS
+    lengths = checks.NEW_LENGTHS
     found, _ = planning.first_and_second(spec(bundle, form, lengths=lengths), {})()
     assert all(len(found[key]) == 20 for key in ("first", "second", "other_first", "other_second", "shapes"))
     if form[0] == "padded":
@@ -196,7 +198,7 @@ def test_what_fails_in_one_form_is_said_and_the_others_are_asked(bundle: Path, t
     broken = tmp_path / "broken"
     shutil.copytree(bundle, broken)
     (broken / "model.fp16.packed.onnx").write_bytes(b"no graph")
-    found = gpu_checks.company(asked(broken, tmp_path, said, precision="fp16"))
+    found = checks.company(asked(broken, tmp_path, said, precision="fp16"))
     assert [("error" in one) for one in found.values()] == [False, True, False]
     assert len(said) == 3 and said[0].startswith("random, padded, Attention: 100.00% of the labels")
     assert "model.fp16.packed.onnx" in said[1]
@@ -204,14 +206,14 @@ def test_what_fails_in_one_form_is_said_and_the_others_are_asked(bundle: Path, t
 
 def test_a_question_that_needs_a_gpu_says_so(bundle: Path, tmp_path: Path) -> None:
     said: list[str] = []
-    assert gpu_checks.memory(asked(bundle, tmp_path, said)) == {}
-    assert gpu_checks.real(asked(bundle, tmp_path, said)) == {}
+    assert checks.memory(asked(bundle, tmp_path, said)) == {}
+    assert checks.real(asked(bundle, tmp_path, said)) == {}
     assert said == ["not asked: only a GPU has an arena with a limit", "not asked: --real FILE... names no rows"]
 
 
 def test_every_question_is_a_group() -> None:
-    assert set(gpu_checks.CHECKS) < set(gpu.GROUPS)
-    assert all(name in gpu_checks.CHECKS or hasattr(gpu.Bench, name) for name in gpu.GROUPS)
+    assert set(checks.CHECKS) < set(GROUPS)
+    assert all(name in checks.CHECKS or hasattr(Bench, name) for name in GROUPS)
 
 
 @pytest.mark.slow
@@ -219,16 +221,16 @@ def test_a_later_call_adds_to_what_was_measured(tmp_path: Path, capsys: pytest.C
     """All questions with a tiny model on the CPU, in two calls, as a machine with a time limit wants it."""
     common = ["--device", "cpu", "--preset", "roberta-tiny", "--pairs", "16", "--rounds", "1"]
     common += ["--folder", str(tmp_path), "--results", str(tmp_path / "results")]
-    gpu.main([*common, "--step", "prepare"])
-    gpu.main([*common, "--step", "measure", "--groups", "sessions", "attention", "planning", "company", "labels"])
+    main([*common, "--step", "prepare"])
+    main([*common, "--step", "measure", "--groups", "sessions", "attention", "planning", "company", "labels"])
     first = json.loads((tmp_path / "results" / "gpu-trial-on-cpu.json").read_text())
     rows = tmp_path / "real.parquet"
     shutil.copy(SHIPPED["embedded-e2e"].folder.parent / "domains.parquet", rows)
-    gpu.main(
+    main(
         [*common, "--step", "measure", "--groups", "profile", "ceiling", "memory", "runs", "real", "--real", str(rows)]
     )
     content = json.loads((tmp_path / "results" / "gpu-trial-on-cpu.json").read_text())
-    assert set(content["checks"]) == set(gpu_checks.CHECKS)
+    assert set(content["checks"]) == set(checks.CHECKS)
     assert not [name for name, one in content["checks"].items() if "error" in json.dumps(one)]
     assert [group["name"] for group in content["groups"]] == ["labels"]
     assert content["checks"]["company"] == first["checks"]["company"]

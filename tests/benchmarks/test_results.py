@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import gpu_settings, picture, results
+from benchmarks import picture, results
+from benchmarks.gpu import settings
 from benchmarks.rounds import Group, Measured
 from benchmarks.settings import Setting, cpu_overhead, cpu_pairs, cpu_rows
 
@@ -92,10 +93,10 @@ def test_the_picture_is_svg_with_a_bar_for_every_setting(group: Group) -> None:
 
 
 GPU = [
-    gpu_settings.peers("float16", [64, 128], 32) + gpu_settings.ours("fp16", None),
-    gpu_settings.rivals("float16", [64]) + gpu_settings.ours("fp16", 16384),
-    gpu_settings.choices("fp16", 65536, [16384, 131072], 4096),
-    gpu_settings.labels("fp16"),
+    settings.peers("float16", [64, 128], 32) + settings.ours("fp16", None),
+    settings.rivals("float16", [64]) + settings.ours("fp16", 16384),
+    settings.choices("fp16", 65536, [16384, 131072], 4096),
+    settings.labels("fp16"),
 ]
 
 

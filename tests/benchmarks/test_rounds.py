@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import machine, results
-from benchmarks.gpu import environments, flops
+from benchmarks.gpu.device import flops
+from benchmarks.gpu.environment import environments
 from benchmarks.rounds import Group, Measured, Worker, WorkerError, in_order, run_rounds
 from benchmarks.runners.common import by_length, choose, neighbours
 from benchmarks.sample import Sample, read_pairs, write_sample

@@ -13,7 +13,7 @@ _SIGNS = ("sdpakernel", "sdpa_kernel", "operator=")
 
 
 def by_length(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
-    """One full call for each of the option ``lengths``, with :data:`benchmarks.gpu_device.ATTENTION_VARIABLE` set; the
+    """One full call for each of the option ``lengths``, with :data:`benchmarks.gpu.device.ATTENTION_VARIABLE` set; the
     answer has for each of them, as a string:
 
     ``said``: the runtime's lines with the number of times. ``kernels``: seconds and calls of the attention kernels by

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ from ..common import load_cuda
 from .tools import printed
 
 _WARNINGS = 2
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def opened(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
@@ -63,7 +65,7 @@ def opened(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[d
             # Two calls were profiled.
             "ran": {provider: {op: n // 2 for op, n in ops.items()} for provider, ops in ran.items()},
             "graph": graph, "memcpy": sum(n for op, n in graph.items() if op.startswith("Memcpy")),
-            "log": list(dict.fromkeys(line.strip()[:240] for line in log if line.strip()))[:20],
+            "log": list(dict.fromkeys(_COLOUR.sub("", line).strip()[:240] for line in log if line.strip()))[:20],
         }  # fmt: skip
         return found, second - began
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .rounds import Worker, WorkerError, ask_once
+from benchmarks.rounds import Worker, WorkerError, ask_once
 
 ATTENTION_VARIABLE = "ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO"
 """Must be 1 before a process starts; the runtime then prints a line for each attention node that it calls."""

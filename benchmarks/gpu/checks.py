@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .gpu_device import ATTENTION_VARIABLE
-from .rounds import WorkerError, ask_once
+from benchmarks.rounds import WorkerError, ask_once
+
+from .device import ATTENTION_VARIABLE
 from .whole_runs import Program
 
 LENGTHS = (16, 48, 128, 384, 512)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .settings import REFERENCE, Setting
+from benchmarks.settings import REFERENCE, Setting
 
 _CUDNN, _UNFUSED = 8, 16
 """Bits of the provider's option ``sdpa_kernel``. With the mask of a padded graph, 3 (flash and memory-efficient) ends

@@ -1,28 +1,9 @@
-"""Compare this project with its alternatives on a CUDA machine: `make bench-gpu`.
-
-No GPU figure exists yet: the script was written on a machine without a GPU.
-
-    python -m benchmarks.gpu --step prepare --kit SITE_DIR      # checkpoint, bundles, what is found out at first use
-    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups sessions attention ...] [--real FILE ...]
-    make bench-gpu DEVICE=cpu                                   # tries the script: a tiny model, both steps
-
-Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
-export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
-transformers and sentence-transformers. Measured, in this order, after the device's matrix rate: what the runtime makes
-of the graphs and which kernels it takes (``sessions`` to ``company``, :mod:`benchmarks.gpu_checks`); our choices
-against others, packed and padded; where the time goes, and what matrix products alone reach; labels of fp16 against
-fp32; calls that do not fit; whole runs; all settings on E2E-like pairs and on mixed lengths. Each group is printed when
-it has ended, and the JSON is written after each pass, so that what was measured is there when the time is over; a later
-call with other groups adds to it. On a CPU the packed settings fail and say why: only a GPU has their kernels.
-
-Utilisation counts real tokens only. Work that our graph or batching saves still counts as useful, padding never does.
-"""
+"""The groups of settings and questions of a run, and the file that they go into."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -31,18 +12,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import gpu_settings, machine, picture, results
-from .cpu import EMBEDDED_CHECKPOINT
-from .gpu_checks import CHECKS, Asked, free_gib
-from .gpu_device import flops, matrix_rate, seen_in_words, watch
-from .prepare import prepare
-from .rounds import Group, Measured, WorkerError, ask_once, run_rounds
-from .settings import REFERENCE, Setting
+from benchmarks import machine, picture, results
+from benchmarks.cpu import EMBEDDED_CHECKPOINT
+from benchmarks.prepare import prepare
+from benchmarks.rounds import Group, Measured, WorkerError, ask_once, run_rounds
+from benchmarks.settings import REFERENCE, Setting
+
+from . import settings
+from .checks import CHECKS, Asked, free_gib
+from .device import flops, matrix_rate, seen_in_words, watch
+from .environment import ROOT, environments
 
 if TYPE_CHECKING:
-    from .sample import Sample
+    from benchmarks.sample import Sample
 
-ROOT = Path(__file__).resolve().parents[1]
 GROUPS = (
     "sessions", "attention", "planning", "company", "choices", "profile", "ceiling", "labels", "real", "memory", "runs",
     "large", "e2e", "mixed",
@@ -55,52 +38,6 @@ SHIPPED_TEMPLATES = ROOT / "scorer" / "embedded" / "e2e" / "templates.json"
 
 def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
-
-
-def environments(kit: Path | None) -> tuple[dict[str, str], dict[str, str]]:
-    """Environments of our processes and of the peers': the same, but for the kit on PYTHONPATH."""
-    base = os.environ | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "TRANSFORMERS_VERBOSITY": "error"}
-    others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    if kit is not None:
-        others = [p for p in others if Path(p).resolve() != kit.resolve()]
-    peers = [str(ROOT), *others]
-    ours = [*([str(kit.resolve())] if kit is not None else []), *peers]
-    return base | {"PYTHONPATH": os.pathsep.join(ours)}, base | {"PYTHONPATH": os.pathsep.join(peers)}
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kit", type=Path, help="folder with ONNX Runtime for CUDA and the exporter's libraries")
-    parser.add_argument("--step", choices=STEPS, nargs="+", default=STEPS, help="what to do; by default both")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--folder", type=Path, default=Path(".bench"))
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
-    parser.add_argument("--name", help="name of the result files; by default gpu, on a CPU gpu-trial-on-cpu")
-    parser.add_argument("--preset", default="roberta-large")
-    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="groups to measure, in this order")
-    parser.add_argument("--real", type=Path, nargs="*", default=[], metavar="FILE", help="Parquet of rows for `real`")
-    parser.add_argument(
-        "--pairs", type=int, default=16384, help="minimum number in each sample; the group large has 8 times as many"
-    )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--budget", type=int, help="tokens a batch; by default the program's own choice there")
-    parser.add_argument(
-        "--budgets",
-        type=int,
-        nargs="*",
-        default=[8192, 16384, 32768, 65536, 131072],
-        help="tokens a call of the packed forms, for the choices",
-    )
-    parser.add_argument("--batches", type=int, nargs="+", default=[64, 128, 256], help="tried for the peers")
-    parser.add_argument("--minutes", type=float, default=8.0, help="begin no further group or round after this long")
-    args = parser.parse_args(arguments)
-    bench = Bench(args)
-    with _SourceTree(bench.base) as shim:
-        bench.ours["PYTHONPATH"] += os.pathsep + shim
-        if "prepare" in args.step:
-            bench.prepare()
-        if "measure" in args.step:
-            bench.measure()
 
 
 class Bench:
@@ -204,7 +141,7 @@ class Bench:
                 n: (folder / "bundle", templates if n == "embedded-e2e" else None)
                 for n, folder in self.weighted.items() if (folder / "bundle").exists()
             },
-            budget=self.args.budget or gpu_settings.USUAL if self.on_gpu else 1024, rate=self.rate,
+            budget=self.args.budget or settings.USUAL if self.on_gpu else 1024, rate=self.rate,
             sample=lambda: self._sample("large", self.base / "bundle", 8 * self.args.pairs), real=self.args.real,
             environment=self.ours, logs=self.logs, say=lambda line: print(line, flush=True),
         )  # fmt: skip
@@ -214,31 +151,31 @@ class Bench:
 
     def e2e(self) -> None:
         """All settings on E2E-like pairs."""
-        peers = gpu_settings.peers(self.half, self.args.batches, self.args.pairs // 32)
-        ours = gpu_settings.ours(self.precision, self.args.budget)
+        peers = settings.peers(self.half, self.args.batches, self.args.pairs // 32)
+        ours = settings.ours(self.precision, self.args.budget)
         self._measure("e2e", "E2E-like", [*ours, *peers], self.args.pairs)
 
     def large(self) -> None:
         """The program on many rows, and what the device does meanwhile."""
-        ours = gpu_settings.ours(self.precision, self.args.budget)
+        ours = settings.ours(self.precision, self.args.budget)
         spec = self._measure("large", "E2E-like, many", ours, 8 * self.args.pairs, reference=ours[0].name)
         options = {**ours[1].options, "warm": False, "of": "ours:score_run"}
         self.seen = watch({**spec, "runner": "watched:watched", "options": options}, self.ours, self.logs / "watch.log")
 
     def choices(self) -> None:
         """Our settings against the alternatives."""
-        asked = gpu_settings.choices(self.precision, self.args.budget, self.args.budgets, self.args.pairs // 4)
-        self._measure("choices", "what could be chosen", asked, self.args.pairs, reference=gpu_settings.AS_IT_IS)
+        asked = settings.choices(self.precision, self.args.budget, self.args.budgets, self.args.pairs // 4)
+        self._measure("choices", "what could be chosen", asked, self.args.pairs, reference=settings.AS_IT_IS)
 
     def labels(self) -> None:
         """The embedded model, whose weights are real: labels of half precision against those of fp32."""
-        asked = gpu_settings.labels(self.precision)
+        asked = settings.labels(self.precision)
         self._measure("labels", "", asked, self.args.pairs, reference="engine-fp32", bundle=self.embedded / "bundle")
 
     def mixed(self) -> None:
         """Lengths up to the longest, as in WebNLG: the fast ones."""
-        ours = gpu_settings.ours(self.precision, self.args.budget)
-        asked = [*ours, *gpu_settings.rivals(self.half, self.args.batches)]
+        ours = settings.ours(self.precision, self.args.budget)
+        asked = [*ours, *settings.rivals(self.half, self.args.batches)]
         self._measure("mixed", "mixed lengths", asked, self.args.pairs // 2, mixed=True)
 
     def _measure(
@@ -283,9 +220,8 @@ class Bench:
     def _sample(self, name: str, worded: Path, pairs: int, *, mixed: bool = False) -> Sample:
         """The sample of a group, made once for all calls of this script. ``worded``: the bundle whose templates and
         tokenizer it has."""
+        from benchmarks.sample import Sample, write_sample
         from scorer.inference.bundle import Bundle
-
-        from .sample import Sample, write_sample
 
         folder = self.base / f"{name}-{pairs}"
         kept = _read(folder / "sample.json")
@@ -347,26 +283,3 @@ def _read(path: Path) -> dict[str, Any]:
     """A JSON file; empty where there is none."""
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found
-
-
-class _SourceTree:
-    """Says to ``importlib.metadata`` which version the source tree is, where the package is not installed."""
-
-    def __init__(self, base: Path) -> None:
-        self._folder = base / "source-tree"
-
-    def __enter__(self) -> str:
-        import tomllib
-
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        info = self._folder / f"d2t_scorer-{project['version']}.dist-info"
-        info.mkdir(parents=True, exist_ok=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: d2t-scorer\nVersion: {project['version']}\n")
-        return str(self._folder.resolve())
-
-    def __exit__(self, *error: object) -> None:
-        pass  # it is small and may stay
-
-
-if __name__ == "__main__":
-    main()

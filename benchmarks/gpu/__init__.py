@@ -1,0 +1,1 @@
+"""``make bench-gpu``: this project and its alternatives on a CUDA machine."""
