@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.conftest import ROOT
+
 LIMIT_S = 60.0
 """How long a test waits for what must happen; it only ends a test that fails."""
 

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .bench import GROUPS, STEPS, Bench
-from .environment import ROOT, SourceTree
+from .environment import ROOT, source_tree
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -58,12 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=8.0, help="begin no further group or round after this long")
     args = parser.parse_args(arguments)
     bench = Bench(args)
-    with SourceTree(bench.base) as shim:
-        bench.ours["PYTHONPATH"] += os.pathsep + shim
-        if "prepare" in args.step:
-            bench.prepare()
-        if "measure" in args.step:
-            bench.measure()
+    bench.ours["PYTHONPATH"] += os.pathsep + source_tree(bench.base)
+    if "prepare" in args.step:
+        bench.prepare()
+    if "measure" in args.step:
+        bench.measure()
 
 
 if __name__ == "__main__":

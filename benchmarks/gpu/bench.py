@@ -19,8 +19,8 @@ from benchmarks.rounds import Group, Measured, WorkerError, ask_once, run_rounds
 from benchmarks.settings import REFERENCE, Setting
 
 from . import settings
-from .checks import CHECKS, Asked, free_gib
-from .device import flops, matrix_rate, seen_in_words, watch
+from .checks import CHECKS, Asked
+from .device import flops, free_gib, matrix_rate, seen_in_words, watch
 from .environment import ROOT, environments
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ GROUPS = (
 _ROOM_GIB = 40.0
 """Free memory of the device below which a measured setting is closed: the next one may take so much."""
 STEPS = ("prepare", "measure")
-SHIPPED_TEMPLATES = ROOT / "scorer" / "embedded" / "e2e" / "templates.json"
 
 
 def say(message: str) -> None:
@@ -133,8 +132,10 @@ class Bench:
 
     def _check(self, name: str) -> None:
         """Ask one of the questions, and print the answers as they come."""
+        from scorer.inference.shipped import SHIPPED
+
         print(f"**{name}** ({self._elapsed()})", flush=True)
-        templates = SHIPPED_TEMPLATES if SHIPPED_TEMPLATES.exists() else None
+        templates = SHIPPED["embedded-e2e"].folder / "templates.json"
         asked = Asked(
             device=self.args.device, precision=self.precision, bundle=self.base / "bundle",
             weighted={

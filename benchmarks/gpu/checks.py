@@ -7,15 +7,14 @@ crashes or hangs costs that form alone, and the reason stands in its place.
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import attention_log
 from benchmarks.rounds import WorkerError, ask_once
 
-from .device import ATTENTION_VARIABLE
 from .whole_runs import Program
 
 LENGTHS = (16, 48, 128, 384, 512)
@@ -50,19 +49,49 @@ class Asked:
         return self.device.startswith("cuda")
 
     def ask(
-        self, runner: str, options: Mapping[str, Any], *, bundle: Path | None = None, **more: str
+        self,
+        runner: str,
+        options: Mapping[str, Any],
+        *,
+        bundle: Path | None = None,
+        pairs: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """A runner's answer, or ``{"error": why there is none}``."""
+        """A runner's answer, or ``{"error": why there is none}``. ``environment``: in addition."""
         spec = {
             "runner": runner, "device": self.device, "bundle": str(bundle or self.bundle), "options": dict(options),
-            **({"pairs": self.sample().pairs_file} if runner == "device.profile:calls" else {}),
+            "pairs": pairs,
         }  # fmt: skip
         log = self.logs / f"{runner.replace(':', '.')}.log"
         try:
-            found: dict[str, Any] = ask_once(spec, {**self.environment, **more}, log, _LIMIT_S)
+            found: dict[str, Any] = ask_once(spec, {**self.environment, **(environment or {})}, log, _LIMIT_S)
         except WorkerError as e:
             return {"error": str(e)}
         return found
+
+    def of_forms(
+        self,
+        runner: str,
+        found: dict[str, Any],
+        options: Mapping[str, Any],
+        *,
+        name: str = "",
+        bundle: Path | None = None,
+        **more: Any,
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """A runner's answers for the forms of a bundle, each with its words. Where there is none, why is said.
+
+        Args:
+            found: gets all answers, and the reasons.
+            name: of the bundle, before the words.
+        """
+        for form, usual in self.forms(bundle):
+            words = name + form
+            one = found[words] = self.ask(runner, {**usual, **options}, bundle=bundle, **more)
+            if "error" in one:
+                self.say(f"{words}: {one['error']}")
+            else:
+                yield words, one
 
     def program(self, bundle: Path, templates: Path | None = None) -> Program:
         """``scorer run`` with a bundle on this device."""
@@ -104,14 +133,10 @@ def sessions(asked: Asked) -> dict[str, Any]:
 
 def attention(asked: Asked) -> dict[str, Any]:
     """Step 2: which attention kernel runs at which length."""
-    found = {}
-    for words, options in asked.forms():
-        more = {ATTENTION_VARIABLE: "1"}
-        one = asked.ask("device.attention:by_length", {**options, "lengths": LENGTHS}, **more)
-        found[words] = one
-        if "error" in one:
-            asked.say(f"{words}: {one['error']}")
-            continue
+    found: dict[str, Any] = {}
+    more = {attention_log.VARIABLE: "1"}
+    options = {"lengths": LENGTHS}
+    for words, one in asked.of_forms("device.attention:by_length", found, options, environment=more):
         for length, at in one.items():
             share = f", attention {at['attention']:.1%}" if at["attention"] is not None else ""
             asked.say(
@@ -126,16 +151,13 @@ def attention(asked: Asked) -> dict[str, Any]:
 
 def planning(asked: Asked) -> dict[str, Any]:
     """Step 3: the first call of new shapes against the second, and again from another thread."""
-    found = {}
-    for words, options in asked.forms():
-        one = asked.ask("device.planning:first_and_second", {**options, "lengths": NEW_LENGTHS})
-        found[words] = one
+    found: dict[str, Any] = {}
+    for words, one in asked.of_forms("device.planning:first_and_second", found, {"lengths": NEW_LENGTHS}):
         asked.say(
-            f"{words}: {one['error']}" if "error" in one else
             f"{words}: {len(one['shapes'])} calls of new shapes: first {sum(one['first']):.0f} ms, second "
             f"{sum(one['second']):.0f} ms, median difference {one['cost_ms']:.1f} ms; from another thread "
             f"{sum(one['other_first']):.0f} and {sum(one['other_second']):.0f} ms, {one['other_cost_ms']:.1f} ms"
-        )  # fmt: skip
+        )
     return found
 
 
@@ -143,24 +165,19 @@ def company(asked: Asked) -> dict[str, Any]:
     """Steps 4 and 7: every form on the probes, against fp32, and alone against in company."""
     found: dict[str, Any] = {}
     for name, bundle in {"random": asked.bundle, **{n: b for n, (b, _) in asked.weighted.items()}}.items():
-        for words, options in asked.forms(bundle):
-            one = found[f"{name}: {words}"] = asked.ask("device.company:facts", options, bundle=bundle)
+        for words, one in asked.of_forms("device.company:facts", found, {}, name=f"{name}, ", bundle=bundle):
             asked.say(
-                f"{name}, {words}: {one['error']}" if "error" in one else
-                f"{name}, {words}: {one['label_agreement']:.2%} of the labels of {one['probes']} probes, largest "
-                f"|Δlogit| {one['bound']:.3g}; alone against in company {one['company_bound']:.3g}"
-            )  # fmt: skip
+                f"{words}: {one['label_agreement']:.2%} of the labels of {one['probes']} probes, largest |Δlogit| "
+                f"{one['bound']:.3g}; alone against in company {one['company_bound']:.3g}"
+            )
     return found
 
 
 def profile(asked: Asked) -> dict[str, Any]:
     """Step 5: where the time of ten full calls goes."""
-    found = {}
-    for words, options in asked.forms():
-        one = found[words] = asked.ask("device.profile:calls", {**options, "calls": 10})
-        if "error" in one:
-            asked.say(f"{words}: {one['error']}")
-            continue
+    found: dict[str, Any] = {}
+    pairs = asked.sample().pairs_file
+    for words, one in asked.of_forms("device.profile:calls", found, {"calls": 10}, pairs=pairs):
         asked.say(f"{words}: {one['calls']} calls, {one['real'] / one['seconds']:,.0f} real tokens/s")
         if "kinds" not in one:
             asked.say("  nothing ran on a CUDA device")
@@ -213,7 +230,7 @@ def memory(asked: Asked) -> dict[str, Any]:
                 asked.say(f"{words}, {how}: {one}")
                 continue
             asked.say(
-                f"{words}, {how}: {one['failed_tokens']:,} tokens fail, known as a want of memory: {one['known']}; "
+                f"{words}, {how}: {one['failed_tokens']:,} tokens fail, recognised as out of memory: {one['known']}; "
                 f"half of it then: {one['half']}; the engine: {one.get('engine')}"
             )
             asked.say(f"  {one['error']}: {one['text']}")
@@ -244,14 +261,3 @@ CHECKS: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
 
 def _listed(elsewhere: Mapping[str, Mapping[str, int]]) -> str:
     return "; ".join(f"{place}: {', '.join(f'{op} {n}' for op, n in ops.items())}" for place, ops in elsewhere.items())
-
-
-def free_gib(device: str) -> float:
-    """Free memory of a GPU by nvidia-smi, GiB; infinity where it does not say."""
-    index = device.partition(":")[2] or "0"
-    command = ["nvidia-smi", "-i", index, "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=20).stdout
-        return float(said) / 1024
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return float("inf")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import attention_log
 from benchmarks.rounds import Worker, WorkerError, ask_once
-
-ATTENTION_VARIABLE = "ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO"
-"""Must be 1 before a process starts; the runtime then prints a line for each attention node that it calls."""
-_KERNEL_SIGNS = ("sdpakernel", "attention_kernel", "attention kernel", "cudnn_flash", "operator=")
 
 
 def flops(architecture: Mapping[str, Any], tokens: Sequence[int]) -> float:
     """Arithmetic of pairs with these lengths: for roberta-large 604 MFLOP + 98.3 kFLOP · s a token."""
-    layers, h, i = (int(architecture[key]) for key in ("layers", "hidden_size", "intermediate_size"))
-    dense, attention = 2 * layers * (4 * h * h + 2 * h * i), 4 * layers * h
-    return float(sum(s * (dense + attention * s) for s in tokens))
+    from scorer.inference.rate import pair_flops
+
+    work = pair_flops(architecture, sum(tokens), sum(n * n for n in tokens))
+    assert work is not None, "the bundles of this bench say how large their models are"
+    return work
 
 
 def matrix_rate(device: str, environment: Mapping[str, str], logs: Path) -> tuple[float, dict[str, Any]]:
@@ -38,6 +38,17 @@ def matrix_rate(device: str, environment: Mapping[str, str], logs: Path) -> tupl
         worker.close()
 
 
+def free_gib(device: str) -> float:
+    """Free memory of a GPU by nvidia-smi, GiB; infinity where it does not say."""
+    index = device.partition(":")[2] or "0"
+    command = ["nvidia-smi", "-i", index, "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=20).stdout
+        return float(said) / 1024
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return float("inf")
+
+
 def watch(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path) -> dict[str, Any]:
     """What the device did in a pass of ``scorer run``, and the attention kernels that the runtime says it took.
 
@@ -46,12 +57,11 @@ def watch(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path) ->
     """
     log.unlink(missing_ok=True)
     try:
-        seen: dict[str, Any] = ask_once(spec, {**environment, ATTENTION_VARIABLE: "1"}, log)
+        seen: dict[str, Any] = ask_once(spec, {**environment, attention_log.VARIABLE: "1"}, log)
     except WorkerError as e:
         return {"error": str(e)}
     lines = log.read_text(errors="replace").splitlines()
-    found = [line.strip()[:160] for line in lines if any(sign in line.lower() for sign in _KERNEL_SIGNS)]
-    return {**seen, "said": list(dict.fromkeys(found))[:20]}
+    return {**seen, "said": list(attention_log.said(lines))[:20]}
 
 
 def seen_in_words(seen: Mapping[str, Any]) -> list[str]:

@@ -20,18 +20,12 @@ def environments(kit: Path | None) -> tuple[dict[str, str], dict[str, str]]:
     return base | {"PYTHONPATH": os.pathsep.join(ours)}, base | {"PYTHONPATH": os.pathsep.join(peers)}
 
 
-class SourceTree:
-    """Says to ``importlib.metadata`` which version the source tree is, where the package is not installed."""
-
-    def __init__(self, base: Path) -> None:
-        self._folder = base / "source-tree"
-
-    def __enter__(self) -> str:
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        info = self._folder / f"d2t_scorer-{project['version']}.dist-info"
-        info.mkdir(parents=True, exist_ok=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: d2t-scorer\nVersion: {project['version']}\n")
-        return str(self._folder.resolve())
-
-    def __exit__(self, *error: object) -> None:
-        pass  # it is small and may stay
+def source_tree(base: Path) -> str:
+    """A folder for PYTHONPATH that says to ``importlib.metadata`` which version the source tree is, where the package
+    is not installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    folder = base / "source-tree"
+    info = folder / f"d2t_scorer-{project['version']}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: d2t-scorer\nVersion: {project['version']}\n")
+    return str(folder.resolve())

@@ -1,9 +1,10 @@
-"""Functions shared by runners: the sample, batches by length, and the choice of a batch size."""
+"""Functions shared by runners: the sample, batches by length, the choice of a batch size, and the profiler."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from benchmarks.device_trace import DeviceTrace, read_trace
 
 Probabilities = npt.NDArray[np.float32]
 """Float32, *Shape:* (pairs, 3): contradiction, neutral and entailment in the checkpoint's column order."""
@@ -86,3 +89,16 @@ def softmax(logits: Any) -> Probabilities:
     values = np.asarray(logits, np.float64)
     weights = np.exp(values - values.max(axis=1, keepdims=True))
     return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+def traced(call: Callable[[], Any], device: str) -> DeviceTrace | None:
+    """What the device did during a call, by PyTorch's profiler; ``None`` where nothing ran on a CUDA device."""
+    from torch.profiler import ProfilerActivity, profile
+
+    on_gpu = device.startswith("cuda")
+    with profile(activities=[ProfilerActivity.CUDA if on_gpu else ProfilerActivity.CPU]) as profiler:
+        call()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(path))
+        return read_trace(path)

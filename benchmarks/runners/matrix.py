@@ -9,8 +9,6 @@ from typing import Any
 from .common import synchronise
 
 _BATCH = 20
-_SPREAD = 0.02
-"""Values of small variance: products of others take more power, which lowers the clock rate."""
 
 
 def rate(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[list[float], float]]:
@@ -30,7 +28,7 @@ def rate(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[lis
     def one() -> tuple[list[float], float]:
         best, took = 0.0, 0.0
         for n in sizes:
-            a, b = (torch.randn(n, n, device=device, dtype=torch.float32).mul(_SPREAD).to(dtype) for _ in range(2))
+            a, b = (_random((n, n), device, dtype) for _ in range(2))
             for _ in range(3):
                 a @ b
             synchronise(device)
@@ -63,10 +61,7 @@ def sustained(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
         found: dict[str, Any] = {}
         took = 0.0
         for name, (rows, inner, columns) in options["products"].items():
-            a, b = (
-                torch.randn(*shape, device=device, dtype=torch.float32).mul(_SPREAD).to(dtype)
-                for shape in ((rows, inner), (inner, columns))
-            )
+            a, b = (_random(shape, device, dtype) for shape in ((rows, inner), (inner, columns)))
             a @ b
             synchronise(device)
             spans: list[float] = []
@@ -85,3 +80,10 @@ def sustained(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
         return found, took
 
     return one
+
+
+def _random(shape: tuple[int, int], device: str, dtype: Any) -> Any:
+    """A matrix with values of small variance: products of others take more power, which lowers the clock rate."""
+    import torch
+
+    return torch.randn(*shape, device=device, dtype=torch.float32).mul(0.02).to(dtype)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from benchmarks.device_trace import read_trace
 from benchmarks.worker import find_runner
+
+from .common import traced
 
 
 def watched(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
@@ -18,19 +17,12 @@ def watched(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[
     The result has the fields of :class:`benchmarks.device_trace.DeviceTrace` and ``attention``, and is empty if nothing
     ran on a CUDA device. Profiling takes time: do not use the seconds as a rate.
     """
-    from torch.profiler import ProfilerActivity, profile
-
     one_pass = find_runner(spec["options"]["of"])(spec, chosen)
     one_pass()
-    on_gpu = spec.get("device", "cpu").startswith("cuda")
 
     def run() -> tuple[dict[str, Any], float]:
-        with profile(activities=[ProfilerActivity.CUDA if on_gpu else ProfilerActivity.CPU]) as profiler:
-            _, seconds = one_pass()
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "trace.json"
-            profiler.export_chrome_trace(str(path))
-            trace = read_trace(path)
-        return ({**asdict(trace), "attention": trace.attention} if trace else {}), seconds
+        passes: list[tuple[Any, float]] = []
+        trace = traced(lambda: passes.append(one_pass()), spec.get("device", "cpu"))
+        return ({**asdict(trace), "attention": trace.attention} if trace else {}), passes[0][1]
 
     return run

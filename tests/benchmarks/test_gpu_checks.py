@@ -12,6 +12,7 @@ from typing import Any
 import onnxruntime
 import pytest
 
+from benchmarks import attention_log
 from benchmarks.device_trace import from_events
 from benchmarks.gpu import checks
 from benchmarks.gpu.__main__ import main
@@ -87,7 +88,7 @@ def test_a_call_for_each_length(bundle: Path, form: tuple[str, str]) -> None:
 
 def test_the_runtimes_words_on_attention_are_counted() -> None:
     line = "Operator=PackedAttention Node=a DataType=fp16 SdpaKernel=CUTLASS_FMHA"
-    assert attention.said([line, "something else", line]) == {line: 2}
+    assert attention_log.said([line, "something else", line]) == {line: 2}
 
 
 def test_what_native_code_prints_is_read() -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from ..ours import open_engine
-from .tools import full_call, printed, timed, watched
+from benchmarks import attention_log
 
-_SIGNS = ("sdpakernel", "sdpa_kernel", "operator=")
+from ..common import traced
+from ..ours import open_engine
+from .tools import full_call, printed, timed
 
 
 def by_length(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
-    """One full call for each of the option ``lengths``, with :data:`benchmarks.gpu.device.ATTENTION_VARIABLE` set; the
+    """One full call for each of the option ``lengths``, with :data:`benchmarks.attention_log.VARIABLE` set; the
     answer has for each of them, as a string:
 
     ``said``: the runtime's lines with the number of times. ``kernels``: seconds and calls of the attention kernels by
@@ -33,20 +33,14 @@ def by_length(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
             with printed() as lines:
                 call()
             seconds = timed(call)
-            trace = watched(call, device)
+            trace = traced(call, device)
             busy = sum(s for s, _ in trace.kernels.values()) if trace else 0.0
             found[str(length)] = {
-                "tokens": batch.tokens, "pairs": batch.rows, "seconds": round(seconds, 5), "said": said(lines),
-                "kernels": trace.attention if trace else {},
+                "tokens": batch.tokens, "pairs": batch.rows, "seconds": round(seconds, 5),
+                "said": attention_log.said(lines), "kernels": trace.attention if trace else {},
                 "attention": round(sum(s for s, _ in trace.attention.values()) / busy, 4) if trace and busy else None,
             }  # fmt: skip
             total += seconds
         return found, total
 
     return run
-
-
-def said(lines: Sequence[str]) -> dict[str, int]:
-    """The runtime's lines about attention kernels, each with the number of times that it was printed."""
-    about = [line.strip()[:200] for line in lines if any(sign in line.lower() for sign in _SIGNS)]
-    return dict(Counter(about).most_common())

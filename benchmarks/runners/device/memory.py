@@ -24,8 +24,8 @@ def too_much(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple
     Options: ``device_memory``: GiB that the runtime's arena may take, or 0 and ``take``: leave the process 3 GiB of the
     device besides what the session holds. ``largest``: tokens of the largest call.
 
-    ``failed_tokens``, ``error``, ``text``: of the call that failed; ``known``: whether the program takes the text for a
-    want of memory. ``half``: ``ok``, or the text of its error. ``engine``: its warnings, and ``pairs``, ``lost``.
+    ``failed_tokens``, ``error``, ``text``: of the call that failed; ``known``: whether the program recognises it as out
+    of memory. ``half``: ``ok``, or the text of its error. ``engine``: its warnings, and ``pairs``, ``lost``.
     """
     warnings: list[str] = []
     engine = open_engine(spec, warn=warnings.append)

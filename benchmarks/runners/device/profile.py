@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..common import traced
 from ..ours import open_engine, prepare
-from .tools import timed, watched
+from .tools import timed
 
 
 def calls(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
@@ -30,7 +31,7 @@ def calls(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[di
     def run() -> tuple[dict[str, Any], float]:
         one_pass()
         seconds = timed(one_pass)
-        trace = watched(one_pass, spec["device"])
+        trace = traced(one_pass, spec["device"])
         found: dict[str, Any] = {
             "calls": len(feeds), "seconds": round(seconds, 5), "tokens": sum(b.tokens for b in work.batches),
             "real": sum(int(work.lengths[b.pairs].sum()) for b in work.batches),

@@ -1,4 +1,4 @@
-"""Shared by the questions: pairs of given lengths, what native code prints, and the profiler."""
+"""Shared by the questions: pairs of given lengths, and what native code prints."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.device_trace import DeviceTrace, read_trace
 from scorer.inference.batches import Batch, Pairs
 from scorer.inference.engine import Engine
 from scorer.inference.layouts import Feed
 from scorer.inference.texts import Tokens
 from scorer.inference.work import Work
 from scorer.status import SCORED
-
-from ..common import synchronise
 
 
 def work_of(engine: Engine, lengths: Sequence[int]) -> Work:
@@ -60,22 +56,6 @@ def timed(call: Callable[[], Any]) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
-
-
-def watched(call: Callable[[], Any], device: str) -> DeviceTrace | None:
-    """What the device did during a call, by PyTorch's profiler; ``None`` where nothing ran on a CUDA device."""
-    if not device.startswith("cuda"):
-        call()
-        return None
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
-        call()
-        synchronise(device)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        profiler.export_chrome_trace(str(path))
-        return read_trace(path)
 
 
 @contextmanager
