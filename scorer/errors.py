@@ -7,6 +7,8 @@
     │   ├── TemplateError           a template file that cannot be read or lacks what was asked
     │   └── ColumnError             an input column missing, of the wrong type, or in the way
     ├── OutputError                 the output folder is not ours, is in use, or cannot be written
+    │   ├── DamagedFileError        a file of ours that does not decode
+    │   └── SchemaError             an intact file of ours that another version wrote
     ├── InputError                  no input, or none of the inputs can be read
     │   └── ShardError              one shard that cannot be read; set aside, the others go on
     ├── BundleError                 a model bundle that is damaged, unknown or unfit
@@ -42,6 +44,14 @@ class ColumnError(UsageError):
 
 class OutputError(ScorerError):
     """An output folder that is not ours, is held by another run, or cannot be written."""
+
+
+class DamagedFileError(OutputError):
+    """A file of ours that does not decode; names the field."""
+
+
+class SchemaError(OutputError):
+    """An intact file of ours with another schema number."""
 
 
 class InputError(ScorerError):

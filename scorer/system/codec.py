@@ -1,0 +1,134 @@
+"""The one way in which a file of ours becomes JSON and back: a :class:`msgspec.Struct` per kind of file.
+
+Rules for all kinds:
+
+- A file has an integer ``schema``. Another number than the struct's is a :class:`SchemaError`: such a file is intact
+  and was written by another version.
+- Anything else that does not decode is a :class:`DamagedFileError` that names the field by its path. The caller decides
+  whether that counts as absent (plan, receipt, cache entry) or ends the command.
+- Unknown keys are refused by structs that derive from :class:`Record`, and ignored by those that derive from
+  :class:`OpenRecord` (``_run.json``, history, audit document).
+- Names and keys that are not UTF-8 (bytes of a path, which Python holds as lone surrogates) are percent-encoded.
+- A number that is not finite is null.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from ..errors import DamagedFileError, SchemaError
+
+_ESCAPE = re.compile(rb"%(?:25|[89A-F][0-9A-F])")
+_LITERAL = re.compile(r"%(?=25|[89A-F][0-9A-F])")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(r"%(25|[89A-F][0-9A-F])")
+
+T = TypeVar("T")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what is stored: immutable, fields by keyword, unknown keys refused."""
+
+
+class OpenRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The same for documents to which later versions add keys: unknown ones are ignored."""
+
+
+class _Versioned(msgspec.Struct):
+    schema: int | None = None
+
+
+def encode(content: Any, *, indent: int | None = None, canonical: bool = False) -> bytes:
+    """Content as JSON in UTF-8.
+
+    Args:
+        content: a struct, or anything of dicts, lists, strings, numbers, booleans and ``None``.
+        indent: blanks per level, one line for each field; ``None``: all on one line.
+        canonical: with sorted keys, so that equal content gives equal bytes.
+    """
+    order: Literal["sorted"] | None = "sorted" if canonical else None
+    try:
+        data = msgspec.json.encode(content, order=order)
+    except UnicodeEncodeError:
+        data = b"%25"  # some string is not UTF-8: all strings are looked at
+    if _ESCAPE.search(data):
+        data = msgspec.json.encode(_each_string(msgspec.to_builtins(content), _escaped), order=order)
+    return data if indent is None else msgspec.json.format(data, indent=indent)
+
+
+def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
+    """A value of type ``kind`` from JSON.
+
+    Args:
+        data: JSON in UTF-8.
+        kind: a struct, or any other type that msgspec decodes to.
+        where: the file, as messages name it.
+        advice: what to do about damage.
+
+    Raises:
+        SchemaError: it is an object with another ``schema`` than the default of the struct's field of that name.
+        DamagedFileError: it is no JSON, or a field is missing, unknown, or has another type.
+    """
+    wanted = _schema_of(kind)
+    try:
+        if wanted is not None:
+            found = msgspec.json.decode(data, type=_Versioned).schema
+            if found is not None and found != wanted:
+                raise SchemaError(
+                    f"{where} has schema {found}, and this version of d2t-scorer reads schema {wanted}; "
+                    "use the version that wrote it, or start with a new folder"
+                )
+        if _ESCAPE.search(data):
+            plain = _each_string(msgspec.json.decode(data), _unescaped)
+            return msgspec.convert(plain, type=kind)
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedFileError(f"{where} is damaged: {_reason(error)}; {advice}") from error
+
+
+def _schema_of(kind: Any) -> int | None:
+    """The default of the field ``schema`` of a struct."""
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return None
+    found = {field.name: field.default for field in msgspec.structs.fields(kind)}.get("schema")
+    return found if isinstance(found, int) else None
+
+
+def _reason(error: Exception) -> str:
+    """``rows.in: Expected `int`, got `str``` from msgspec's ``Expected `int`, got `str` - at `$.rows.in```."""
+    text, _, path = " ".join(str(error).split()).partition(" - at `$")
+    return f"{path.rstrip('`').lstrip('.')}: {text}" if path.rstrip("`") else text
+
+
+def _each_string(content: Any, change: Any) -> Any:
+    """Content with ``change`` applied to each string and each key."""
+    if isinstance(content, str):
+        return change(content)
+    if isinstance(content, dict):
+        return {
+            change(key) if isinstance(key, str) else key: _each_string(each, change) for key, each in content.items()
+        }
+    if isinstance(content, (list, tuple)):
+        return [_each_string(each, change) for each in content]
+    return content
+
+
+def _escaped(text: str) -> str:
+    """Each byte that is not UTF-8 as ``%FF``; a literal ``%FF`` as ``%25FF``, so that the way back is unique."""
+    text = _LITERAL.sub("%25", text)
+    return _SURROGATE.sub(lambda found: _percent(found[0]), text)
+
+
+def _percent(surrogate: str) -> str:
+    try:
+        raw = surrogate.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair, which no path gives
+        raw = surrogate.encode("utf-8", "surrogatepass")
+    return "".join(f"%{byte:02X}" for byte in raw)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: "%" if found[1] == "25" else chr(0xDC00 + int(found[1], 16)), text)
