@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import io
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
@@ -93,11 +95,12 @@ def count_gpus() -> int:
 
 def cudnn_version() -> str:
     """As ``9.14.0``; empty where there is no cuDNN 9 that can be loaded."""
-    try:
-        number = int(ctypes.CDLL("libcudnn.so.9").cudnnGetVersion())
-    except (OSError, AttributeError):
-        return ""
-    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    name = "libcudnn.so.9"
+    for place in (name, *(str(Path(folder, name)) for folder in library_folders())):
+        with contextlib.suppress(OSError, AttributeError):
+            number = int(ctypes.CDLL(place).cudnnGetVersion())
+            return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    return ""
 
 
 def kernels_missing(capability: str, runtime_version: str) -> str | None:
@@ -126,17 +129,26 @@ def diagnose(capability: str, runtime_version: str, message: str) -> str | None:
     return missing
 
 
+def library_folders() -> list[str]:
+    """Folders of CUDA's libraries that were installed as wheels, wherever on Python's path these are."""
+    found = (folder for entry in sys.path for folder in sorted(Path(entry or ".", "nvidia").glob("*/lib")))
+    return [str(folder.resolve()) for folder in found if folder.is_dir()]
+
+
 @cache
 def preload(runtime: Any) -> None:
     """Load the CUDA and cuDNN libraries that came as wheels, once; where they are system-wide there is nothing to do.
 
-    The runtime's own function prints what it did not find. stdout is for data, so that goes nowhere: whether the
-    libraries suffice is seen when a session starts.
+    The runtime's own function looks next to the runtime alone unless it is told a folder, and the wheels may be in
+    another folder of Python's path. It prints what it did not find. stdout is for data, so that goes nowhere: whether
+    the libraries suffice is seen when a session starts.
     """
     load = getattr(runtime, "preload_dlls", None)
     if load is None:
         return
     with contextlib.redirect_stdout(io.StringIO()):
+        for folder in library_folders():
+            load(directory=folder)
         load()
 
 

@@ -5,7 +5,11 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
+import subprocess
+import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,17 +109,33 @@ def test_what_to_install_for_a_first_call_that_fails(monkeypatch: pytest.MonkeyP
     assert diagnose("9.0", "1.31.1", "cuDNN error") is None
 
 
-def test_preloading_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    calls: list[str] = []
+def test_preloading_looks_in_every_folder_of_wheels_and_prints_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [tmp_path / "site" / "nvidia" / name / "lib" for name in ("cu13", "cudnn")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "kit"), str(tmp_path / "site")])
+    calls: list[str | None] = []
 
-    def preload_dlls() -> None:
-        calls.append("called")
+    def preload_dlls(directory: str | None = None) -> None:
+        calls.append(directory)
         print("Failed to load libcudnn.so.9")  # noqa: T201 - what the runtime does
 
-    ort = types.SimpleNamespace(preload_dlls=preload_dlls, __hash__=object.__hash__)
     module = types.ModuleType("onnxruntime_standing_in")
-    module.preload_dlls = ort.preload_dlls  # type: ignore[attr-defined]
+    module.preload_dlls = preload_dlls  # type: ignore[attr-defined]
     cuda.preload(module)
     cuda.preload(module)
-    assert calls == ["called"]
+    assert calls == [*map(str, folders), None]
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_a_cudnn_that_came_as_a_wheel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "nvidia" / "cudnn" / "lib"
+    folder.mkdir(parents=True)
+    (tmp_path / "a.c").write_text("unsigned long cudnnGetVersion(void) { return 91402; }")
+    command = ["gcc", "-shared", "-fPIC", "-o", str(folder / "libcudnn.so.9"), str(tmp_path / "a.c")]
+    subprocess.run(command, check=True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert cuda.cudnn_version() == "9.14.2"
