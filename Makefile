@@ -61,7 +61,7 @@ test: lint smoke
 
 # -vv: a name for each test, which an interruption would lose.
 test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed \
-  .venv-dev/openvino .venv-dev/nightly .venv-delta/installed .venv-airflow/installed $(AXE)
+  .venv-dev/nightly .venv-delta/installed .venv-airflow/installed $(AXE)
 	$(DEV)/pytest -m slow -vv --timeout 3600
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
@@ -75,10 +75,6 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed
 	$(PYTHON) -m venv .venv-ray
 	.venv-ray/bin/pip install $(PIP_FLAGS) -c constraints-ray.txt -e '.[cpu,objects,ray]' 'ray[data]' kubernetes-validate
 	touch $@
-
-# OpenVINO and NNCF, for the tests of openvino-int8. Where they cannot be installed, these are skipped with that reason.
-.venv-dev/openvino: .venv-dev/installed
-	-$(DEV)/pip install $(PIP_FLAGS) -e '.[openvino-export]' && touch $@
 
 # Dagster and pandas, which run examples of docs/nightly.md. Where they cannot be installed, their tests are skipped.
 .venv-dev/nightly: .venv-dev/installed

@@ -28,7 +28,7 @@ from .settings import Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = ("pairs", "rows", "overhead")
-FULL_SIZE = ("fp32", "int8", "openvino-int8")
+FULL_SIZE = ("fp32", "int8")
 """Variants of the full-size model's bundle."""
 EMBEDDED_CHECKPOINT = ROOT / "export" / "training" / "e2e" / "checkpoint"
 

@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from scorer.inference.batches import Work
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
-from scorer.inference.work import Work
 
 from . import machine, make_rows
 from .worker import measure as timed

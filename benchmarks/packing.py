@@ -16,11 +16,10 @@ from collections import Counter
 
 import numpy as np
 
-from scorer.inference.batches import Grid, distinct_pairs, pack
+from scorer.inference.batches import Grid, Padded, Work, distinct_pairs
 from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed
 from scorer.inference.texts import TextTokenizer
-from scorer.inference.work import Work
 from scorer.status import SCORED
 
 from . import make_rows
@@ -57,7 +56,9 @@ def main() -> None:
     layout = Packed(args.tokens, bundle.max_length, bundle.layout)
     batches = layout.pack(work.lengths, np.arange(len(work.pairs)))
     real = int(work.lengths.sum())
-    padded = pack(work.lengths, np.arange(len(work.pairs)), Grid(8, args.tokens, bundle.max_length))
+    padded = Padded(Grid(8, args.tokens, bundle.max_length), bundle.layout).pack(
+        work.lengths, np.arange(len(work.pairs))
+    )
     computed = sum(batch.tokens for batch in batches)
     print(f"{len(work.pairs):,} pairs, {real:,} tokens ({real / len(work.pairs):.1f} a pair)")
     sizes = Counter(batch.tokens for batch in batches)

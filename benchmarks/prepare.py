@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--preset", default="roberta-large")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--precision", default="fp32,int8,openvino-int8", help="comma-separated variants of our bundle")
+    parser.add_argument("--precision", default="fp32,int8", help="comma-separated variants of our bundle")
     parser.add_argument("--inner", choices=PARTS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)

@@ -82,7 +82,7 @@ def cpu_pairs(*, everyone: bool = True) -> list[Setting]:
             for name, how, precision in (("fp32", "", "f32"), ("bf16", "", "bf16"), ("int8", " (NNCF)", None))
         ),
     ]
-    return [*few, *(many if everyone else []), *_our_pairs(("fp32", "int8", *(["openvino-int8"] if everyone else [])))]
+    return [*few, *(many if everyone else []), *_our_pairs(("fp32", "int8"))]
 
 
 def _our_pairs(precisions: Sequence[str]) -> list[Setting]:

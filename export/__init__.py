@@ -5,7 +5,6 @@
 ``checkpoint``     those files → sizes, labels, tokenizer, PyTorch model, or the reason for refusing
 ``graph``          PyTorch → ONNX → the fused fp32 graph, counted against the config
 ``variants``       fp16 and int8 from the fused graph
-``openvino_int8``  the int8 variant that OpenVINO computes, from the unfused graph
 ``shared_weights`` weights stored once, in half precision, for all variants
 ``probes``         the pairs on which every variant is compared
 ``parity``         each variant against PyTorch

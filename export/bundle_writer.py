@@ -13,19 +13,17 @@ from typing import Any
 
 from scorer.errors import BundleError, UsageError
 from scorer.inference.bundle import PRECISIONS, SCHEMA, Bundle
-from scorer.inference.choices import OPENVINO_INT8, USUAL_PRECISIONS
 from scorer.inference.schemes import NLI
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
 from .fact_pairs import fact_pairs
-from .graph import OPSET, data_file, export_fused, external_files, inputs_of, to_onnx
+from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
-from .openvino_int8 import EVERY, export_openvino_int8
 from .out_folder import NOT_IN_NAMES, check_name, check_out, rename, staging
 from .packed import SHARED as FP16_SHARED
 from .packed import export_packed, packed_forms, packed_inputs
-from .parity import MINIMUM_AGREEMENT, Logits, accept, batches, checkpoint_logits, measure_variant
+from .parity import Logits, accept, checkpoint_logits, measure_variant
 from .plain_pairs import PLAIN_PAIRS, contradicts_labels, mean_probabilities
 from .probes import Probe, built_in_probes, measured, merge, read_probes
 from .random_init import random_checkpoint
@@ -47,7 +45,7 @@ def export_bundle(
     checkpoint: str,
     out: Path,
     *,
-    precisions: Sequence[str] = USUAL_PRECISIONS,
+    precisions: Sequence[str] = PRECISIONS,
     revision: str | None = None,
     answers: Answers = NO_ANSWERS,
     half_weights: bool = False,
@@ -79,7 +77,7 @@ def export_bundle(
     wanted = _check_options(precisions, templates, name, revision, random_init, answers, log)
     out = Path(out)
     check_out(out)
-    toolchain.require(openvino=OPENVINO_INT8 in wanted)
+    toolchain.require()
     with toolchain.quiet():
         if random_init:
             opened = random_checkpoint(checkpoint, seed)
@@ -129,15 +127,12 @@ def _fill(
     if half_weights:
         round_weights(model)
     export_fused(model, opened.family, opened.architecture, opened.tokenizer.layout.segments, fused)
-    raw = folder / "raw.onnx"
-    if OPENVINO_INT8 in precisions:
-        to_onnx(model, raw, inputs_of(opened.tokenizer.layout.segments))
     del model
     gc.collect()
     forms = packed_forms(opened.family) if "fp16" in precisions else {}
     paths = {key: folder / f"model.{key}.onnx" for key in [*precisions, *forms]}
     counts = {}
-    for precision in ["fp32", *(precision for precision in precisions if precision not in ("fp32", OPENVINO_INT8))]:
+    for precision in ["fp32", *(precision for precision in precisions if precision != "fp32")]:
         log(f"making {precision}")
         counts[precision] = export_variant(opened.family, precision, fused, fp32, layers=opened.architecture["layers"])
         gc.collect()
@@ -152,28 +147,12 @@ def _fill(
             segments=opened.tokenizer.layout.segments,
         )
         gc.collect()
-    measured_already: dict[str, Any] = {}
-    if OPENVINO_INT8 in precisions:
-        log(f"making {OPENVINO_INT8}")
-
-        def figures(path: Path) -> dict[str, Any]:
-            parity = measure_variant(path, OPENVINO_INT8, opened.tokenizer, probes, expected, opened.scheme, alone=True)
-            assert parity is not None  # only CUDA may not start
-            return parity
-
-        counts[OPENVINO_INT8], measured_already[OPENVINO_INT8] = export_openvino_int8(
-            raw,
-            paths[OPENVINO_INT8],
-            [feed for _, feed in batches(opened.tokenizer, probes[::EVERY], 1)],
-            figures,
-            MINIMUM_AGREEMENT,
-        )
-    for path in (fused, raw, *([] if "fp32" in precisions else [fp32])):
+    for path in (fused, *([] if "fp32" in precisions else [fp32])):
         path.unlink(missing_ok=True)
         data_file(path).unlink(missing_ok=True)
     if half_weights:
         log("storing the weights once")
-        share_weights((path for key, path in paths.items() if key != OPENVINO_INT8), folder / SHARED)
+        share_weights(paths.values(), folder / SHARED)
     elif forms:
         share_weights((paths[key] for key in ("fp16", *forms)), folder / FP16_SHARED)
     variants: dict[str, Any] = {}
@@ -182,7 +161,7 @@ def _fill(
         precision, operator = ("fp16" if key in forms else key), forms.get(key)
         alone = precision == "int8" and "Scan" not in counts[key]
         try:
-            parity = measured_already.get(key) or measure_variant(
+            parity = measure_variant(
                 path, precision, opened.tokenizer, probes, expected, opened.scheme, alone, packed=operator is not None
             )
         except BundleError as e:

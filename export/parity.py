@@ -13,10 +13,7 @@ import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError
 from scorer.inference.batches import Batch
-from scorer.inference.choices import OPENVINO_INT8
 from scorer.inference.devices import unwanted_fusions
-from scorer.inference.openvino_session import NAME as OPENVINO
-from scorer.inference.openvino_session import OpenVinoSession
 from scorer.inference.packed import places
 from scorer.inference.schemes import NLI, Scheme
 
@@ -79,7 +76,7 @@ def measure_variant(
     Raises:
         BundleError, DeviceError: the variant does not load or run.
     """
-    provider = {"fp16": CUDA, OPENVINO_INT8: OPENVINO}.get(precision, CPU)
+    provider = CUDA if precision == "fp16" else CPU
     session = _session(path, provider)
     if session is None:
         return None
@@ -178,8 +175,6 @@ def _run(session: Any, path: Path, calls: Iterable[Call], shape: tuple[int, ...]
 
 def _session(path: Path, provider: str) -> Any:
     """A session that really runs on ``provider``; ``None`` if that is CUDA and does not start here."""
-    if provider == OPENVINO:
-        return OpenVinoSession(path, 1)
     import onnxruntime as ort
 
     options = ort.SessionOptions()

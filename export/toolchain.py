@@ -20,15 +20,11 @@ _MODULES = {
     "safetensors": "export",
     "onnxruntime": "runtime",
 }
-_OPENVINO = ("openvino", "nncf")
-_PACKAGES = ("torch", "transformers", "optimum", "optimum-onnx", "onnx", "tokenizers", "safetensors", *_OPENVINO)
+_PACKAGES = ("torch", "transformers", "optimum", "optimum-onnx", "onnx", "tokenizers", "safetensors")
 
 
-def require(*, openvino: bool = False) -> None:
+def require() -> None:
     """Check that every library of the exporter is installed, without importing the heavy ones.
-
-    Args:
-        openvino: those of the variant ``openvino-int8`` as well.
 
     Raises:
         MissingDependencyError: names what is missing and the extras that bring it.
@@ -40,11 +36,6 @@ def require(*, openvino: bool = False) -> None:
             extras = "'d2t-scorer[export]'"
         raise MissingDependencyError(
             f"export needs {', '.join(missing)}, which this Python ({sys.prefix}) does not have: pip install {extras}"
-        )
-    if openvino and (missing := [module for module in _OPENVINO if not _installed(module)]):
-        raise MissingDependencyError(
-            f"--precision openvino-int8 needs {' and '.join(missing)}, which this Python ({sys.prefix}) does not have: "
-            "pip install 'd2t-scorer[openvino-export]'"
         )
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scorer.inference.batches import Feed, Work
 from scorer.inference.devices import Device
-from scorer.inference.layouts import Feed
 from scorer.inference.sessions import create_session, runtime
-from scorer.inference.work import Work
 
 from .common import Probabilities
 from .ours import open_engine, prepare, scattered, shapes_of

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scorer.inference.batches import Feed
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine, Work
 from scorer.inference.exact_engine import ExactEngine
-from scorer.inference.layouts import Feed
 
 from .common import Probabilities, load_cuda, load_pairs, softmax
 

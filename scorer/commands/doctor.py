@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import DeviceError, MissingDependencyError, ScorerError
+from ..errors import ScorerError
 from .common import guarded, print_json, say
 
 if TYPE_CHECKING:
     from .show.doctor import BundleFindings, GpuFindings
 
-_PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "openvino", "torch",
+_PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch",
              "optimum-onnx")  # fmt: skip
 
 
@@ -107,21 +107,7 @@ def _providers() -> dict[str, str]:
             found[provider] = "starts"
         except ScorerError as error:
             found[provider] = f"does not start: {error}"
-    return found | _openvino()
-
-
-def _openvino() -> dict[str, str]:
-    """The same of OpenVINO, where it is installed."""
-    from ..inference.openvino_session import NAME, OpenVinoSession
-    from ..inference.sessions import OWN_GRAPH
-
-    try:
-        OpenVinoSession(OWN_GRAPH, 1)
-    except MissingDependencyError:
-        return {}
-    except DeviceError as error:
-        return {NAME: f"does not start: {error}"}
-    return {NAME: "starts"}
+    return found
 
 
 def _gpus() -> list[GpuFindings]:

@@ -34,7 +34,7 @@ def export_command(
         typer.Option(
             "--precision",
             metavar="LIST",
-            help="Comma-separated variants to export. openvino-int8 needs the extra `openvino-export`.",
+            help="Comma-separated variants to export.",
         ),
     ] = _PRECISIONS,
     revision: Annotated[

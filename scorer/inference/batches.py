@@ -1,20 +1,36 @@
-"""Pairs to padded batches on a small grid of shapes.
+"""How the pairs of a window lie in the calls of the model: which share a call, and how its inputs are put together.
 
-A pair is padded to the next length on the grid, which depends on the pair alone, and a batch holds pairs of one padded
-length only. So the other pairs of a batch never change the shape that a pair is computed in, few shapes occur, and
-padding is bounded by the grid's step.
+Whatever a layout decides depends on the lengths of the pairs and on its own settings alone, so that the same plan gives
+the same calls.
+
+:class:`Padded`: a row a pair, padded to the next length on a small grid of shapes (fp32, fp16). That length depends on
+the pair alone, and a batch holds pairs of one padded length only: the other pairs of a batch never change the shape
+that a pair is computed in, few shapes occur, and padding is bounded by the grid's step. :class:`ByItself`: each pair at
+its exact length, for graphs that take the pairs of a call one after the other (int8 on a CPU).
+:class:`scorer.inference.packed.Packed`: pairs laid end to end, a fixed number of tokens and of pairs a call (fp16 on a
+GPU).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ..status import SCORED
 from .bundle import PairLayout
 from .texts import Tokens
+
+Ints = npt.NDArray[np.int64]
+Feed = dict[str, npt.NDArray[Any]]
+"""What a call of the model takes: its inputs by name."""
+
+PAIRS_A_CALL, TOKENS_A_CALL = 8, 1024
+"""At most, of a graph that takes pairs one after the other. Weights come from memory once for so many pairs. Long pairs
+gain little by company, and an interrupted run ends when its calls do."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +102,43 @@ class Pairs:
         return len(self.first)
 
 
+@dataclass
+class Work:
+    """A prepared window: what :meth:`Engine.run` needs and nothing more."""
+
+    pairs: Pairs
+    first: Tokens
+    second: Tokens
+    status: npt.NDArray[np.int8]
+    truncated: npt.NDArray[np.bool_]
+    batches: list[Batch]
+    lengths: npt.NDArray[np.int64]
+    recomputed: int = 0
+    """Pairs that ran in fp32 in addition to their variant, known once the window has run."""
+    computed_tokens: int = 0
+    """Tokens of the batches that the device has computed so far, padding included."""
+
+    @property
+    def share(self) -> float:
+        """How much of the window is computed, from 0 to 1, by tokens: long pairs take longer."""
+        return min(1.0, self.computed_tokens / max(self.padded_tokens, 1))
+
+    @property
+    def real_tokens(self) -> int:
+        """Tokens of the pairs to compute, special tokens included, padding not."""
+        return int(self.lengths[self.status == SCORED].sum())
+
+    @property
+    def padded_tokens(self) -> int:
+        """Tokens the device computes in the batches of this window, padding included."""
+        return sum(batch.tokens for batch in self.batches)
+
+    @property
+    def squared_lengths(self) -> int:
+        """Sum of the squared lengths of the pairs to compute, for the work of attention."""
+        return int((self.lengths[self.status == SCORED] ** 2).sum())
+
+
 def distinct_pairs(
     premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32], first: Tokens, second: Tokens
 ) -> Pairs:
@@ -107,27 +160,101 @@ def cut_to_fit(pairs: Pairs, room: int, chosen: npt.NDArray[np.bool_]) -> None:
     pairs.second_length[chosen] = np.where(a <= b, room - shorter, shorter)
 
 
-def pack(lengths: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], grid: Grid) -> list[Batch]:
-    """Batches that cover the ``chosen`` pairs, longest first so that memory is sized once.
+class Layout(Protocol):
+    """What an engine asks. ``lengths``: int64, *Shape:* (pairs,), tokens of every pair of a window; ``chosen``: int64,
+    *Shape:* (n,), positions of the pairs to compute, in which one may occur more than once."""
 
-    Args:
-        lengths: int64, *Shape:* (pairs,), tokens of every pair.
-        chosen: int64, *Shape:* (n,), positions of the pairs to cover.
-    """
-    padded = grid.padded(lengths[chosen])
-    order = np.lexsort((chosen, -padded))
-    batches = []
-    boundaries = np.flatnonzero(np.diff(padded[order])) + 1
-    for group in np.split(order, boundaries):
-        if not len(group):
-            continue
-        sequence_length = int(padded[group[0]])
-        start = 0
-        for size in grid.batch_sizes(sequence_length):
-            while len(group) - start >= size:
-                batches.append(Batch(chosen[group[start : start + size]], sequence_length))
-                start += size
-    return batches
+    def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
+        """Batches that cover the chosen pairs, longest first."""
+
+    def full(self, lengths: Ints, chosen: Ints) -> Batch:
+        """A batch as full as they get, of the chosen pairs over and over: of the first where a call takes fewer, and of
+        those alone that share calls with the first."""
+
+    def assemble(self, batch: Batch, work: Work) -> Feed:
+        """The inputs of a batch's call."""
+
+    def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
+        """Batches with fewer tokens for the same pairs; empty where there is no smaller one."""
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Rows of one padded length, the longest first so that memory is sized once."""
+
+    grid: Grid
+    pair: PairLayout
+
+    def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
+        padded = self.grid.padded(lengths[chosen])
+        order = np.lexsort((chosen, -padded))
+        batches = []
+        boundaries = np.flatnonzero(np.diff(padded[order])) + 1
+        for group in np.split(order, boundaries):
+            if not len(group):
+                continue
+            sequence_length = int(padded[group[0]])
+            start = 0
+            for size in self.grid.batch_sizes(sequence_length):
+                while len(group) - start >= size:
+                    batches.append(Batch(chosen[group[start : start + size]], sequence_length))
+                    start += size
+        return batches
+
+    def full(self, lengths: Ints, chosen: Ints) -> Batch:
+        length = int(self.grid.padded(lengths[chosen]).max())
+        return Batch(np.resize(chosen, max(len(chosen), self.grid.token_budget // length)), length)
+
+    def assemble(self, batch: Batch, work: Work) -> Feed:
+        return _rows(batch, work, self.pair)
+
+    def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
+        n = len(batch.pairs)
+        if n == 1:
+            return []
+        return [Batch(half, batch.sequence_length) for half in (batch.pairs[: n // 2], batch.pairs[n // 2 :])]
+
+
+@dataclass(frozen=True)
+class ByItself:
+    """Calls of a few pairs, each computed at its exact length, for ``threads`` calls side by side."""
+
+    pair: PairLayout
+    threads: int
+    pairs_a_call: int
+
+    def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
+        if not len(chosen):
+            return []
+        order = chosen[np.argsort(-lengths[chosen], kind="stable")]
+        # As many calls for each thread, so that none is idle for long at the end.
+        calls = self.threads * -(-len(order) // (self.threads * self.pairs_a_call))
+        batches = []
+        for together in np.array_split(order, min(calls, len(order))):
+            size = max(1, TOKENS_A_CALL // int(lengths[together[0]]))
+            batches += [self._batch(together[i : i + size], lengths) for i in range(0, len(together), size)]
+        return batches
+
+    def full(self, lengths: Ints, chosen: Ints) -> Batch:
+        return self._batch(np.resize(chosen[: self.pairs_a_call], self.pairs_a_call), lengths)
+
+    def assemble(self, batch: Batch, work: Work) -> Feed:
+        return _rows(batch, work, self.pair)
+
+    def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
+        halves = np.array_split(batch.pairs, 2)
+        return [self._batch(half, lengths) for half in halves] if len(batch.pairs) > 1 else []
+
+    def _batch(self, pairs: Ints, lengths: Ints) -> Batch:
+        return replace(Batch(pairs, int(lengths[pairs].max())), tokens=int(lengths[pairs].sum()))
+
+
+def _rows(batch: Batch, work: Work, pair: PairLayout) -> Feed:
+    """A row a pair, padded on the right: int64, *Shape:* (batch, sequence_length) each."""
+    put_together = assemble_few if len(batch.pairs) <= PAIRS_A_CALL else assemble
+    ids, mask = put_together(batch, work.pairs, work.first, work.second, pair)
+    feed = {"input_ids": ids, "attention_mask": mask}
+    return feed | {"token_type_ids": segment_ids(batch, work.pairs, pair)} if pair.segments else feed
 
 
 def assemble(

@@ -21,7 +21,7 @@ from ..system.files import read_small
 from .bundle import Bundle
 from .devices import Device
 from .execution import Execution
-from .sessions import runtime_of
+from .sessions import runtime
 
 LARGEST = 1 << 16
 """Bytes of an entry; real ones have a few hundred."""
@@ -85,7 +85,7 @@ def entry(use: Use, kind: str, *what: int | str) -> Path:
         use.threads if on.row.computes_on_host else 0,
         sorted(use.options.items()),
         use.bundle.variants[use.variant].sha256,
-        runtime_of(use.precision),
+        str(runtime().__version__),
         str(tokenizers.__version__),
         kind,
         *what,

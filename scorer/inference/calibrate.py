@@ -11,10 +11,10 @@ import time
 
 import numpy as np
 
+from .batches import Work
 from .budget import usual_budget
-from .calls import OutOfMemoryError
 from .engine import Engine
-from .work import Work
+from .model_session import OutOfMemoryError
 
 _USUAL_LENGTH = 128
 """Tokens of the longest pair that a rate is measured with: most pairs of real data are shorter."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Variant = Literal["fp32", "fp16", "int8", "openvino-int8"]
-"""The variants that a bundle may have. ``openvino-int8`` runs with OpenVINO, all others with ONNX Runtime."""
+Variant = Literal["fp32", "fp16", "int8"]
+"""The variants that a bundle may have."""
 Precision = Literal["auto", Variant]
 """A variant, or the one that suits the device."""
 Layout = Literal["auto", "packed", "padded"]
@@ -14,6 +14,3 @@ Overlong = Literal["error", "truncate"]
 """What becomes of a pair that is longer than the model's maximum."""
 
 PRECISIONS: tuple[str, ...] = get_args(Variant)
-OPENVINO_INT8 = "openvino-int8"
-USUAL_PRECISIONS = tuple(name for name in PRECISIONS if name != OPENVINO_INT8)
-"""What an export makes unless it is told otherwise."""

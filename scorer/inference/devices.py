@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any
 
 from . import cuda
-from .choices import OPENVINO_INT8
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 PADDED, PACKED = "padded", "packed"
@@ -180,7 +179,6 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             precisions=("fp16", "fp32"),
             refused={
                 "int8": "its graph takes the pairs of a call one after the other, which suits a CPU alone",
-                OPENVINO_INT8: "OpenVINO computes on the CPU here",
             },
             layouts=(PACKED, PADDED),
             token_budgets=(65536, 16384, 32768, 131072),
@@ -214,7 +212,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             name="cpu",
             provider=CPU,
             hardware=_cpu,
-            precisions=("int8", "fp32", OPENVINO_INT8),
+            precisions=("int8", "fp32"),
             layouts=(PADDED,),
             token_budgets=(1024, 512, 2048, 4096),
             fixed_pairs=1,
@@ -228,8 +226,8 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             computes_on_host=True,
             one_thread=False,
             first_call=False,
-            # The activation scale of int8 covers all that is in a product; OpenVINO is fastest with one thread a pair.
-            by_itself=frozenset({"int8", OPENVINO_INT8}),
+            # The activation scale of int8 covers all that is in a product.
+            by_itself=frozenset({"int8"}),
             few_lengths=False,
             limits_trial=True,
             quick_check=True,

@@ -3,7 +3,7 @@
 Work has two halves, so that they can overlap: :meth:`Engine.prepare` is host work (tokenise, deduplicate, pack) and
 may run in any one thread; :meth:`Engine.run` belongs to the one thread that owns the device.
 
-How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: isolation): see :mod:`.layouts`.
+How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: isolation): see :mod:`.batches`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -23,28 +23,38 @@ import numpy.typing as npt
 from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, SCORED, TOO_LONG
 from ..system.waiting import outcome
-from .batches import Batch, Grid, cut_to_fit, distinct_pairs
+from .batches import PAIRS_A_CALL, Batch, ByItself, Feed, Grid, Layout, Padded, Work, cut_to_fit, distinct_pairs
 from .budget import known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
 from .cache import Use
-from .calls import Calls
-from .choices import OPENVINO_INT8
 from .devices import PACKED, Device
 from .exact import fixed_shapes
 from .execution import recorded, ways
 from .facts import read_facts, refuse_disagreement
 from .first_use import admit
-from .fitting import Fitting
-from .layouts import PAIRS_A_CALL, ByItself, Feed, Layout, Padded
-from .model_session import ModelSession
-from .openvino_session import NAME as OPENVINO
+from .model_session import Calls, ModelSession
 from .packed import Packed
-from .sessions import available_threads, resolve_device, runtime_of
+from .schemes import THRESHOLD
+from .sessions import available_threads, resolve_device, runtime
 from .settle import settle
 from .texts import PLAIN, PairForm, TextTokenizer, form_of
-from .work import Answers, Work
 
 __all__ = ["Answers", "Engine", "Work"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the model said of every asked pair.
+
+    ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer, and
+    where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``:
+    bool, *Shape:* (asked,). ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
+    """
+
+    probabilities: npt.NDArray[np.float32]
+    status: npt.NDArray[np.int8]
+    truncated: npt.NDArray[np.bool_]
+    threshold: float = THRESHOLD
 
 
 class Engine:
@@ -60,7 +70,7 @@ class Engine:
         truncate: cut pairs that are too long instead of refusing them.
         form: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
         warn: told what a user should know, such as a batch that did not fit the device.
-        layout: ``auto``, ``packed`` or ``padded`` (:mod:`.layouts`).
+        layout: ``auto``, ``packed`` or ``padded`` (:mod:`.batches`).
         attention: operator and kernels as a plan recorded them; by default what is fastest on the device.
         device_memory: GiB of a GPU's memory that each session may take; 0 for all.
         on_trial: this is the process that a variant is tried in; elsewhere nothing of it is opened before it was.
@@ -93,8 +103,8 @@ class Engine:
         self.threads = threads or available_threads()
         self.device = resolve_device(device, warn)
         self.precision = _choose_precision(bundle, precision, self.device)
-        self.runtime = runtime_of(self.precision)
-        """Version of what computes the variant; see :func:`.runtime_of`."""
+        self.runtime = str(runtime().__version__)
+        """Version of ONNX Runtime."""
         found = ways(bundle, self.precision, layout, self.device)
         self.use = Use(bundle, found[0].variant, self.device, self.threads, device_memory=device_memory)
         self.per_pair = self.use.per_pair
@@ -122,20 +132,14 @@ class Engine:
             form = self.probe_form
         self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8], form)
         self._form = form
-        row = self.device.row
-        way_out = "--layout, --precision or --device" if len(row.layouts) > 1 else "--precision or --device"
-        where = f"bundle {self.use}"
-        self._calls = Calls(where, bundle.scheme.width, one_thread=row.one_thread, way_out=way_out)
+        self._calls = Calls(one_thread=self.device.row.one_thread)
         self._pool: ThreadPoolExecutor | None = None
         self._assembling = ThreadPoolExecutor(1, "assemble")
-        self._fp32: Fitting | None = None
+        self._fp32: ModelSession | None = None
         with self._closed_on_error():
-            openvino = self.precision == OPENVINO_INT8  # whose session divides its threads by itself
-            threads_a_call = 1 if self.per_pair and not openvino else self.threads
-            session = ModelSession(
-                model, self.device, threads_a_call, self._calls, self._options(way.options), openvino=openvino
-            )
-            self._main = Fitting(session, self.layout_of(grid.token_budget), warn)
+            threads_a_call = 1 if self.per_pair else self.threads
+            self.session = self._opened(model, threads_a_call, self.layout_of(grid.token_budget), way.options)
+            """The variant's session; for measurements too."""
             if self.per_pair:
                 self._pool = ThreadPoolExecutor(self.threads, "pair")
             self.exact = exact and self.precision != "fp32"
@@ -155,17 +159,12 @@ class Engine:
     @property
     def provider(self) -> str:
         """What computes the variant, as a plan records it."""
-        return OPENVINO if self.precision == OPENVINO_INT8 else self.device.provider
-
-    @property
-    def session(self) -> ModelSession:
-        """The variant's session, for measurements."""
-        return self._main.session
+        return self.device.provider
 
     @property
     def layout(self) -> Layout:
         """How pairs lie in the calls."""
-        return self._main.layout
+        return self.session.layout
 
     def layout_of(self, token_budget: int) -> Layout:
         """This variant's layout, were calls to have so many tokens."""
@@ -250,7 +249,7 @@ class Engine:
 
     def feeds(self, work: Work) -> Iterator[Feed]:
         """The inputs of each of a window's calls, in their order."""
-        return (self._main.feed(batch, work) for batch in work.batches)
+        return (self.session.feed(batch, work) for batch in work.batches)
 
     def run_batches(self, work: Work, stop: threading.Event | None = None) -> npt.NDArray[np.float32]:
         """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:*
@@ -260,7 +259,7 @@ class Engine:
         def compute(batch: Batch, feed: Feed | None = None) -> None:
             if stop is not None and stop.is_set():
                 raise CancelledError
-            self._main.compute(batch, work, logits, feed)
+            self.session.compute(batch, work, logits, feed)
             self.computed += len(batch.pairs)
             work.computed_tokens += batch.tokens
 
@@ -278,8 +277,8 @@ class Engine:
             # The next batch is put together while the device computes, so that it does not wait for the host.
             ahead: Future[Feed] | None = None
             for batch, following in zip_longest(work.batches, work.batches[1:]):
-                feed = outcome(ahead) if ahead is not None else self._main.feed(batch, work)
-                ahead = self._assembling.submit(self._main.feed, following, work) if following is not None else None
+                feed = outcome(ahead) if ahead is not None else self.session.feed(batch, work)
+                ahead = self._assembling.submit(self.session.feed, following, work) if following is not None else None
                 compute(batch, feed)
         self.shapes.update((batch.rows, batch.sequence_length) for batch in work.batches)
         return logits
@@ -338,15 +337,25 @@ class Engine:
             refuse_disagreement(use, facts)
         return model, grid
 
-    def _open_fp32(self) -> Fitting:
+    def _open_fp32(self) -> ModelSession:
         model, grid = self._admit_fp32()
-        session = ModelSession(model, self.device, self.threads, self._calls, self._options({}))
-        return Fitting(session, Padded(grid, self.bundle.layout), self._warn)
+        return self._opened(model, self.threads, Padded(grid, self.bundle.layout), {})
 
-    def _options(self, kernels: Mapping[str, str]) -> dict[str, str]:
-        """Options of a session: its attention kernels, and the limit of its memory."""
+    def _opened(self, model: Path, threads: int, layout: Layout, kernels: Mapping[str, str]) -> ModelSession:
+        """A session with its attention kernels and the limit of its memory."""
         limit = self.device.row.memory_limit
-        return {**kernels, **({limit: str(self.use.device_memory << 30)} if self.use.device_memory and limit else {})}
+        memory = {limit: str(self.use.device_memory << 30)} if self.use.device_memory and limit else {}
+        return ModelSession(
+            f"bundle {self.use}",
+            model,
+            self.device,
+            threads,
+            self.bundle.scheme.width,
+            self._calls,
+            layout,
+            self._warn,
+            {**kernels, **memory},
+        )
 
     def _grid_of(self, precision: str, step: int, budget: int) -> Grid:
         few = precision == "fp32" and self.device.row.few_lengths

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..status import SCORED
-from .engine import Engine
+from .batches import Work
+from .engine import Answers, Engine
 from .exact import PAIRS, ExactBound, bound_of, doubtful
-from .work import Answers, Work
 
 
 class ExactEngine:

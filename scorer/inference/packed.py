@@ -24,11 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .batches import Batch
+from .batches import Batch, Feed, Ints, Work
 from .bundle import PairLayout
-from .layouts import Feed, Ints
 from .texts import Tokens
-from .work import Work
 
 SMALLEST = 1024
 """Tokens of the smallest call: fewer cost as much."""

@@ -18,10 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DeviceError, MissingDependencyError
-from . import openvino_session
-from .choices import OPENVINO_INT8
 from .devices import CPU, KINDS, Device, device, parse, unwanted_fusions
-from .openvino_session import Call, OpenVinoSession
 
 OWN_GRAPH = Path(__file__).parent / "matrix" / "start.onnx"
 """A matrix product and a sum, which need the libraries that a model's graph needs: what a device is tried with."""
@@ -41,22 +38,6 @@ def runtime() -> Any:
             "'d2t-scorer[gpu]' (one of them, not both)"
         ) from e
     return onnxruntime
-
-
-def runtime_of(precision: str) -> str:
-    """Version of the runtime that computes a precision: that of ONNX Runtime, or the name and version of another one.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
-    if precision == OPENVINO_INT8:
-        return f"{openvino_session.NAME} {openvino_session.version()}"
-    return str(runtime().__version__)
-
-
-def run_options(session: Any) -> Any:
-    """What a call of a session takes, and is given up by: it has ``terminate``."""
-    return Call() if isinstance(session, OpenVinoSession) else runtime().RunOptions()
 
 
 def conflicting_wheels() -> list[str]:

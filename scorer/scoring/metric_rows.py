@@ -9,8 +9,6 @@ from importlib import metadata
 
 import pyarrow as pa
 
-from ..inference import openvino_session
-from ..inference.choices import OPENVINO_INT8
 from ..inference.devices import PADDED
 from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
@@ -30,10 +28,9 @@ from .throughput import speed
 from .windows import Mark, ScoredWindow, Tag, TextColumns, Window
 
 
-def metric_versions(precision: str = "") -> dict[str, str]:
+def metric_versions() -> dict[str, str]:
     """Versions of the packages that turn texts into probabilities."""
-    found = {"onnxruntime": str(runtime().__version__), "tokenizers": metadata.version("tokenizers")}
-    return found | ({"openvino": openvino_session.version()} if precision == OPENVINO_INT8 else {})
+    return {"onnxruntime": str(runtime().__version__), "tokenizers": metadata.version("tokenizers")}
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class MetricRows:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        return metric_versions(self.scorer.engine.precision)
+        return metric_versions()
 
     @property
     def computed(self) -> int:

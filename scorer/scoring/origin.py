@@ -35,7 +35,7 @@ class Device:
 class Origin:
     """Where labels were computed, and how far logits stray there; kept in ``_run.json`` as ``origins``.
 
-    ``runtime``: version of ONNX Runtime, or name and version of OpenVINO. ``bound``: largest |Δlogit| against the
+    ``runtime``: version of ONNX Runtime. ``bound``: largest |Δlogit| against the
     checkpoint's fp32; ``company_bound``: with the company in a batch. See
     :class:`scorer.inference.verify.DeviceFacts`. ``exact``: the margin below which pairs ran again in fp32, if they
     did; it is measured on the data of each run, so a pair may come from another variant than in an earlier run.

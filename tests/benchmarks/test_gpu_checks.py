@@ -162,7 +162,7 @@ def test_the_engine_gets_all_answers_where_large_calls_fail(
 ) -> None:
     warnings: list[str] = []
     engine = open_engine(spec(bundle, form), warn=warnings.append)
-    monkeypatch.setattr(engine.session, "_session", _Small(engine.session.session))
+    monkeypatch.setattr(engine.session, "session", _Small(engine.session.session))
     found = memory.too_much_of(engine, {"smallest": 1024, "largest": 1 << 16, "length": 64}, warnings)
     assert (found["failed_tokens"], found["known"], found["half"]) == (8192, True, "ok")
     about = found["engine"]

@@ -16,12 +16,11 @@ from export.labels import NO_ANSWERS
 from export.packed import ATTENTION, MULTI_HEAD, export_packed, packed_counts
 from export.toolchain import quiet
 from export.variants import export_fp32
-from scorer.inference.batches import assemble, distinct_pairs, segment_ids
+from scorer.inference.batches import Work, assemble, distinct_pairs, segment_ids
 from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed
 from scorer.inference.shipped import SHIPPED
 from scorer.inference.texts import TextTokenizer
-from scorer.inference.work import Work
 from scorer.status import SCORED
 from tests.export.architectures.tiny import make_checkpoint as make_family
 from tests.export.contrib_operators import evaluator

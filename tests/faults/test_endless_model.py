@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
-from scorer.inference import calls
+from scorer.inference import model_session
 from scorer.scoring.windows import Window
 from tests.faults import harness
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
@@ -104,7 +104,7 @@ def test_one_signal_ends_a_run(looping: Path, tmp_path: Path, bundle: Path, numb
 
 def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One node of a graph may take for ever: the runtime looks only between two."""
-    monkeypatch.setattr(calls, "_NOTICE_S", 0.05)
+    monkeypatch.setattr(model_session, "_NOTICE_S", 0.05)
     release, entered = threading.Event(), threading.Event()
 
     class Deaf(Wrapped):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.inference.batches import Grid, assemble, assemble_few, cut_to_fit, distinct_pairs, pack
+from scorer.inference.batches import Grid, Padded, assemble, assemble_few, cut_to_fit, distinct_pairs
 from scorer.inference.bundle import PairLayout
 from scorer.inference.texts import Tokens
 from tests.bundles import tokenizer
@@ -30,7 +30,7 @@ def tokens(lists: list[list[int]]) -> Tokens:
 def test_every_pair_is_in_one_batch_of_a_shape_on_the_grid(lengths: list[int], step: int, budget: int) -> None:
     grid = Grid(step, budget, 200)
     array = np.array(lengths, np.int64)
-    batches = pack(array, np.arange(len(lengths)), grid)
+    batches = Padded(grid, LAYOUT).pack(array, np.arange(len(lengths)))
     covered = [p for batch in batches for p in batch.pairs.tolist()]
     assert sorted(covered) == list(range(len(lengths)))
     for batch in batches:
@@ -49,8 +49,12 @@ def test_the_shape_of_a_pair_does_not_depend_on_its_company(lengths: list[int], 
     grid = Grid(8, 512, 128)
     array = np.array(lengths, np.int64)
     some = np.flatnonzero(np.random.default_rng(seed).random(len(lengths)) < 0.5)
-    width = {p: b.sequence_length for b in pack(array, np.arange(len(lengths)), grid) for p in b.pairs.tolist()}
-    for batch in pack(array, some, grid):
+    width = {
+        p: b.sequence_length
+        for b in Padded(grid, LAYOUT).pack(array, np.arange(len(lengths)))
+        for p in b.pairs.tolist()
+    }
+    for batch in Padded(grid, LAYOUT).pack(array, some):
         assert all(width[p] == batch.sequence_length for p in batch.pairs.tolist())
 
 
@@ -62,7 +66,7 @@ def test_pairs_are_asked_once_and_joined_from_their_parts(put_together: Callable
     assert len(pairs) == 4
     assert pairs.inverse[0] == pairs.inverse[2]
     lengths = pairs.first_length + pairs.second_length + LAYOUT.overhead
-    batches = pack(lengths, np.arange(len(pairs)), Grid(16, 4096, 16))
+    batches = Padded(Grid(16, 4096, 16), LAYOUT).pack(lengths, np.arange(len(pairs)))
     (batch,) = batches
     ids, mask = put_together(batch, pairs, table, table, LAYOUT)
     assert ids.dtype == mask.dtype == np.int64

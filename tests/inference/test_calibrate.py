@@ -11,9 +11,9 @@ from scorer.errors import DeviceError
 from scorer.inference import calibrate as module
 from scorer.inference.bundle import Bundle
 from scorer.inference.calibrate import measure_budget
-from scorer.inference.calls import OutOfMemoryError
 from scorer.inference.devices import KINDS
 from scorer.inference.engine import Engine
+from scorer.inference.model_session import OutOfMemoryError
 
 USUAL = KINDS["cpu"].token_budgets[0]
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scorer.inference.batches import Batch, distinct_pairs
+from scorer.inference.batches import Batch, Work, distinct_pairs
 from scorer.inference.bundle import Bundle, PairLayout
 from scorer.inference.packed import Packed, places
 from scorer.inference.texts import TextTokenizer
-from scorer.inference.work import Work
 from scorer.status import SCORED
 from tests.bundles import tokenizer
 

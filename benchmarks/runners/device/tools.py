@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from scorer.inference.batches import Batch, Pairs
+from scorer.inference.batches import Batch, Feed, Pairs, Work
 from scorer.inference.engine import Engine
-from scorer.inference.layouts import Feed
 from scorer.inference.texts import Tokens
-from scorer.inference.work import Work
 from scorer.status import SCORED
 
 

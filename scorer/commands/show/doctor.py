@@ -53,8 +53,7 @@ class GpuFindings:
 
 @dataclass
 class Findings:
-    """``packages``: version by package, ``None`` where not installed. ``providers``: state by provider of ONNX Runtime,
-    and of OpenVINO where it is installed.
+    """``packages``: version by package, ``None`` where not installed. ``providers``: state by provider of ONNX Runtime.
     ``gpus``: those that the NVIDIA driver shows, by their number.
 
     ``providers`` and ``bundle`` are ``None`` where a problem came before them.
