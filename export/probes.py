@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scorer.errors import UsageError
-from scorer.inference.bundle import MOST_PROBES
 
 from .sentences import Pair, frame_pairs, short_pairs
 from .tokenization import PairTokenizer
@@ -82,8 +81,6 @@ def read_probes(path: Path, tokenizer: PairTokenizer, max_length: int, log: Call
     fitting = [probe for probe in given if probe.tokens <= max_length]
     if not fitting:
         raise UsageError(f"--probes {path} holds {len(given)} pairs, none of at most {max_length} tokens; add some")
-    if len(fitting) > MOST_PROBES - COUNT:
-        raise UsageError(f"--probes {path} holds {len(fitting):,} pairs; a bundle has room for {MOST_PROBES - COUNT:,}")
     if len(fitting) < len(given):
         log(f"probes: {len(given) - len(fitting)} of {len(given)} pairs in {path.name} are too long and left out")
     return _sorted(fitting)

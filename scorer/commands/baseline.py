@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import LimitOption, guarded, location, say
+from .common import LimitOption, bundle_argument, guarded, location, say
 from .settings import DeviceOption, MrColumnOption, TextColumnOption, TriplesColumnOption
 from .sharded import (
     MAX_ERROR_RATE,
@@ -143,11 +143,10 @@ def _bertscore(
     from ..evaluation.baselines.reference_counts import DistinctLists
     from ..evaluation.baselines.reference_judges import BertScoreJudge
     from ..inference.encoder import Encoder, EncoderBundle
-    from ..scoring.bundle_place import bundle_argument, local_bundle
 
     if encoder is None:
         raise UsageError("bertscore needs --encoder BUNDLE; make one with `scorer export --task embeddings`")
-    folder = local_bundle(bundle_argument(encoder, "--encoder"), say)
+    folder = bundle_argument(encoder, "--encoder")
     with Encoder(EncoderBundle.load(folder), device=device) as opened:
         weights = None
         if idf:

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import UsageError
 from ..inference.choices import Precision
-from .common import guarded, local, print_json, say, say_always, say_once, tell
+from .common import bundle_argument, guarded, local, print_json, say, say_always, say_once, tell
 from .settings import DeviceOption, PrecisionOption
 
 if TYPE_CHECKING:
@@ -93,14 +93,13 @@ def _judge(
     from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
     from ..evaluation.challenge.result import challenge
     from ..inference.bundle import Bundle
-    from ..scoring.bundle_place import bundle_argument, local_bundle
     from ..scoring.scorer import Scorer
 
     if name in BASELINES:
         if device != "auto" or precision != "auto":
             raise UsageError(f"--device and --precision apply to bundles, and {name} is a baseline; remove them")
         return challenge(cases, BaselineMetric(name), seed=seed, per_kind=per_kind)
-    bundle = local_bundle(bundle_argument(name, "BUNDLE"), say)
+    bundle = bundle_argument(name, "BUNDLE")
     shown = 0
 
     def progress(done: int, rows: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ScorerError
-from ..inference.shipped import SHIPPED
+from ..inference.shipped import SHIPPED, folder_of
 from ..system.input_formats import Format
 from .ending import guarded as guarded
 from .show.output import print_json as print_json
@@ -39,6 +39,24 @@ def local(given: str) -> Path:
         return local_path(given)
     except ScorerError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def bundle_argument(given: str, what: str) -> str:
+    """A bundle as a plan records it: a word for a model that ships, or an absolute path.
+
+    Args:
+        what: the option or argument, for messages.
+
+    Raises:
+        UsageError: a URI of a store.
+    """
+    from ..storage.local_paths import local_path
+
+    if given in SHIPPED:
+        return given
+    if not given.lower().startswith("file:"):
+        folder_of(given)
+    return str(local_path(given, what).resolve())
 
 
 def location(given: str) -> Path | StoreUri:

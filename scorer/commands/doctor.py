@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ScorerError
-from .common import guarded, print_json, say
+from .common import bundle_argument, guarded, print_json, say
 
 if TYPE_CHECKING:
     from .show.doctor import BundleFindings, GpuFindings
@@ -27,7 +27,7 @@ def doctor_command(
             "--bundle",
             envvar="D2T_BUNDLE",
             metavar="B",
-            help="Bundle folder or URI, or `embedded`: verified, and used to measure the speed.",
+            help="Bundle folder, or `embedded`: verified, and used to measure the speed.",
         ),
     ] = "embedded",
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
@@ -37,7 +37,6 @@ def doctor_command(
     Create a session on each provider, verify the bundle on the device that `auto` takes, and measure its speed. Exits 2
     when scoring would not work.
     """
-    from ..scoring.bundle_place import bundle_argument
     from .show.doctor import Findings, print_findings
 
     findings = Findings(_packages())
@@ -137,10 +136,9 @@ def _bundle(bundle: str) -> BundleFindings:
     from ..inference.bundle import Bundle
     from ..inference.engine import Engine
     from ..inference.verify import verify
-    from ..scoring.bundle_place import local_bundle
     from .show.doctor import BundleFindings
 
-    opened = Bundle.load(local_bundle(bundle, say))
+    opened = Bundle.load(bundle)
     engine = Engine(opened, warn=say)
     facts = verify(engine, say)
     probes = opened.probes()

@@ -44,7 +44,6 @@ def explain_command(
     probabilities of every check, and the stored label alongside the recomputed one.
     """
     from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
-    from ..scoring.bundle_place import local_bundle
     from ..scoring.output_files import settings_of
     from ..storage.objects.copy import local_copy
     from .show.verdict import print_explanation
@@ -53,7 +52,6 @@ def explain_command(
     with local_copy(out, lambda relative: name is None or relative == name) as folder:
         settings = settings_of(folder)
         file, number = find_row(folder, row, key)
-        settings = dataclasses.replace(settings, bundle=local_bundle(settings.bundle, say))
         if precision is not None:
             settings = dataclasses.replace(settings, precision=precision)
         with open_scorer(settings, budgets_of_run(folder, settings)) as scorer:

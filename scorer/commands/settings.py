@@ -15,9 +15,7 @@ from ..scoring.settings import Settings
 
 BundleOption = Annotated[
     str,
-    typer.Option(
-        "--bundle", envvar="D2T_BUNDLE", metavar="B", help="Bundle folder or URI, `embedded` or `embedded-e2e`."
-    ),
+    typer.Option("--bundle", envvar="D2T_BUNDLE", metavar="B", help="Bundle folder, `embedded` or `embedded-e2e`."),
 ]
 DeviceOption = Annotated[
     str,
@@ -233,8 +231,8 @@ def _parameters(bundle: str | None, columns: bool, without: Sequence[str]) -> It
 
 def _settings(given: dict[str, Any]) -> Settings:
     """Settings from the values of options: absolute paths, since a plan is read from elsewhere."""
-    from ..scoring.bundle_place import bundle_argument
     from ..storage.local_paths import local_path
+    from .common import bundle_argument
 
     named = {field: given.pop(name) for field, (name, _) in COLUMN_OPTIONS.items() if name in given}
     if (keep := named.get("keep")) is not None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import InputsArgument, guarded, local, print_json, say, say_once
+from .common import InputsArgument, bundle_argument, guarded, local, print_json, say, say_once
 from .settings import DeviceOption, MrColumnOption, PrecisionOption, TriplesColumnOption
 
 app = typer.Typer(
@@ -64,7 +64,7 @@ def extract_command(
         int, typer.Option("--seed", metavar="N", help="Seed for random, and for the references of nli.")
     ] = 0,
     bundle: Annotated[
-        str | None, typer.Option("--bundle", metavar="B", help="Model for nli: bundle folder or URI, or `embedded`.")
+        str | None, typer.Option("--bundle", metavar="B", help="Model for nli: bundle folder, or `embedded`.")
     ] = None,
     references: Annotated[
         int,
@@ -102,9 +102,8 @@ def extract_command(
         from ..inference.bundle import Bundle
         from ..inference.engine import Engine
         from ..inference.verify import verify
-        from ..scoring.bundle_place import bundle_argument, local_bundle
 
-        opened = Bundle.load(local_bundle(bundle_argument(bundle, "--bundle"), say))
+        opened = Bundle.load(bundle_argument(bundle, "--bundle"))
         engine = Engine(opened, device=device, precision=precision, warn=say)
         verify(engine, say)
     report = make_templates(
@@ -181,7 +180,6 @@ def check_command(
     names = names_of(plan, text_column, triples_column, mr_column, prefix)
     scorer = None
     if bundle is not None:
-        from ..scoring.bundle_place import bundle_argument
         from ..scoring.scorer import Scorer
 
         scorer = Scorer(

@@ -17,17 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError
-from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA as SCHEMA
 from .choices import PRECISIONS as PRECISIONS
-from .graph_check import check_graph
-from .manifest import DATA, EMBEDDINGS, LARGEST_FILES, check_file, is_utf8, line, read_manifest, short_list, whole
+from .manifest import DATA, EMBEDDINGS, SMALL_FILES, check_file, is_utf8, line, read_manifest, short_list, whole
 from .schemes import LABELS, Scheme, read_scheme
 from .shipped import folder_of
 
-__all__ = ["LABELS", "LARGEST_FILES", "PRECISIONS", "SCHEMA", "Bundle", "PairLayout", "Probes", "Scheme", "Variant"]
+__all__ = ["LABELS", "PRECISIONS", "SCHEMA", "Bundle", "PairLayout", "Probes", "Scheme", "Variant"]
 
-MOST_PROBES = 1 << 16
 LAYOUTS = ("padded", "packed")
 ATTENTION, PACKED_ATTENTION, PACKED_MULTI_HEAD = "Attention", "PackedAttention", "PackedMultiHeadAttention"
 """Operators of attention: of padded graphs (whatever they are in the graph), and of the two packed forms."""
@@ -176,7 +173,7 @@ class Bundle:
         """Open a bundle folder, or a model that ships by its word (:data:`.shipped.SHIPPED`).
 
         Raises:
-            BundleError: no bundle there, a newer schema, a field missing or odd, a file missing, changed or a link.
+            BundleError: no bundle there, a newer schema, a field missing or odd, a file missing or changed.
         """
         folder = folder_of(path)
         if not is_utf8(folder):
@@ -241,8 +238,7 @@ class Bundle:
         """The checked ONNX file of a precision.
 
         Raises:
-            BundleError: the bundle has no such variant, its file is not what was exported, or it would make the
-                runtime read other files or use code of others.
+            BundleError: the bundle has no such variant, or its file is not what was exported.
         """
         if precision not in self.variants:
             raise BundleError(
@@ -253,7 +249,6 @@ class Bundle:
         path = check_file(self.path, chosen.file, chosen.sha256)
         for name, expected in chosen.external.items():
             check_file(self.path, name, expected)
-        check_graph(path, chosen.external.keys())
         return path
 
     def probes(self) -> Probes:
@@ -267,15 +262,14 @@ class Bundle:
 
         path = self.path / "probes.parquet"
         try:
-            content = pa.BufferReader(read_small(path, LARGEST_FILES[path.name]))
-            table = pq.read_table(content, columns=["premise", "hypothesis", "logits"], use_threads=False)
+            table = pq.read_table(path, columns=["premise", "hypothesis", "logits"], use_threads=False)
             premises, hypotheses = (table[name].to_pylist() for name in ("premise", "hypothesis"))
             logits = np.array(table["logits"].to_pylist(), np.float32)
         except (pa.ArrowException, KeyError, ValueError, TypeError, OSError) as e:
             reason = " ".join(str(e).split())[:300]
             raise BundleError(f"{path} cannot be read ({reason}); export the bundle again") from e
-        if not 0 < len(premises) <= MOST_PROBES or not all(isinstance(text, str) for text in premises + hypotheses):
-            raise BundleError(f"{path} must hold 1 to {MOST_PROBES:,} pairs of texts; export the bundle again")
+        if not premises or not all(isinstance(text, str) for text in premises + hypotheses):
+            raise BundleError(f"{path} must hold pairs of texts; export the bundle again")
         if logits.shape != (len(premises), self.scheme.width) or not np.isfinite(logits).all():
             raise BundleError(
                 f"{path} must hold {self.scheme.width} finite logits for each pair; export the bundle again"
@@ -300,7 +294,7 @@ class Bundle:
                 raise BundleError(f"{where}: the external file {odd[0]!r} must be a {DATA} file")
         if not self.variants:
             raise BundleError(f"{where}: variants is empty; export the bundle again")
-        if odd := sorted(files.keys() - LARGEST_FILES.keys()):
+        if odd := sorted(files.keys() - SMALL_FILES):
             raise BundleError(f"{where}: names the file {odd[0]!r}, which this program does not know")
         for needed in ("tokenizer.json", "probes.parquet"):
             if needed not in files:

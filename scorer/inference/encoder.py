@@ -17,8 +17,7 @@ import numpy.typing as npt
 from ..errors import BundleError
 from ..system.closing import Closing
 from .bundle import PairLayout
-from .graph_check import check_graph
-from .manifest import DATA, EMBEDDINGS, check_file, line, read_manifest, whole
+from .manifest import EMBEDDINGS, check_file, line, read_manifest, whole
 from .sessions import available_threads, create_session, first_line, resolve_device
 from .texts import TextTokenizer
 
@@ -96,7 +95,6 @@ class EncoderBundle:
             raise BundleError(f"{self.path}/bundle.json: a text has {self.max_length} tokens at most; export it again")
         for name, expected in files.items():
             check_file(self.path, name, expected)
-        check_graph(self.model, {name for name in files if name.endswith(DATA)})
 
 
 class Encoder(Closing):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import UsageError
+
 _FOLDER = Path(__file__).resolve().parents[1] / "embedded"
 
 
@@ -41,9 +43,17 @@ DOMAINS = _FOLDER / "domains.parquet"
 
 
 def folder_of(bundle: Path | str) -> Path:
-    """The folder that a word or a path means."""
+    """The folder that a word or a path means.
+
+    Raises:
+        UsageError: it is the URI of a store.
+    """
     shipped = SHIPPED.get(str(bundle))
-    return shipped.folder if shipped else Path(bundle)
+    if shipped is not None:
+        return shipped.folder
+    if isinstance(bundle, str) and "://" in bundle:
+        raise UsageError(f"{bundle} is a URI, and a bundle must be a folder on this machine: copy it first")
+    return Path(bundle)
 
 
 def word_of(bundle: str, model: str) -> str:

@@ -10,6 +10,7 @@ Text is data: a literal ``</s>`` or ``<mask>`` in it is characters. The flag for
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,10 +23,8 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from ..errors import BundleError
-from ..system.files import read_small
-from .bundle import LARGEST_FILES, PairLayout
+from .bundle import PairLayout
 from .sessions import first_line
-from .tokenizer_check import UnfitTokenizerError, check_tokenizer
 from .word_cache import WordTokens, blank_before_words, is_byte_level, keep_whole
 
 
@@ -180,16 +179,17 @@ class TextTokenizer:
         return [self._tokenizer.id_to_token(i) or "?" for i in ids]
 
     def _read(self) -> tuple[str, dict[str, Any]]:
-        """The file's text and what it says, checked before the library sees it."""
+        """The file's text and what it says."""
         try:
-            text = read_small(self._where, LARGEST_FILES["tokenizer.json"]).decode("utf-8")
-            return text, check_tokenizer(text)
+            text = self._where.read_text("utf-8")
+            content = json.loads(text)
         except OSError as e:
             raise BundleError(f"{self._where} cannot be read: {e.strerror or e}; copy the bundle again") from e
-        except UnicodeDecodeError as e:
+        except (ValueError, RecursionError) as e:
             raise BundleError(f"{self._where} is not a tokenizer ({e}); export the bundle again") from e
-        except UnfitTokenizerError as e:
-            raise BundleError(f"{self._where} {e}; export the bundle again") from e
+        if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
+            raise BundleError(f"{self._where} is not a tokenizer: it has no model; export the bundle again")
+        return text, content
 
     def _load(self) -> Tokenizer:
         with self._errors("is not a tokenizer"):

@@ -30,7 +30,7 @@ class ScoreBatches(Closing):
     It scores rows; receipts, resuming and ``_run.json`` belong to ``scorer run``.
 
     Args:
-        bundle: a folder that each node has, a URI in an object store, or the name of a model that ships.
+        bundle: a folder that each node has, or the name of a model that ships.
         options: of :class:`scorer.Scorer`. ``threads`` should be the ``num_cpus`` of the actor, because Ray does not
             bind actors to processors.
 

@@ -70,7 +70,7 @@ def budgets_of_run(out: Path, settings: Settings) -> Budgets:
     Nothing is set where ``settings`` mean another bundle or precision, or another kind of device.
 
     Args:
-        settings: with a bundle on this machine, see :func:`..scoring.bundle_place.local_bundle`.
+        settings: how the run was set up.
 
     Raises:
         BundleError, DeviceError: the bundle or the device of ``settings`` cannot be opened.

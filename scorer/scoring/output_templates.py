@@ -9,15 +9,14 @@ from typing import Any
 from ..errors import TemplateError
 from ..inference.shipped import folder_of, word_of
 from ..metric.templates import Templates
-from ..system.cache_folder import bundle_cache
 from .signature import Signature
 
 
 def find_templates(signature: Signature, settings: Mapping[str, Any]) -> tuple[Templates, Path | None] | None:
     """The templates that an output was scored with, and their file; ``None`` when they are not found unchanged.
 
-    Tried: the file that the plan names, else the bundle's own, of a bundle in an object store that of its copy in the
-    cache. What is found counts only when its digest is that in the signature.
+    Tried: the file that the plan names, else the bundle's own. What is found counts only when its digest is
+    that in the signature.
 
     Args:
         settings: how the run was set up, from its plan.
@@ -28,9 +27,6 @@ def find_templates(signature: Signature, settings: Mapping[str, Any]) -> tuple[T
     given, bundle = settings.get("templates"), settings.get("bundle")
     if isinstance(given, str):
         path = Path(given)
-    elif isinstance(bundle, str) and "://" in bundle:
-        model = signature.parts.get("model")
-        path = bundle_cache() / str(model[1] if isinstance(model, list) and len(model) > 1 else "-") / "templates.json"
     elif isinstance(bundle, str):
         path = folder_of(word_of(bundle, signature.model)) / "templates.json"
     else:

@@ -31,7 +31,6 @@ from ..metric.slots import load_templates, slot_warning
 from ..metric.templates import Templates, parse_optional
 from ..system.arguments import checked, described, strings
 from ..system.closing import Closing
-from .bundle_place import local_bundle
 from .origin import Device, Origin
 from .pipeline import Model, Pipeline
 from .ranking import Ranking, candidate_texts, ranking_of
@@ -47,7 +46,7 @@ class Scorer(Closing):
     """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
 
     Args:
-        bundle: a folder that ``scorer export`` wrote, its URI in an object store, ``"embedded"`` or ``"embedded-e2e"``.
+        bundle: a folder that ``scorer export`` wrote, ``"embedded"`` or ``"embedded-e2e"``.
         templates: a template file, its parsed content, or ``None`` for the bundle's own (else backoff).
         protocol: ``paper``, ``nlgi_eval`` (the paper's released code) or ``factspotter``.
         checks: ``both`` sides, or ``hallucination`` alone.
@@ -106,7 +105,7 @@ class Scorer(Closing):
         )
         """How this scorer is set up."""
         splitter = open_splitter() if sentences else None
-        opened = Bundle.load(local_bundle(bundle, log))
+        opened = Bundle.load(bundle)
         _check_protocol(protocol, opened)
         self.templates = Templates() if protocol == "factspotter" else _templates(templates, opened, log)
         self.options = Options(

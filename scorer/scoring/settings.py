@@ -21,7 +21,7 @@ _ONLY_WHERE_SET: Mapping[str, Any] = {"sentences": False, "exact": False, "layou
 class Settings:
     """All that the labels and the output columns of a scorer depend on, and where it computes.
 
-    ``bundle``: a folder, a URI, or the name of a model that ships. ``templates``: a file, its parsed content, or
+    ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or
     ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
     :mod:`scorer.metric.choices`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
     of the template file. ``device``, ``precision``, ``layout``, ``device_memory``, ``overlong``: see

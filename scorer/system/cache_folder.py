@@ -13,8 +13,3 @@ def cache_folder() -> Path:
     except RuntimeError:  # no home and no entry in passwd: nothing can be written below this path
         base = Path(os.devnull)
     return base / "d2t-scorer"
-
-
-def bundle_cache() -> Path:
-    """The folder of copies of bundles from object stores; each is named by the SHA-256 of its ``bundle.json``."""
-    return cache_folder() / "bundles"

@@ -86,19 +86,6 @@ def test_own_pairs_that_are_refused(
         read_probes(tmp_path / name, tokenizer, 100, lambda _: None)
 
 
-def test_more_own_pairs_than_a_bundle_holds(
-    tokenizer: PairTokenizer, tmp_path: Path, lines: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("export.probes.MOST_PROBES", COUNT + 2)
-    path = tmp_path / "p.parquet"
-    for count in (2, 3):
-        pq.write_table(pa.table({"premise": ["A", "B", "C"][:count], "hypothesis": ["x"] * count}), path)
-        if count == 2:
-            assert len(read_probes(path, tokenizer, 128, lines[1])) == 2
-    with pytest.raises(UsageError, match="holds 3 pairs; a bundle has room for 2"):
-        read_probes(path, tokenizer, 128, lines[1])
-
-
 def test_merging_drops_repetitions() -> None:
     a, b = Probe("a", "b", 7), Probe("c", "d", 6)
     assert merge([a, b], [a]) == [b, a]

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -83,3 +85,43 @@ def test_a_damaged_tokenizer_is_refused(tmp_path: Path) -> None:
     edit_manifest(path, files={**files, "tokenizer.json": digest(path / "tokenizer.json")})
     with pytest.raises(BundleError, match="not a tokenizer"):
         TextTokenizer(Bundle.load(path))
+
+
+class PanicException(BaseException):  # its name in pyo3
+    """Not an ``Exception``, as the one of the library's."""
+
+
+@pytest.mark.parametrize("error", [PanicException("index out of bounds\nat line 5"), Exception("no"), RuntimeError("")])
+def test_whatever_the_library_raises_is_one_line(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    made = TextTokenizer(Bundle.load(tiny))
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise error
+
+    class Failing:
+        encode_batch_fast = encode = fails
+
+    calls: list[Callable[[], Any]] = [lambda: made.encode(["a\tb"]), lambda: made.encode(["new"])]
+    monkeypatch.setattr(made, "_tokenizer", Failing())
+    monkeypatch.setattr(made._words, "_tokenizer", Failing())
+    for call in calls:
+        with pytest.raises(BundleError, match=r"tokenizer\.json cannot tokenise") as found:
+            call()
+        assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
+def test_what_is_no_error_of_the_library_passes(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    made = TextTokenizer(Bundle.load(tiny))
+
+    class Failing:
+        def encode_batch_fast(self, *_: Any, **__: Any) -> Any:
+            raise error
+
+    monkeypatch.setattr(made._words, "_tokenizer", Failing())
+    with pytest.raises(type(error)):
+        made.encode(["new"])
