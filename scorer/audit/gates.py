@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import UsageError
+from ..metric.group_values import spelled
 from ..scoring.rates_file import RatesFile
 from ..stats.percentages import percent, points
 from .document import RATES, Checked, Gate, Group, GroupFigures, Rate, Status
@@ -77,7 +78,7 @@ def why_nothing(found: Checked) -> str:
 
 def describe(group: Group) -> str:
     """A group in words."""
-    return ", ".join(f"{column}={'null' if value is None else value}" for column, value in group.items()) or "all rows"
+    return ", ".join(f"{column}={spelled(value)}" for column, value in group.items()) or "all rows"
 
 
 def _there(rule: Rule, groups: Sequence[GroupFigures]) -> str:

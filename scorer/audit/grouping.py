@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import UsageError
+from ..metric import group_values as values
 from ..metric.inputs import one_array
-from . import values
 from .document import Group
 
 MOST_GROUPS = 1000

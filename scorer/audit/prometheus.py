@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from hashlib import blake2b
 
 from .document import RATES, Document, Group, GroupFigures
 from .gates import describe
@@ -92,6 +93,7 @@ def _family(name: str, text: str, samples: Iterable[Sample]) -> str:
 
 
 def _escaped(label: str) -> str:
-    label = label if len(label) <= MOST_LABEL else label[: MOST_LABEL - 1] + "…"
     label = label.encode("utf-8", "replace").decode()
+    if len(label) > MOST_LABEL:  # with a digest, so that names which differ after the cut stay two
+        label = f"{label[: MOST_LABEL - 9]}…{blake2b(label.encode(), digest_size=4).hexdigest()}"
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..metric.group_values import texts
 from ..metric.inputs import one_array, parse_facts
 from ..metric.nested import holder_of
 from ..metric.templates import Templates
@@ -18,7 +19,6 @@ from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
 from .join import Flipped
 from .scan import ScannedRun, fact_column, fact_form
-from .values import texts
 
 MOST_CHARACTERS = 4000
 MOST_CHARACTERS_OF_PART = 500

@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import UsageError
+from ..metric.group_values import as_text
 from ..scoring.rates_file import RatesFile
 from ..system.files import read_small
 from .document import RATES, Group
 from .grouping import Grouping
-from .values import as_text
 
 METRICS = (*RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
 TRUE_RATES = ("true_not_ok_rate", "true_omission_rate", "true_hallucination_rate")

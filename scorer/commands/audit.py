@@ -88,15 +88,6 @@ def audit_command(
             help="Write Prometheus metrics, for the textfile collector; replaced in one step.",
         ),
     ] = None,
-    openlineage: Annotated[
-        Path | None,
-        typer.Option(
-            "--openlineage",
-            metavar="FILE",
-            parser=local,
-            help="Write the events of this audit for OpenLineage, as JSON Lines; gates become assertions.",
-        ),
-    ] = None,
     history: Annotated[
         Path | None,
         typer.Option(
@@ -160,7 +151,7 @@ def audit_command(
         allow_partial=allow_partial,
     )
     files = {"--report": report, "--junit": junit, "--summary": summary, "--metrics": metrics}
-    for option, given in (files | {"--openlineage": openlineage}).items():
+    for option, given in files.items():
         if given is not None:
             check_user_file(given, option)
     document = _audited(out, baseline, options)
@@ -178,10 +169,6 @@ def audit_command(
         from ..audit.prometheus import metrics as as_metrics
 
         write_user_file(metrics, as_metrics(document).encode("utf-8", "replace"), "--metrics")
-    if openlineage is not None:
-        from ..audit.openlineage import openlineage as as_events
-
-        write_user_file(openlineage, as_events(document), "--openlineage")
     if as_json:
         print_json(document, allow_nan=False)
     else:

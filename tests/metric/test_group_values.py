@@ -16,8 +16,8 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.grouping import GroupCodes
-from scorer.audit.values import encode, texts
 from scorer.errors import ColumnError
+from scorer.metric.group_values import encode, texts
 from tests.audit.nights import night, row, table
 from tests.scored_outputs import finish
 

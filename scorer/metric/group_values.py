@@ -6,6 +6,7 @@ not UTF-8. So values are compared as numbers and bytes, and only the distinct on
 
 from __future__ import annotations
 
+import json
 import struct
 import uuid
 from collections.abc import Callable
@@ -39,6 +40,16 @@ def as_text(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def spelled(value: str | None) -> str:
+    """A group value as messages, gates and files of metrics write it: null is ``null``, a text of that name ``"null"``.
+
+    Distinct values stay distinct: a text that looks like a null or like a quoted text is quoted.
+    """
+    if value is None:
+        return "null"
+    return json.dumps(value, ensure_ascii=False) if value == "null" or value.startswith('"') else value
 
 
 def encode(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Texts]:
