@@ -133,7 +133,11 @@ def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:
     from ..scoring.scorer import Scorer
 
     found = budgets or Budgets()
-    given = settings.arguments() | ({"layout": found.layout} if found.layout is not None else {})
     return Scorer(
-        **given, attention=found.attention, threads=found.threads, token_budget=found.batch_tokens, log=say_once
+        **settings.arguments(),
+        layout=found.layout or "auto",
+        attention=found.attention,
+        threads=found.threads,
+        token_budget=found.batch_tokens,
+        log=say_once,
     )

@@ -34,7 +34,7 @@ PREFIX = "D2T_"
 CONFIG = "D2T_CONFIG"
 LARGEST_FILE = 64 << 10
 
-SETTINGS = ("bundle", "templates", "protocol", "checks", "missing_template", "device", "precision", "layout",
+SETTINGS = ("bundle", "templates", "protocol", "checks", "missing_template", "device", "precision",
             "device_memory", "overlong")  # fmt: skip
 COLUMNS = {"text": "D2T_TEXT_COLUMN", "triples": "D2T_TRIPLES_COLUMN", "facts": "D2T_FACTS_COLUMN",
            "mr": "D2T_MR_COLUMN", "keep": "D2T_KEEP", "prefix": "D2T_PREFIX"}  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inference.choices import Layout, Overlong, Precision
+from ..inference.choices import Overlong, Precision
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..scoring.settings import Settings
@@ -97,15 +97,6 @@ OPTIONS: dict[str, Any] = {
     ],
     "device": DeviceOption,
     "precision": PrecisionOption,
-    "layout": Annotated[
-        Layout,
-        typer.Option(
-            "--layout",
-            envvar="D2T_LAYOUT",
-            help="How text pairs lie in a call of the model; exits 2 if the bundle lacks it. auto: the fastest that "
-            "the device runs.",
-        ),
-    ],
     "device_memory": Annotated[
         int,
         typer.Option(

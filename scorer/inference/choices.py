@@ -8,8 +8,6 @@ Variant = Literal["fp32", "fp16", "int8"]
 """The variants that a bundle may have."""
 Precision = Literal["auto", Variant]
 """A variant, or the one that suits the device."""
-Layout = Literal["auto", "packed", "padded"]
-"""How pairs lie in a call: end to end, in rows of one length, or what suits the device."""
 Overlong = Literal["error", "truncate"]
 """What becomes of a pair that is longer than the model's maximum."""
 

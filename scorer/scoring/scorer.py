@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
-from ..inference.choices import Layout, Overlong, Precision
+from ..inference.choices import Overlong, Precision
 from ..inference.engine import Engine
 from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
@@ -71,7 +71,7 @@ class Scorer(Closing):
         *,
         device: str = "auto",
         precision: Precision = "auto",
-        layout: Layout = "auto",
+        layout: str = "auto",
         attention: str | None = None,
         device_memory: int = 0,
         templates: str | Path | Mapping[str, Any] | None = None,
@@ -96,7 +96,6 @@ class Scorer(Closing):
             missing_template=missing_template,
             device=device,
             precision=precision,
-            layout=layout,
             device_memory=device_memory,
             overlong=overlong,
             sentences=sentences,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, UsageError
-from ..inference.choices import Layout, Overlong, Precision
+from ..inference.choices import Overlong, Precision
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..system.arguments import check_fields, described
 
-_ONLY_WHERE_SET: Mapping[str, Any] = {"sentences": False, "exact": False, "layout": "auto", "device_memory": 0}
+_ONLY_WHERE_SET: Mapping[str, Any] = {"sentences": False, "exact": False, "device_memory": 0}
 """Recorded only where they are not the default, so that plans of earlier versions still compare equal."""
 
 
@@ -24,7 +24,7 @@ class Settings:
     ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or
     ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
     :mod:`scorer.metric.choices`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
-    of the template file. ``device``, ``precision``, ``layout``, ``device_memory``, ``overlong``: see
+    of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
     :class:`scorer.inference.engine.Engine`.
     ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.
     ``columns``: names of input and output columns; their ``sentences`` follow from the setting.
@@ -42,7 +42,6 @@ class Settings:
     missing_template: MissingTemplate = "backoff"
     device: str = "auto"
     precision: Precision = "auto"
-    layout: Layout = "auto"
     device_memory: int = 0
     overlong: Overlong = "error"
     sentences: bool = False

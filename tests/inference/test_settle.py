@@ -190,13 +190,13 @@ def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(forms: Path)
 def test_a_run_records_the_layout_and_a_resume_and_explain_take_it(
     forms: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    with_row(monkeypatch, "cpu", layouts=(PACKED, PADDED), precisions=("fp16",))
+    with_row(monkeypatch, "cpu", layouts=(PACKED,), precisions=("fp16",))
     table = pa.table({"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3})
     (tmp_path / "in").mkdir()
     for name in ("a", "b"):
         pq.write_table(table, tmp_path / "in" / f"{name}.parquet")
     out, plan = tmp_path / "out", tmp_path / "out" / "_plan.json"
-    command = ["--bundle", str(forms), "--out", str(out), "--precision", "fp16", "--layout", "packed"]
+    command = ["--bundle", str(forms), "--out", str(out), "--precision", "fp16"]
     ran = CliRunner().invoke(app, ["run", str(tmp_path / "in" / "a.parquet"), *command])
     assert ran.exit_code == 0, ran.output
     content = json.loads(plan.read_text())

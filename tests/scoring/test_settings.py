@@ -27,7 +27,6 @@ OTHER: dict[str, Any] = {
     "missing_template": "error",
     "device": "cpu",
     "precision": "fp32",
-    "layout": "padded",
     "device_memory": 8,
     "overlong": "truncate",
     "sentences": True,
@@ -44,7 +43,6 @@ OTHER_COLUMNS: dict[str, Any] = {
     "details": True,
 }
 NOT_IN_THE_OUTPUT = {
-    "layout": "layouts differ in rounding; the one in use stands in the plan's budgets",
     "device_memory": "no number depends on it",
     "missing_template": "an error ends the run, so that no output has been made under it",
     "device": "the kind of device that it leads to is in the signature, and here there is one kind",
