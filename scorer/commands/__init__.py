@@ -12,7 +12,6 @@ from . import (
     baseline,
     challenge,
     check,
-    config,
     convert,
     doctor,
     evaluate,
@@ -109,7 +108,6 @@ app.command("rate")(rate.rate_command)
 app.command("challenge")(challenge.challenge_command)
 app.command("audit")(audit.audit_command)
 app.add_typer(gates.app, name="gates")
-app.command("config")(config.config_command)
 app.command("doctor")(doctor.doctor_command)
 
 

@@ -44,8 +44,6 @@ VARIABLES = {
     "gates": "D2T_GATES",
 }
 """The environment variable of each key of the file."""
-_OTHERS = (CONFIG, "D2T_HOME", "D2T_SCORER_CRASH_AT")
-"""Variables of this prefix that are no settings: of this module, of the example scripts, of the tests."""
 
 
 class _Command(Protocol):
@@ -87,12 +85,6 @@ def find_config() -> ConfigFile | None:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {str(error)[:200]}") from error
     return ConfigFile(path, _checked(content, path))
-
-
-def unknown_variables() -> list[str]:
-    """Variables with the prefix that name no setting, sorted."""
-    known = {*VARIABLES.values(), *_OTHERS}
-    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
 
 
 def _variable(parameter: Any) -> str | None:

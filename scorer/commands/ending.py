@@ -10,6 +10,7 @@ import functools
 import inspect
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -22,11 +23,13 @@ from ..errors import ScorerError, UsageError
 from ..system.display import visible
 from ..system.signals import Terminated
 from .config_file import CONFIG, NAME, find_config
+from .gone import advice
 from .show.output import begin_command, lines_for_people, say, say_always
 from .show.streams import install, was_lost
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
+_QUOTED = re.compile(r"[\s'\":;,]+|\.(?=\s|$)")
 _PASSED_ON = (typer.Exit, typer.Abort, _ParserError)
 AGAIN = "run again with --verbose to see the traceback"
 
@@ -149,6 +152,10 @@ def _run(app: typer.Typer, name: str) -> int:
             say_always(ended.code)
         return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
     except _ParserError as error:
+        context = getattr(error, "ctx", None)
+        if said := advice(_QUOTED.split(str(error)), getattr(context, "info_name", None) or ""):
+            say_always(f"scorer: {said}")
+            return 2
         shown = io.StringIO()
         error.show(shown)  # type: ignore[attr-defined]  # the class is found at run time
         for line in shown.getvalue().splitlines():

@@ -1,5 +1,4 @@
-"""What ``scorer run`` does with its arguments before the option parser: ``--ray [ADDRESS]`` may come without its value,
-and ``--dry-run`` is another command here."""
+"""``--ray [ADDRESS]`` of ``scorer run`` may come without its value."""
 
 from __future__ import annotations
 
@@ -9,10 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from ..errors import UsageError
-
 _OPTION = "--ray"
-_DRY_RUN = "--dry-run"
 _AUTO = "auto"
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
@@ -32,23 +28,8 @@ def with_address(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def refuse_dry_run(arguments: Sequence[str]) -> None:
-    """Say what does the work of ``--dry-run``.
-
-    Raises:
-        UsageError: it is among the options.
-    """
-    end = list(arguments).index("--") if "--" in arguments else len(arguments)
-    if _DRY_RUN in arguments[:end]:
-        raise UsageError(
-            f"{_DRY_RUN} is a command here: `scorer plan` with the same IN and options shows what this run would do, "
-            "and scores nothing"
-        )
-
-
 class RunCommand(TyperCommand):
-    """A command with such options."""
+    """A command with such an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        refuse_dry_run(args)
         return super().parse_args(ctx, with_address(args))

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from scorer.commands import app
-from scorer.commands.config_file import COLUMNS, SETTINGS, VARIABLES, find_config, unknown_variables
+from scorer.commands.config_file import COLUMNS, SETTINGS, VARIABLES, find_config
 from scorer.commands.ending import run_app
 from scorer.errors import UsageError
 from scorer.metric.column_names import ColumnNames
@@ -93,25 +93,6 @@ def test_a_run_with_nothing_but_the_file(tmp_path: Path, scorer: Scorer) -> None
     assert "note: from scorer.toml: --bundle, --text-column, --keep\n" in errors
     names = pq.read_schema(tmp_path / "out" / "a.parquet").names
     assert "said" in names and "mr" not in names and "fine" in names
-
-
-def test_config_shows_what_holds_and_whence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scorer: Scorer) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "mine.toml").write_text('bundle = "tiny"\ndevice = "cpu"\ngates = ["g.toml", "/h.toml"]\n')
-    monkeypatch.setenv("D2T_CONFIG", "sub/mine.toml")
-    monkeypatch.setenv("D2T_DEVICE", "cuda")
-    monkeypatch.setenv("D2T_DEVIZE", "cuda")
-    code, out, errors = scorer("config", "--json")
-    assert code == 0
-    found = {one["key"]: (one["value"], one["source"]) for one in json.loads(out)}
-    assert found["bundle"] == (str(tmp_path / "sub" / "tiny"), "sub/mine.toml")
-    assert found["device"] == ("cuda", "D2T_DEVICE")
-    assert found["gates"] == (f"{tmp_path / 'sub' / 'g.toml'}, /h.toml", "sub/mine.toml")
-    assert found["columns.text"] == ("text", "default")
-    assert found["templates"] == (None, "default")
-    assert found.keys() == VARIABLES.keys()
-    assert "D2T_DEVIZE is set and names no setting" in errors
-    assert unknown_variables() == ["D2T_DEVIZE"]
 
 
 BAD = {

@@ -7,11 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
-from scorer.commands.ray_address import refuse_dry_run, with_address
-from scorer.errors import UsageError
+from scorer.commands.ray_address import with_address
 from tests.faults import harness
 
 
@@ -32,14 +29,6 @@ from tests.faults import harness
 )
 def test_an_address_may_be_left_out(given: str, found: str) -> None:
     assert with_address(given.split()) == found.split()
-
-
-def test_a_dry_run_is_another_command() -> None:
-    ended = CliRunner().invoke(app, ["run", "none", "--out", "out", "--bundle", "embedded", "--dry-run"])
-    assert isinstance(ended.exception, UsageError) and "`scorer plan`" in str(ended.exception)
-    with pytest.raises(UsageError, match="scorer plan"):
-        refuse_dry_run(["data", "--dry-run", "--", "more"])
-    refuse_dry_run(["data", "--", "--dry-run"])  # a file of this name
 
 
 @pytest.fixture

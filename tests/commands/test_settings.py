@@ -33,8 +33,6 @@ NOT_OF_THE_OUTPUT = {
     "lease": "which process scores a shard",
     "mixed_devices": "which processes may take part",
     "max_error_rate": "the exit code",
-    "report": "what is written about the output",
-    "openlineage": "what is written about the run",
     "as_json": "what is printed",
     "verbose": "what is printed",
     "quiet": "what is printed",

@@ -1,0 +1,36 @@
+"""Options, commands and values that other versions had: what to use instead. Add a row for each that goes.
+
+The table is asked only when the program refuses its arguments, so that a row never hides anything that exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+GONE = {
+    "config": "`scorer run --help` names the variable of each option; a command says what scorer.toml gave it",
+    "run --dry-run": "`scorer plan` with the same IN and options shows what this run would do, and scores nothing",
+    "run --report": "run `scorer audit OUT --report FILE` when the run is done",
+    "--openlineage": "use `scorer audit OUT --json`",
+    "--layout": "leave it out: the device chooses",
+    "--join": "use --devices on one machine, --ray on a cluster, or --part K/N in an array job",
+    "--lease": "leave it out: a worker without progress for ten minutes is replaced",
+    "--mixed-devices": "leave it out: workers whose device differs from the plan's are left out by name",
+    "openvino-int8": "use --precision int8",
+    "embedded-e2e": "use --bundle embedded",
+}
+"""By what was given: a command, an option (of one command where that stands in front) or a value."""
+
+
+def advice(given: Iterable[str], command: str = "") -> str | None:
+    """What to use instead of the first of ``given`` that is gone, in one line; ``None`` if none is.
+
+    Args:
+        given: the words that were refused.
+        command: the name of the command that refused them.
+    """
+    for word in given:
+        for key in (f"{command} {word}", word):
+            if key in GONE:
+                return f"{word} is gone; {GONE[key]}"
+    return None
