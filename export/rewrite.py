@@ -93,7 +93,7 @@ def split_residuals(model: Any) -> None:
     """Write each SkipLayerNormalization as the additions and the LayerNormalization that it stands for.
 
     For the CPU: the runtime's fused kernel there takes 5.0 ns an element and the three apart 0.9 (one thread of
-    an EPYC, ONNX Runtime 1.31; ``python -m benchmarks.kernels``), so that the fused form costs a tenth of an int8 pass
+    an EPYC, ONNX Runtime 1.31; docs/performance.md), so that the fused form costs a tenth of an int8 pass
     of 24 layers of width 1024, and a third of one of width 256. The fp16 variant, made for CUDA, keeps the fused form.
     """
     from onnx import helper

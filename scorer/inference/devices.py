@@ -220,8 +220,8 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             trial_memory=2 << 30,
             memory_errors=_HOST_MEMORY,
             install="install 'd2t-scorer[cpu]'",
-            # Its kernel of a fused residual and normalisation is slower than the two apart, by what
-            # `python -m benchmarks.kernels` shows, so that exported graphs keep them apart.
+            # Its kernel of a fused residual and normalisation is slower than the two apart
+            # (docs/performance.md, *The graph*), so that exported graphs keep them apart.
             unwanted_fusions=("SkipLayerNormFusion",),
             computes_on_host=True,
             one_thread=False,
