@@ -63,7 +63,7 @@ def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
     Raises:
         OutputError: the file is not a history or no regular file, is too large, or cannot be written.
     """
-    check_user_file(path, "--history", is_read=True)
+    check_user_file(path, "--history", is_read=True, is_parquet=True)
     with output_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
@@ -72,7 +72,7 @@ def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
         lines = sorted([n for n in earlier if n["night"] not in replaced] + [*rows], key=lambda n: n["night"])
         buffer = BytesIO()
         pq.write_table(pa.Table.from_pylist([_flat(row) for row in lines], COLUMNS), buffer, compression="zstd")
-        write_user_file(path, buffer.getvalue(), "--history")
+        write_user_file(path, buffer.getvalue(), "--history", is_parquet=True)
     return lines
 
 

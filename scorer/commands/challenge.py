@@ -65,7 +65,7 @@ def challenge_command(
         raise UsageError("--fail-under, --picture and --json are about a result; pass a BUNDLE or a baseline to test")
     for given, option in ((picture, "--picture"), (write, "--write")):
         if given is not None:
-            check_user_file(given, option)
+            check_user_file(given, option, is_parquet=option == "--write")
     cases = build_cases(per_kind, seed)
     if write is not None:
         _write(cases, write)

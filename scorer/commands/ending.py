@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ScorerError, UsageError
+from ..errors import ScorerError
 from ..system.display import visible
 from ..system.signals import Terminated
 from .config_file import CONFIG, NAME, find_config
@@ -103,7 +103,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                     raise
                 except (Exception, KeyboardInterrupt, Terminated) as error:
                     raise typer.Exit(_code_of(error)) from error
-        except UsageError as error:  # the log file cannot be opened
+        except ScorerError as error:  # the log file cannot be opened
             raise typer.Exit(_code_of(error)) from error
 
     shape = inspect.signature(command, eval_str=True)

@@ -30,7 +30,7 @@ def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
         raise UsageError(
             f"--out {out} is not the name of a Parquet file; write F.parquet, since `scorer run` reads those"
         )
-    check_user_file(out, "--out")
+    check_user_file(out, "--out", is_parquet=True)
     with output_errors("write", out):
         if out.is_dir():
             raise OutputError(f"--out {out} is a folder; name a file in it")

@@ -5,6 +5,7 @@
 - A symbolic link: its target is replaced in the target's folder, and the link is kept; a link without a target, or
   one that another user made, is refused. (The kernel has its own rules for links in shared folders, but they do not
   apply to links that a program resolves by itself.)
+- A Parquet file: refused, unless the option writes Parquet itself. It holds rows, and no report may replace them.
 - A name that a run owns: refused; see :func:`refuse_owned`.
 """
 
@@ -52,17 +53,18 @@ class _Target:
     descriptor: int | None = None
 
 
-def write_user_file(path: Path, content: bytes, what: str) -> None:
+def write_user_file(path: Path, content: bytes, what: str, *, is_parquet: bool = False) -> None:
     """Write a file that a user named; missing folders above it are created.
 
     Args:
         what: the option that named it, for messages.
+        is_parquet: the content is a Parquet file, so that it may replace one.
 
     Raises:
-        UsageError: the path is a URI. OutputError: it belongs to a run, is a link that is not followed, or cannot be
-            written; an earlier file of that name is unchanged.
+        UsageError: the path is a URI. OutputError: it belongs to a run, is a link that is not followed, is a Parquet
+            file, or cannot be written; an earlier file of that name is unchanged.
     """
-    target = _target(path, what)
+    target = _target(path, what, is_parquet=is_parquet)
     if not target.is_stream:
         atomic_bytes(target.path, content, mode=target.mode)
         return
@@ -72,7 +74,7 @@ def write_user_file(path: Path, content: bytes, what: str) -> None:
 
 @contextmanager
 def staged(path: Path, what: str) -> Iterator[Path]:
-    """The path that a writer that replaces files, such as :class:`.ShardWriter`, writes to produce a user's file.
+    """The path that a writer of Parquet, such as :class:`.ShardWriter`, writes to produce a user's file.
 
     This is the file itself, or the target of its link. For a device or a pipe it is a file in a temporary folder, whose
     content is written to the device or pipe when the context ends without an error.
@@ -80,7 +82,7 @@ def staged(path: Path, what: str) -> Iterator[Path]:
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
     """
-    target = _target(path, what)
+    target = _target(path, what, is_parquet=True)
     if not target.is_stream:
         yield target.path
         if target.mode is not None:
@@ -95,16 +97,17 @@ def staged(path: Path, what: str) -> Iterator[Path]:
                 shutil.copyfileobj(source, file)
 
 
-def check_user_file(path: Path, what: str, *, is_read: bool = False) -> None:
+def check_user_file(path: Path, what: str, *, is_read: bool = False, is_parquet: bool = False) -> None:
     """Refuse early what :func:`write_user_file` would refuse; writes nothing.
 
     Args:
         is_read: the file is read before it is written, so it must be a regular file.
+        is_parquet: see :func:`write_user_file`.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
     """
-    if _target(path, what).is_stream and is_read:
+    if _target(path, what, is_parquet=is_parquet).is_stream and is_read:
         raise OutputError(f"{what}: {path} is a device or a pipe, but this file is also read; name a regular file")
 
 
@@ -130,7 +133,7 @@ def refuse_owned(path: Path, what: str) -> None:
             )
 
 
-def _target(path: Path, what: str) -> _Target:
+def _target(path: Path, what: str, *, is_parquet: bool) -> _Target:
     """Determine what exists at a path."""
     local_path(path, what)
     place = path
@@ -162,8 +165,18 @@ def _target(path: Path, what: str) -> _Target:
     if stat.S_ISDIR(found.st_mode):
         raise OutputError(f"{what}: {path} is a folder; name a file in it")
     if stat.S_ISREG(found.st_mode):
+        if not is_parquet and _is_parquet(place):
+            raise OutputError(f"{what}: {path} is a Parquet file, which is not replaced; name another file")
         return _Target(place, stat.S_IMODE(found.st_mode) & 0o777)
     return _Target(place, is_stream=True)
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except PermissionError:  # it may be replaced by one who cannot read it; nothing says that it holds rows
+        return path.suffix == ".parquet"
 
 
 def _resolved(folder: Path, what: str) -> Path:

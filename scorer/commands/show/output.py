@@ -69,8 +69,10 @@ def log(message: str) -> None:
 
 def _opened(given: str) -> LossyFile:
     from ...storage.local_paths import local_path
+    from ...storage.user_files import check_user_file
 
     path = local_path(given, "--log-file")
+    check_user_file(path, "--log-file")
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     try:
         return LossyFile(os.open(path, flags, 0o666))
