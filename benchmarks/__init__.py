@@ -8,3 +8,8 @@
 ``kernels``, ``template_choice``,
 ``true_rates``, ``gate_power``  what a choice of ours is worth, for the pages in docs/
 """
+
+from pathlib import Path
+
+RESTAURANTS = Path(__file__).resolve().parents[1] / "tests" / "bundles" / "e2e"
+"""The small restaurant model of the tests: fast, so that what is not the model shows."""

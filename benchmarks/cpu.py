@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.shipped import SHIPPED
 
 from . import machine, picture, results, settings
 from .prepare import prepare
@@ -30,7 +30,6 @@ ROOT = Path(__file__).resolve().parents[1]
 GROUPS = ("pairs", "rows", "overhead")
 FULL_SIZE = ("fp32", "int8")
 """Variants of the full-size model's bundle."""
-EMBEDDED_CHECKPOINT = ROOT / "export" / "training" / "e2e" / "checkpoint"
 
 
 def say(message: str) -> None:
@@ -114,8 +113,11 @@ def full_size(bench: Bench, preset: str, pairs: int) -> None:
 def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int, many: int) -> None:
     """Measure whole rows with the embedded model; in a smoke run also its pairs."""
     base = bench.folder / "embedded"
-    bundle = Bundle.load("embedded-e2e")
-    paths = {"checkpoint": str(EMBEDDED_CHECKPOINT), "bundle": str(SHIPPED["embedded-e2e"].folder)}
+    bundle = Bundle.load("embedded")
+    if not (base / "checkpoint").exists():
+        command = [sys.executable, "-m", "export.training.general.rebuild", bundle.path, base / "checkpoint"]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
     if bundle.templates_file is not None:
         paths["templates"] = str(bundle.templates_file)
     if smoke and "pairs" in groups:

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import RESTAURANTS
 from scorer import Scorer
 from scorer.inference.devices import KINDS
 from scorer.inference.engine import Answers, Engine, Work
@@ -73,14 +74,14 @@ def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
 
     def opener(budgets: Budgets) -> Scorer:
         if precision is not None:
-            return Scorer("embedded-e2e", device="cpu", precision=precision)
+            return Scorer(str(RESTAURANTS), device="cpu", precision=precision)
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
         # keep up with; the session itself is never asked.
-        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
+        scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()
-    outcome = run(RunOptions((str(data),), out), MetricScoring(Settings("embedded-e2e"), opener), Silent())
+    outcome = run(RunOptions((str(data),), out), MetricScoring(Settings(str(RESTAURANTS)), opener), Silent())
     seconds = time.perf_counter() - began
     summary = outcome.summary
     rows, checks = summary.counts.rows.all, summary.counts.checks

@@ -26,6 +26,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import RESTAURANTS
 from scorer.storage import Receipts
 
 from . import machine
@@ -39,7 +40,7 @@ def resume(data: Path, out: Path, profile: Path | None = None) -> tuple[float, d
     """Seconds of a run, and its summary."""
     under = ["-m", "cProfile", "-o", str(profile)] if profile is not None else []
     call = [sys.executable, *under, "-m", "scorer", "run", str(data), "--out", str(out)]
-    call += ["--bundle", "embedded-e2e", "--json"]
+    call += ["--bundle", str(RESTAURANTS), "--json"]
     began = time.perf_counter()
     ended = subprocess.run(call, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - began, json.loads(ended.stdout)

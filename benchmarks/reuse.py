@@ -32,6 +32,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks import RESTAURANTS
+
 from . import machine
 
 SYSTEMS = 20
@@ -62,7 +64,7 @@ def change(data: Path, out: Path, percent: float) -> int:
 
 def timed_run(data: Path, out: Path, *more: str) -> dict[str, Any]:
     """Run the command line once: wall-clock and processor seconds, child processes included, and its counts."""
-    command = [sys.executable, "-m", "scorer", "run", str(data), "--out", str(out), "--bundle", "embedded-e2e", *more]
+    command = [sys.executable, "-m", "scorer", "run", str(data), "--out", str(out), "--bundle", str(RESTAURANTS), *more]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -91,10 +93,10 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     from .host_overhead import FreeModel, Silent
 
     def opener(budgets: Budgets) -> Scorer:
-        scorer = Scorer("embedded-e2e", device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
+        scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
         return scorer.with_model(FreeModel(scorer.engine))
 
-    scoring = MetricScoring(Settings("embedded-e2e"), opener)
+    scoring = MetricScoring(Settings(str(RESTAURANTS)), opener)
 
     began = time.perf_counter()
     summary = run(RunOptions((str(data),), out, reuse=tuple(reuse)), scoring, Silent()).summary

@@ -20,6 +20,10 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from tokenizers.decoders import ByteLevel
 
+RESTAURANTS = Path(__file__).parent / "bundles" / "e2e"
+"""A small model of restaurants with real margins, fp32 and int8, with templates; its README says where it is from."""
+SAMPLE = Path(__file__).parent / "bundles" / "restaurants.parquet"
+"""Rows about restaurants for it, written for this project."""
 WIDTH = 8
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 CORPUS = [

@@ -27,9 +27,10 @@ from scorer.convert import (
 from scorer.errors import ScorerError
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.evaluation.spans import SpanOptions, evaluate_spans
-from scorer.inference.shipped import SHIPPED
+from scorer.inference.shipped import SHIPPED, Shipped
 from scorer.metric.slots import load_templates
 from scorer.metric.templates import Templates, parse_optional
+from tests.bundles import RESTAURANTS
 
 PUBLIC = ("scorer", "scorer.audit", "scorer.audit.report", "scorer.convert")
 """Packages for Python programs; what the others export is for this program alone."""
@@ -132,7 +133,8 @@ def _cases() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "argument"), list(_cases()))
 def test_wrong_types(name: str, argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(SHIPPED, "embedded", SHIPPED["embedded-e2e"])  # opens faster; which model does not matter
+    # It opens faster; which model does not matter.
+    monkeypatch.setitem(SHIPPED, "embedded", Shipped("embedded-e2e", RESTAURANTS, ""))
     function, right = CALLS[name]
     refused = 0
     for wrong in WRONG:
@@ -157,7 +159,7 @@ def test_the_signature_is_still_there(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def opened() -> Scorer:
-    return Scorer("embedded-e2e", device="cpu")
+    return Scorer(str(RESTAURANTS), device="cpu")
 
 
 FACT = "The b of a is c."

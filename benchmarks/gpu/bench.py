@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import machine, picture, results
-from benchmarks.cpu import EMBEDDED_CHECKPOINT
 from benchmarks.prepare import prepare
 from benchmarks.rounds import Group, Measured, WorkerError, ask_once, run_rounds
 from benchmarks.settings import REFERENCE, Setting
@@ -52,8 +51,8 @@ class Bench:
         self.base = args.folder / f"{args.preset}-{args.device.split(':')[0]}"
         self.logs = self.base / "logs"
         # Real weights, with the templates that they were trained with.
-        self.embedded = self.base / "embedded-e2e"
-        self.weighted = {"embedded-e2e": self.embedded, "embedded": self.base / "embedded"}
+        self.embedded = self.base / "embedded"
+        self.weighted = {"embedded": self.embedded}
         self.logs.mkdir(parents=True, exist_ok=True)
         self.ours["XDG_CACHE_HOME"] = str((self.base / "cache").resolve())
         self.groups: list[tuple[Group, Sequence[int]]] = []
@@ -79,9 +78,6 @@ class Bench:
         """The checkpoint of a bundle that ships: as it is in the tree, or rebuilt from the bundle."""
         folder.mkdir(exist_ok=True)
         if (folder / "checkpoint").exists():
-            return True
-        if name == "embedded-e2e":
-            (folder / "checkpoint").symlink_to(EMBEDDED_CHECKPOINT)
             return True
         command = [sys.executable, "-m", "export.training.general.rebuild", "scorer/embedded/general"]
         done = subprocess.run(
@@ -132,14 +128,12 @@ class Bench:
 
     def _check(self, name: str) -> None:
         """Ask one of the questions, and print the answers as they come."""
-        from scorer.inference.shipped import SHIPPED
 
         print(f"**{name}** ({self._elapsed()})", flush=True)
-        templates = SHIPPED["embedded-e2e"].folder / "templates.json"
         asked = Asked(
             device=self.args.device, precision=self.precision, bundle=self.base / "bundle",
             weighted={
-                n: (folder / "bundle", templates if n == "embedded-e2e" else None)
+                n: (folder / "bundle", None)
                 for n, folder in self.weighted.items() if (folder / "bundle").exists()
             },
             budget=self.args.budget or settings.USUAL if self.on_gpu else 1024, rate=self.rate,
@@ -186,7 +180,7 @@ class Bench:
         """Run a group's rounds on its own sample, and return the options that every setting got."""
         from scorer.inference.shipped import SHIPPED
 
-        worded = SHIPPED["embedded-e2e"].folder if bundle else self.base / "bundle"
+        worded = SHIPPED["embedded"].folder if bundle else self.base / "bundle"
         sample = self._sample(name, worded, pairs, mixed=mixed)
         spec = {
             "checkpoint": str(self.base / "checkpoint"), "bundle": str(bundle or self.base / "bundle"),

@@ -16,7 +16,7 @@ from scorer.commands.ending import run_app
 
 @guarded
 def reproduce_command(
-    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, `embedded` or `embedded-e2e`.")],
+    bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`.")],
     templates_e2e: Annotated[
         Path, typer.Option("--templates-e2e", metavar="FILE", parser=local, help="Templates for E2E.")
     ],
@@ -65,9 +65,8 @@ def reproduce_command(
     else:
         print_lines(lines, wide_console())
     if bundle in SHIPPED:
-        for data_set, e2e in (("E2E", True), ("WebNLG", False)):
-            for note in notes_of(SHIPPED[bundle].model, e2e=e2e):
-                say(f"note: {data_set}: {note}")
+        for note in notes_of(SHIPPED[bundle].model):
+            say(f"note: {note}")
 
 
 if __name__ == "__main__":

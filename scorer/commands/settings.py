@@ -15,7 +15,7 @@ from ..scoring.settings import Settings
 
 BundleOption = Annotated[
     str,
-    typer.Option("--bundle", envvar="D2T_BUNDLE", metavar="B", help="Bundle folder, `embedded` or `embedded-e2e`."),
+    typer.Option("--bundle", envvar="D2T_BUNDLE", metavar="B", help="Bundle folder, or `embedded`."),
 ]
 DeviceOption = Annotated[
     str,

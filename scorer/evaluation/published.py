@@ -95,15 +95,6 @@ TABLE_12 = {
 }
 TABLE_12_LABELS = ("OK", "hallucination", "omission", "omission+hallucination")
 
-SPECIALIST_NOTE = (
-    "embedded-e2e is not the papers' roberta-large-mnli: it was trained on labels of the script that also made "
-    "the E2E gold, on data that includes three quarters of the public inputs, so its E2E figures show how well it "
-    "learned that script, not how well NLI works"
-)
-STRANGER_NOTE = (
-    "embedded-e2e is not the papers' roberta-large-mnli, and it was trained on restaurants only; its figures on other "
-    "data do not show how well NLI works"
-)
 GENERAL_NOTE = (
     "the embedded model is not the papers' roberta-large-mnli, which has twenty times as many parameters; it was "
     "trained neither on E2E nor on WebNLG"
@@ -144,19 +135,17 @@ def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> Against:
         notes.append(LEVEL_NOTE)
     model = Signature(scored.signature).model if scored.signature else None
     if model is not None:
-        notes += notes_of(model, e2e=e2e)
+        notes += notes_of(model)
     if not lines:
         notes.append("no table of the papers is about this data: it has neither E2E gold nor WebNLG ratings")
     return Against(lines=lines, table_12=_table_12() if e2e else None, notes=notes)
 
 
-def notes_of(model: str, *, e2e: bool) -> list[str]:
+def notes_of(model: str) -> list[str]:
     """What to know of a model that ships before its figures are compared with the papers'; nothing of any other model.
 
-    ``model``: its name in signatures. ``e2e``: the data is E2E.
+    ``model``: its name in signatures.
     """
-    if model == SHIPPED["embedded-e2e"].model:
-        return [SPECIALIST_NOTE if e2e else STRANGER_NOTE]
     return [GENERAL_NOTE] if model == SHIPPED["embedded"].model else []
 
 

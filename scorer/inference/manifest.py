@@ -31,7 +31,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     except OSError as e:
         raise BundleError(
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "
-            "wrote, or one of the words embedded and embedded-e2e"
+            "wrote, or the word embedded"
         ) from e
     return parse_manifest(raw, str(path)), hashlib.sha256(raw).hexdigest()
 

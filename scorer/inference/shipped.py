@@ -1,7 +1,6 @@
-"""The models that ship with the program, by the word that ``--bundle`` takes for each.
+"""The model that ships with the program, by the word that ``--bundle`` takes for it.
 
-A word may come to mean another model in a later version; a score's signature names the model itself. So what was
-recorded under a word is found again by the model's own name (:func:`word_of`), not by the word.
+A word may come to mean another model in a later version; a score's signature names the model itself.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import BundleError, UsageError
 
 _FOLDER = Path(__file__).resolve().parents[1] / "embedded"
 
@@ -30,14 +29,7 @@ SHIPPED = {
         "the embedded model is small and often wrong; for labels that count pass a bundle of a large checkpoint with "
         "--bundle",
     ),
-    "embedded-e2e": Shipped(
-        "embedded-e2e",
-        _FOLDER / "e2e",
-        "embedded-e2e knows restaurants (E2E) and nothing else; for other data pass a real bundle with --bundle",
-    ),
 }
-SAMPLE = _FOLDER / "sample.parquet"
-"""Rows about restaurants, written for this project."""
 DOMAINS = _FOLDER / "domains.parquet"
 """Rows of three domains with gold labels, written for this project; what ``make demo`` scores."""
 
@@ -47,20 +39,13 @@ def folder_of(bundle: Path | str) -> Path:
 
     Raises:
         UsageError: it is the URI of a store.
+        BundleError: the word of a model that ships no more.
     """
     shipped = SHIPPED.get(str(bundle))
     if shipped is not None:
         return shipped.folder
     if isinstance(bundle, str) and "://" in bundle:
         raise UsageError(f"{bundle} is a URI, and a bundle must be a folder on this machine: copy it first")
+    if Path(bundle).name == "embedded-e2e" and not Path(bundle).exists():
+        raise BundleError("embedded-e2e does not ship any more; use --bundle embedded, or a bundle of your own")
     return Path(bundle)
-
-
-def word_of(bundle: str, model: str) -> str:
-    """The word for the model that an output recorded as ``bundle``, given its name in the output's signature.
-
-    A path, and a word whose model is not known by that name any more, stay as they are.
-    """
-    if bundle not in SHIPPED or SHIPPED[bundle].model == model:
-        return bundle
-    return next((word for word, shipped in SHIPPED.items() if shipped.model == model), bundle)

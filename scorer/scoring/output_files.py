@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
-from ..inference.shipped import word_of
 from ..metric.inputs import ColumnNames
 from ..storage.listing import is_hidden
 from ..storage.plan import PLAN
@@ -26,7 +25,7 @@ from .signature import Signature, what_differs
 
 
 def settings_of(out: Path) -> Settings:
-    """How the run that wrote ``out`` was set up. A model that ships is the one that its signature names.
+    """How the run that wrote ``out`` was set up.
 
     Raises:
         OutputError: ``out`` has no plan, a damaged one, or one of a newer version.
@@ -34,8 +33,7 @@ def settings_of(out: Path) -> Settings:
     plan = Plan.load(out)
     if plan is None or not plan.settings:
         raise OutputError(f"{out} is no output folder of `scorer run`: it has no readable _plan.json")
-    found = Settings.from_plan(plan.settings, str(out / PLAN))
-    return replace(found, bundle=word_of(str(found.bundle), plan.signature.model))
+    return Settings.from_plan(plan.settings, str(out / PLAN))
 
 
 def columns_of(settings: Mapping[str, object]) -> ColumnNames:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TemplateError
-from ..inference.shipped import folder_of, word_of
+from ..inference.shipped import folder_of
 from ..metric.templates import Templates
 from .signature import Signature
 
@@ -28,7 +28,7 @@ def find_templates(signature: Signature, settings: Mapping[str, Any]) -> tuple[T
     if isinstance(given, str):
         path = Path(given)
     elif isinstance(bundle, str):
-        path = folder_of(word_of(bundle, signature.model)) / "templates.json"
+        path = folder_of(bundle) / "templates.json"
     else:
         return None
     try:

@@ -46,7 +46,7 @@ class Scorer(Closing):
     """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
 
     Args:
-        bundle: a folder that ``scorer export`` wrote, ``"embedded"`` or ``"embedded-e2e"``.
+        bundle: a folder that ``scorer export`` wrote or ``"embedded"``.
         templates: a template file, its parsed content, or ``None`` for the bundle's own (else backoff).
         protocol: ``paper``, ``nlgi_eval`` (the paper's released code) or ``factspotter``.
         checks: ``both`` sides, or ``hallucination`` alone.

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.audit.test_nightly import block, home
+from tests.bundles import RESTAURANTS
 from tests.conftest import ROOT
 
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
@@ -54,7 +55,9 @@ def night(home: Path, date: str, texts: list[str | None]) -> tuple[dict[str, str
 
 def test_exit_codes_become_states_of_tasks(home: Path) -> None:
     (home / "dags").mkdir()
-    page = block("python", "airflow").replace("/srv/d2t", str(home)).replace("--bundle bundle", "--bundle embedded-e2e")
+    page = (
+        block("python", "airflow").replace("/srv/d2t", str(home)).replace("--bundle bundle", f"--bundle {RESTAURANTS}")
+    )
     (home / "dags" / "d2t.py").write_text(page)
     made = airflow(home, "db", "migrate")
     assert made.returncode == 0, made.stdout

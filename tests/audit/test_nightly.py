@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from scorer.audit.rules import load_gates
 from scorer.commands import app
 from tests.audit.nights import night, row
-from tests.bundles import make_bundle
+from tests.bundles import RESTAURANTS, make_bundle
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "nightly.md").read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ def home(tmp_path: Path) -> Path:
 def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProcess[str]:
     triples = [["The Mill | food | French"]] * len(texts)
     pq.write_table(pa.table({"triples": triples, "text": texts}), home / "data" / "a.parquet")
-    environment = os.environ | {"D2T_HOME": str(home), "BUNDLE": "embedded-e2e", "TODAY": date}
+    environment = os.environ | {"D2T_HOME": str(home), "BUNDLE": str(RESTAURANTS), "TODAY": date}
     environment["PYTHONPATH"] = str(DOCS.parent)
     return subprocess.run(["sh", "nightly.sh"], cwd=home, env=environment, capture_output=True, text=True, check=False)
 

@@ -15,6 +15,7 @@ from scorer.audit import AuditOptions, audit
 from scorer.commands import app
 from scorer.errors import OutputError, UsageError
 from tests.audit.nights import night, row
+from tests.bundles import RESTAURANTS
 
 LIMITED = "only the first 10 rows were scored (--limit)"
 
@@ -129,7 +130,7 @@ def test_a_real_run_with_a_limit(tmp_path: Path) -> None:
     triples = [["The Mill | food | French"]] * 6
     pq.write_table(pa.table({"triples": triples, "text": ["The Mill serves French food."] * 6}), tmp_path / "a.parquet")
     for name, options in (("part", ["--limit", "4"]), ("whole", ["--limit", "100"])):
-        arguments = ["run", tmp_path / "a.parquet", "--out", tmp_path / name, "--bundle", "embedded-e2e", *options]
+        arguments = ["run", tmp_path / "a.parquet", "--out", tmp_path / name, "--bundle", str(RESTAURANTS), *options]
         result = CliRunner().invoke(app, list(map(str, arguments)))
         assert result.exit_code == 0, result.output
     assert audit(tmp_path / "part")["partial"] == "only the first 4 rows were scored (--limit)"

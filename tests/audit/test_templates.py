@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
-from scorer.inference.shipped import SHIPPED, Shipped
 from scorer.metric.templates import Templates
 from tests.audit.nights import SIGNATURE, Row, night, row
+from tests.bundles import RESTAURANTS
 
 GOOD = [("area", 0.9), ("near", 0.9), ("priceRange", 0.9)]
 
@@ -132,11 +129,10 @@ def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:
     assert [(f["object"], f["suspect"]) for f in document["template_figures"]][:2] == [("o0", True), ("o1", False)]
 
 
-def test_the_templates_of_the_embedded_bundle_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = SHIPPED["embedded-e2e"].folder / "templates.json"
+def test_the_templates_of_the_bundle_are_found(tmp_path: Path) -> None:
+    file = RESTAURANTS / "templates.json"
     signature = SIGNATURE.replace("templates:none", f"templates:{Templates.load(file).sha256[:12]}")
-    name = SIGNATURE.partition("@")[0].removeprefix("model:")
-    monkeypatch.setitem(SHIPPED, "embedded-e2e", replace(SHIPPED["embedded-e2e"], model=name))
-    monkeypatch.setitem(SHIPPED, "embedded", Shipped("a later model", tmp_path, ""))
-    out = night(tmp_path / "out", [row()], signature=signature, settings={"templates": None, "bundle": "embedded"})
+    out = night(
+        tmp_path / "out", [row()], signature=signature, settings={"templates": None, "bundle": str(RESTAURANTS)}
+    )
     assert audit(out)["templates"]["file"] == str(file)

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from tests.bundles import RESTAURANTS
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 NAMES = ("The Wrestlers", "Blue Spice", "The Mill", "Cocum", "The Punter", "Loch Fyne", "The Eagle", "Zizzi")
@@ -93,7 +94,7 @@ class Week:
         self.write()
         out = self.folder / name
         reuse = ("--reuse", self.finished) if self.finished else ()
-        command = ["run", self.folder / "data", "--out", out, "--bundle", "embedded-e2e", *reuse, *run_options]
+        command = ["run", self.folder / "data", "--out", out, "--bundle", str(RESTAURANTS), *reuse, *run_options]
         ran = CliRunner().invoke(app, [str(one) for one in command])
         assert ran.exit_code == 0, ran.output
         gates = ["--gates", self.folder / "always.toml", "--history", self.folder / "history.parquet", "--json"]

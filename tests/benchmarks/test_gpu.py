@@ -16,8 +16,7 @@ from benchmarks.runners import changed, ours, watched
 from benchmarks.sample import write_sample
 from benchmarks.settings import Setting
 from scorer.inference.bundle import Bundle
-from scorer.inference.shipped import SHIPPED
-from tests.bundles import make_bundle
+from tests.bundles import RESTAURANTS, make_bundle
 from tests.inference.packed_graph import make_packed_bundle
 
 
@@ -78,7 +77,7 @@ def test_a_slow_setting_has_the_rate_of_its_part(spec: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_exact_answers_are_those_of_fp32(spec: dict[str, Any]) -> None:
     asked = settings.labels("int8")
-    real = {**spec, "bundle": str(SHIPPED["embedded-e2e"].folder)}
+    real = {**spec, "bundle": str(RESTAURANTS)}
     found = {s.name: ours.engine_pairs(with_options(real, **s.options), {})() for s in asked}
     assert set(found) == {"engine-fp32", "engine-int8", "engine-int8-exact"}
     labels = {name: probabilities.argmax(axis=1).tolist() for name, probabilities in found.items()}

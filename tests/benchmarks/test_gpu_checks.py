@@ -24,7 +24,7 @@ from benchmarks.runners.device.tools import full_call, printed, work_of
 from benchmarks.runners.ours import open_engine
 from benchmarks.sample import Sample, write_sample
 from scorer.inference.bundle import Bundle
-from scorer.inference.shipped import SHIPPED
+from scorer.inference.shipped import DOMAINS
 from tests.inference.packed_graph import make_packed_bundle
 
 FORMS = [("padded", "Attention"), ("packed", "PackedAttention"), ("packed", "PackedMultiHeadAttention")]
@@ -226,7 +226,7 @@ def test_a_later_call_adds_to_what_was_measured(tmp_path: Path, capsys: pytest.C
     main([*common, "--step", "measure", "--groups", "sessions", "attention", "planning", "company", "labels"])
     first = json.loads((tmp_path / "results" / "gpu-trial-on-cpu.json").read_text())
     rows = tmp_path / "real.parquet"
-    shutil.copy(SHIPPED["embedded-e2e"].folder.parent / "domains.parquet", rows)
+    shutil.copy(DOMAINS, rows)
     main(
         [*common, "--step", "measure", "--groups", "profile", "ceiling", "memory", "runs", "real", "--real", str(rows)]
     )

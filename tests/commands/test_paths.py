@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.commands.common import local, location
+from tests.bundles import RESTAURANTS
 from tests.faults import harness
 
 
@@ -67,11 +68,11 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 S3, HDFS = "s3://bucket/x", "hdfs://bucket/x"
 REFUSED = {
-    "run --out": ["run", "{data}", "--out", HDFS, "--bundle", "embedded-e2e"],
-    "run --reuse": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--reuse", HDFS],
+    "run --out": ["run", "{data}", "--out", HDFS, "--bundle", str(RESTAURANTS)],
+    "run --reuse": ["run", "{data}", "--out", "out", "--bundle", str(RESTAURANTS), "--reuse", HDFS],
     "run --bundle": ["run", "{data}", "--out", "out", "--bundle", HDFS],
-    "run --templates": ["run", "{data}", "--out", "out", "--bundle", "embedded-e2e", "--templates", S3],
-    "plan --out": ["plan", "{data}", "--out", HDFS, "--bundle", "embedded-e2e"],
+    "run --templates": ["run", "{data}", "--out", "out", "--bundle", str(RESTAURANTS), "--templates", S3],
+    "plan --out": ["plan", "{data}", "--out", HDFS, "--bundle", str(RESTAURANTS)],
     "audit OUT": ["audit", HDFS],
     "audit --baseline": ["audit", "out", "--baseline", HDFS],
     "audit --report": ["audit", "out", "--report", S3],
@@ -107,7 +108,7 @@ def test_uris_of_stores_are_exit_2_and_leave_nothing(data: Path, arguments: list
 def test_a_store_without_its_extra_is_exit_2(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
     for arguments in (
-        ["run", data, "--out", S3, "--bundle", "embedded-e2e"],
+        ["run", data, "--out", S3, "--bundle", str(RESTAURANTS)],
         ["audit", S3],
         ["status", S3],
     ):
@@ -119,7 +120,9 @@ def test_a_store_without_its_extra_is_exit_2(data: Path, monkeypatch: pytest.Mon
 def test_file_uris_are_paths(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out put"
     for _ in range(2):
-        result = invoke("run", data, "--out", out.as_uri(), "--bundle", "embedded-e2e", "--max-error-rate", 1, "--json")
+        result = invoke(
+            "run", data, "--out", out.as_uri(), "--bundle", str(RESTAURANTS), "--max-error-rate", 1, "--json"
+        )
         assert result.exit_code == 0, result.output
     assert (out / "_SUCCESS").exists() and '"skipped": 1' in result.stdout
     result = invoke("audit", out.as_uri(), "--report", (tmp_path / "a/report.html").as_uri())
@@ -136,7 +139,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("finished")
     pq.write_table(harness.rows(5), base / "in.parquet")
     result = invoke(
-        "run", base / "in.parquet", "--out", base / "out", "--bundle", "embedded-e2e", "--max-error-rate", 1
+        "run", base / "in.parquet", "--out", base / "out", "--bundle", str(RESTAURANTS), "--max-error-rate", 1
     )
     assert result.exit_code == 0, result.output
     return base / "out"

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from tests.bundles import make_bundle
+from tests.bundles import RESTAURANTS, make_bundle
 
 PLACES = ("Riverside", "Centre", "Harbour", "Market")
 WAYS = ("<subject> lies in <object>.", "In <object> there is <subject>.")
@@ -124,7 +124,7 @@ def test_the_reports_for_people(references: str, bundle: str, tmp_path: Path) ->
     ("arguments", "message"),
     [
         (["extract", "REFS", "--out", "OUT", "--choose", "nli"], "--bundle"),
-        (["extract", "REFS", "--out", "OUT", "--bundle", "embedded-e2e", "--choose", "random"], "nli"),
+        (["extract", "REFS", "--out", "OUT", "--bundle", str(RESTAURANTS), "--choose", "random"], "nli"),
         (["extract", "REFS", "--out", "OUT", "--where", "train"], "COLUMN=VALUE"),
         (["extract", "REFS", "--out", "OUT", "--where", "part=train"], "part"),
         (["extract", "REFS", "--out", "OUT", "--text-column", "reference"], "reference"),

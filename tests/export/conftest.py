@@ -15,6 +15,8 @@ from export import Answers, bundle_writer, export_bundle
 from export.checkpoint import open_checkpoint
 from export.graph import export_fused
 from export.toolchain import quiet
+from export.training.general.rebuild import rebuild
+from scorer.inference.shipped import SHIPPED
 from tests.export.checkpoints import make_checkpoint
 
 
@@ -28,6 +30,14 @@ def any_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as transformers saves it: two layers, hidden size 32, pairs of up to 120 tokens."""
     return make_checkpoint(tmp_path_factory.mktemp("checkpoints") / "tiny-nli")
+
+
+@pytest.fixture(scope="session")
+def general_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of the model that ships."""
+    folder = tmp_path_factory.mktemp("checkpoints") / "general"
+    rebuild(SHIPPED["embedded"].folder, folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

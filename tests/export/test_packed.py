@@ -19,13 +19,11 @@ from export.variants import export_fp32
 from scorer.inference.batches import Work, assemble, distinct_pairs, segment_ids
 from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed
-from scorer.inference.shipped import SHIPPED
 from scorer.inference.texts import TextTokenizer
 from scorer.status import SCORED
 from tests.export.architectures.tiny import make_checkpoint as make_family
 from tests.export.contrib_operators import evaluator
 
-EMBEDDED_CHECKPOINT = Path(__file__).resolve().parents[2] / "export" / "training" / "e2e" / "checkpoint"
 LAYERS, ROBERTA = 2, 2
 """Of the tiny checkpoint; the first token of a pair has position 2 in RoBERTa."""
 WORDS = ["The", "Mill", "is", "a", "cheap", "pub", "near", "Crowne", "Plaza", "that", "serves", "French", "food"]
@@ -162,24 +160,3 @@ def test_the_half_precision_form_computes_in_fp16_and_answers_in_fp32(
     assert {value.name: value.type.tensor_type.elem_type for value in model.graph.input} == dict.fromkeys(
         ("input_ids", "position_ids", "token_offset", "cumulative_sequence_length"), onnx.TensorProto.INT32
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("attention", [ATTENTION, MULTI_HEAD])
-def test_the_embedded_model_packed_equals_its_padded_form(attention: str, tmp_path: Path) -> None:
-    opened = open_checkpoint(str(EMBEDDED_CHECKPOINT), None, NO_ANSWERS, lambda _: None)
-    layers, raw, path, rows = opened.architecture["layers"], tmp_path / "raw", tmp_path / "packed", tmp_path / "rows"
-    with quiet():
-        export_fused(opened.load(), opened.family, opened.architecture, opened.tokenizer.layout.segments, raw)
-    first = opened.family.first_position(opened.known)
-    export_packed(raw, path, layers, attention=attention, first_position=first, segments=False, half=False)
-    export_fp32(raw, rows, layers)
-    bundle = Bundle.load(SHIPPED["embedded-e2e"].folder)
-    work = window(bundle, texts_of("mixed"))
-    layout, run = Packed(2048, bundle.max_length, bundle.layout), evaluator(onnx.load(str(path)))
-    session = onnxruntime.InferenceSession(str(rows), providers=["CPUExecutionProvider"])
-    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
-        (found,) = run.run(["logits"], layout.assemble(batch, work))
-        ids, mask = assemble(batch, work.pairs, work.first, work.second, bundle.layout)
-        (expected,) = session.run(["logits"], {"input_ids": ids, "attention_mask": mask})
-        np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)

@@ -19,18 +19,16 @@ from export.toolchain import quiet
 from scorer.errors import BundleError
 from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
 
-TRAINED = Path(__file__).parents[2] / "export" / "training" / "e2e" / "checkpoint"
 RESTAURANTS = [
     pair for frame in FRAMES[:3] for name in frame.names for i in range(3) if i < len(frame.values)
     for pair in fill_frame(frame, name, i)
 ]  # fmt: skip
-"""What the checkpoint that ships its weights with the source was trained for."""
 
 
 @pytest.fixture(scope="module")
-def trained() -> tuple[Checkpoint, Any]:
+def trained(general_checkpoint: Path) -> tuple[Checkpoint, Any]:
     with quiet():
-        opened = open_checkpoint(str(TRAINED), None, Answers(), lambda _: None)
+        opened = open_checkpoint(str(general_checkpoint), None, Answers(), lambda _: None)
         return opened, opened.load()
 
 

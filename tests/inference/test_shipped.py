@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from scorer.inference.shipped import SHIPPED, Shipped, folder_of, word_of
+from scorer.commands import app
+from scorer.inference.shipped import SHIPPED, folder_of
 
 
 @pytest.mark.parametrize("word", SHIPPED)
@@ -18,13 +20,9 @@ def test_a_word_names_the_model_in_its_folder(word: str) -> None:
 
 def test_anything_else_is_a_path() -> None:
     assert folder_of("bundles/embedded") == Path("bundles/embedded")
-    assert folder_of(Path("embedded-e2e-2")) == Path("embedded-e2e-2")
 
 
-def test_a_recorded_word_follows_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = Shipped("another", Path("another"), "")
-    monkeypatch.setitem(SHIPPED, "embedded", other)
-    assert word_of("embedded", "embedded-e2e") == "embedded-e2e"
-    assert word_of("embedded", "another") == "embedded"
-    assert word_of("embedded", "never heard of") == "embedded"
-    assert word_of("bundles/x", "embedded-e2e") == "bundles/x"
+def test_the_word_of_a_model_that_ships_no_more_names_what_to_use() -> None:
+    result = CliRunner().invoke(app, ["challenge", "embedded-e2e"])
+    assert result.exit_code == 2
+    assert "use --bundle embedded" in result.output

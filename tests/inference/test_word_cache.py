@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 import scorer.inference.word_cache
-from scorer.inference.shipped import SHIPPED
 from scorer.inference.word_cache import WordTokens, blank_before_words, keep_whole
-from tests.bundles import tokenizer
+from tests.bundles import RESTAURANTS, tokenizer
 
 PIECE = st.one_of(
     st.sampled_from(
@@ -41,11 +40,7 @@ def by_words(words: WordTokens, texts: list[str]) -> list[list[int]]:
 @pytest.fixture(scope="module", params=["plain", "lower", "prepend", "embedded"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, str]:
     """A tokenizer, and the blank that its file asks for."""
-    found = (
-        Tokenizer.from_file(str(SHIPPED["embedded-e2e"].folder / "tokenizer.json"))
-        if request.param == "embedded"
-        else tokenizer()
-    )
+    found = Tokenizer.from_file(str(RESTAURANTS / "tokenizer.json")) if request.param == "embedded" else tokenizer()
     if request.param == "lower":
         found.normalizer = normalizers.Lowercase()
     if request.param == "prepend":

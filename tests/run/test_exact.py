@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.inference import exact
-from scorer.inference.shipped import SAMPLE, folder_of
-from tests.bundles import digest, edit_manifest
+from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest
 
 ROWS = 6
 
@@ -36,7 +35,7 @@ def run(data: Path, out: Path, bundle: Path | str, *more: Any) -> tuple[pa.Table
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The embedded bundle with a tenth of its probes, since all of them are tried on each first use of a variant."""
-    made = Path(shutil.copytree(folder_of("embedded-e2e"), tmp_path_factory.mktemp("exact") / "bundle"))
+    made = Path(shutil.copytree(RESTAURANTS, tmp_path_factory.mktemp("exact") / "bundle"))
     probes = pq.read_table(made / "probes.parquet")
     pq.write_table(probes.take(list(range(0, len(probes), 10))), made / "probes.parquet")
     files = json.loads((made / "bundle.json").read_text())["files"]
@@ -106,8 +105,8 @@ def test_an_exact_night_takes_over_from_an_exact_one_alone(data: Path, tmp_path:
 def test_labels_equal_those_of_fp32_on_all_of_e2e(shared_data: Path, tmp_path: Path) -> None:
     """20,776 rows: no label differs. (A statement about these rows, not about all.)"""
     source = shared_data / "e2e_all.parquet"
-    table, summary = run(source, tmp_path / "exact", "embedded-e2e", "--precision", "int8", "--exact")
-    expected, _ = run(source, tmp_path / "fp32", "embedded-e2e", "--precision", "fp32")
+    table, summary = run(source, tmp_path / "exact", str(RESTAURANTS), "--precision", "int8", "--exact")
+    expected, _ = run(source, tmp_path / "fp32", str(RESTAURANTS), "--precision", "fp32")
     assert summary["exact"]["pairs"] >= 4096
     for column in ("fine", "rough", "omitted"):
         assert table[column].to_pylist() == expected[column].to_pylist()

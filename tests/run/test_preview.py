@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage import Receipts
-from tests.bundles import make_bundle
+from tests.bundles import RESTAURANTS, make_bundle
 from tests.run.calls import bytes_of, rows, run, scorer
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "output_schema_1"
@@ -169,7 +169,7 @@ def test_an_output_of_schema_1_is_scored_again_with_the_reason(tmp_path: Path) -
     assert receipt is not None and Receipts(work / "out").is_intact(receipt)
     for command in (["explain", work / "out", "--row", "a.parquet:2"], ["audit", work / "out"]):
         scorer(*command)
-    more = ["--bundle", "embedded-e2e", "--optional", "eatType=restaurant", "--precision", "int8"]
+    more = ["--bundle", str(RESTAURANTS), "--optional", "eatType=restaurant", "--precision", "int8"]
     told = scorer("plan", work / "in", "--out", work / "out", *more)
     again = next(line for line in told.stdout.splitlines() if "scored again (2 shards)" in line)
     assert again.strip().startswith("scored again (2 shards): signature differs: metric 1 → 2")

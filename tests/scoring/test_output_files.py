@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
-from scorer.inference.shipped import SHIPPED, Shipped
 from scorer.metric.inputs import ColumnNames
 from scorer.scoring.output_files import (
     OneSignature,
@@ -58,17 +57,6 @@ def test_the_names_that_a_run_was_given(tmp_path: Path) -> None:
     expected = ColumnNames(text="t", triples="f", keep=("t", "f"), prefix="m_", details=True)
     assert run_columns(tmp_path) == settings_of(tmp_path).columns == expected
     assert settings_of(tmp_path).bundle == "B"
-
-
-def test_a_model_that_ships_is_the_one_of_the_signature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SHIPPED, "embedded", Shipped("a later model", tmp_path, ""))
-    for signature, expected in (
-        ("model:embedded-e2e@0123|prec:int8", "embedded-e2e"),
-        ("model:a later model@0", "embedded"),
-    ):
-        plan = {"schema": 1, "settings": {"bundle": "embedded"}, "signature": signature}
-        (tmp_path / "_plan.json").write_text(json.dumps(plan))
-        assert settings_of(tmp_path).bundle == expected
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from scorer.metric.templates import Templates
 from scorer.scoring.signature import parse
 from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
-from tests.bundles import make_bundle
+from tests.bundles import RESTAURANTS, make_bundle
 
 pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
 
@@ -248,7 +248,7 @@ def test_the_box_score_templates_know_every_column(shared_data: Path) -> None:
 def test_box_scores_can_be_asked(shared_data: Path) -> None:
     table = pq.read_table(shared_data / "st_texts.parquet").slice(0, 4)
     opened = Scorer(
-        "embedded-e2e",
+        str(RESTAURANTS),
         device="cpu",
         sentences=True,
         checks="hallucination",

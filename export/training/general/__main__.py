@@ -13,11 +13,12 @@ import sys
 from pathlib import Path
 
 import torch
+from tokenizers import Tokenizer
 
-from export.training.general import nli, rows
+from export.training.general import field, nli, rows
 from export.training.general.base import vocabulary, weights
 from export.training.general.batches import Mix, Pools
-from export.training.general.network import Network, from_base, load_checkpoint
+from export.training.general.network import from_base, load_checkpoint
 from export.training.general.train import Run
 from export.training.general.vocabulary import cut, make_tokenizer
 from export.training.interrupts import interrupts_call
@@ -35,7 +36,7 @@ def kept_pieces(out: Path, base: dict[str, int], found: dict[str, list[str]], te
 
 def settings(options: argparse.Namespace) -> dict[str, object]:
     """What the weights of a run depend on; the checkpoint it starts from by the hash of its weights."""
-    unbound = {"base", "data", "out", "device", "start"}
+    unbound = {"base", "data", "field", "out", "device", "start"}
     found = {name: value for name, value in vars(options).items() if name not in unbound}
     if options.start is not None:
         content = (options.start / "model.safetensors").read_bytes()
@@ -45,8 +46,11 @@ def settings(options: argparse.Namespace) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m export.training.general", description=__doc__)
-    parser.add_argument("--base", type=Path, required=True, help="folder with the base's files")
+    begin = parser.add_mutually_exclusive_group(required=True)
+    begin.add_argument("--base", type=Path, help="folder with the base's files")
+    begin.add_argument("--start", type=Path, help="checkpoint of an earlier run, trained on from there")
     parser.add_argument("--data", type=Path, required=True, help="folder with nli_train and d2t_train")
+    parser.add_argument("--field", type=Path, required=True, help="folder with the sets of field.py")
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint/, state.pt, training.jsonl")
     parser.add_argument("--tokens", type=int, default=40_000_000, help="length; the learning rate falls with it")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
@@ -54,10 +58,11 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1.5e-4, help="top learning rate")
     parser.add_argument("--vocabulary", type=int, default=16000, help="word pieces to keep")
     parser.add_argument("--nli", type=int, default=Mix.nli, help="NLI pairs of a pool")
+    parser.add_argument("--recast", type=int, default=Mix.field, help="pairs of field.py of a pool")
     parser.add_argument("--d2t", type=int, default=Mix.d2t, help="pairs from facts and texts of a pool")
+    parser.add_argument("--made", type=int, default=Mix.made, help="pairs of edits.py of a pool")
     parser.add_argument("--limit", type=int, default=None, help="use about N rows of each file (for tests)")
     parser.add_argument("--all-licences", action="store_true", help="experiments only: weights must not be shipped")
-    parser.add_argument("--start", type=Path, default=None, help="checkpoint of an earlier run, trained on from there")
     parser.add_argument("--seed", type=int, default=0, help="with --start take another one than the earlier run's")
     options = parser.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the cores belong to the workers
@@ -76,31 +81,30 @@ def prepared(options: argparse.Namespace) -> Run:
     """The run of these options at its start."""
     found = nli.read(options.data / "nli_train.parquet", all_licences=options.all_licences)
     facts, _ = rows.parts(rows.read(options.data / "d2t_train.parquet"))
+    recast = field.read(options.field, options.data / "nli_test_public.parquet")
     if options.limit is not None:
-        found = {name: column[:: max(1, len(column) // options.limit)] for name, column in found.items()}
+        found, recast = (thinned(columns, options.limit) for columns in (found, recast))
         facts = facts[:: max(1, len(facts) // options.limit)]
-    base = vocabulary(options.base)
-    texts = [row.text for row in facts]
-    texts += sorted({part for row in facts for t in row.triples for part in t})
-    pieces = kept_pieces(options.out, base, found, texts, options.vocabulary)
-    tokenizer = make_tokenizer({piece: i for i, piece in enumerate(pieces)})
-    tokenizer.encode_special_tokens = True
-    pairs = nli.pairs(found, tokenizer, options.out)
-    pools = Pools(pairs, rows.corpus(facts), tokenizer, Mix(options.nli, options.d2t), options.seed)
     if options.start is None:
+        base = vocabulary(options.base)
+        texts = [row.text for row in facts]
+        texts += sorted({part for row in facts for t in row.triples for part in t})
+        pieces = kept_pieces(options.out, base, found, texts, options.vocabulary)
+        tokenizer = make_tokenizer({piece: i for i, piece in enumerate(pieces)})
         network = from_base(weights(options.base), [base[piece] for piece in pieces], options.seed)
     else:
-        network = continued(options.start, pieces)
+        tokenizer = Tokenizer.from_file(str(options.start / "tokenizer.json"))
+        network = load_checkpoint(options.start)
+    tokenizer.encode_special_tokens = True
+    mix = Mix(options.nli, options.recast, options.d2t, options.made)
+    read = [(nli.pairs(columns, tokenizer, options.out), n) for columns, n in ((found, mix.nli), (recast, mix.field))]
+    pools = Pools(read, rows.corpus(facts), tokenizer, mix, options.seed)
     return Run(network, tokenizer, pools, options.out, device=options.device, workers=options.workers)
 
 
-def continued(start: Path, pieces: list[str]) -> Network:
-    """The network of an earlier run's checkpoint, which must have the same word pieces."""
-    known = json.loads((start / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    if sorted(known, key=known.__getitem__) != pieces:
-        sys.exit(f"{start}: the checkpoint has other word pieces ({len(known):,}, this run {len(pieces):,}); "
-                 "use the --data and --vocabulary of its run")  # fmt: skip
-    return load_checkpoint(start)
+def thinned(columns: dict[str, list[str]], count: int) -> dict[str, list[str]]:
+    """About `count` rows, spread over all."""
+    return {name: column[:: max(1, len(column) // count)] for name, column in columns.items()}
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from export.training.general.nli import NliPairs
-from export.training.general.pairs import pairs
+from export.training.general import edits
+from export.training.general.nli import NOT_ENTAILMENT, NliPairs
+from export.training.general.pairs import ENTAILMENT, pairs
 from export.training.general.rows import Corpus
 from export.training.general.vocabulary import CLS, PAD, SEP
 
@@ -36,32 +37,34 @@ class Batch:
 
 @dataclass(frozen=True)
 class Mix:
-    """Pairs of a pool by kind. ``nli`` from the NLI data, ``d2t`` made from facts and texts."""
+    """Pairs of a pool by kind: ``nli``, from the NLI data; ``field``, recast from other sets; ``d2t``, made from facts
+    and texts; ``made``, of :mod:`.edits`."""
 
-    nli: int = 2400
-    d2t: int = 1600
+    nli: int = 1500
+    field: int = 1000
+    d2t: int = 700
+    made: int = 800
 
 
 Example = tuple[list[int], list[int], int]
 
 
-class Pools:
-    """All training data of a run, dealt out in numbered pools."""
+class Passes:
+    """Tokenised pairs, each pass over them in an order of its own, dealt out in numbered slices."""
 
-    def __init__(self, nli: NliPairs, corpus: Corpus, tokenizer: Tokenizer, mix: Mix, seed: int) -> None:
-        self._nli, self._corpus, self._tokenizer = nli, corpus, tokenizer
-        self._mix, self._seed = mix, seed
+    def __init__(self, pairs: NliPairs, slice_size: int, seed: int) -> None:
+        self._pairs, self._size, self._seed = pairs, slice_size, seed
         self._order: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
         self._starts = [0]
 
     def _epoch(self, epoch: int) -> np.ndarray:
         if self._order[0] != epoch:
-            self._order = (epoch, self._nli.order(epoch, self._seed))
+            self._order = (epoch, self._pairs.order(epoch, self._seed))
         return self._order[1]
 
-    def _nli_examples(self, number: int) -> list[Example]:
+    def examples(self, number: int) -> list[Example]:
         """The `number`-th slice of the passes laid end to end."""
-        first, wanted, found = number * self._mix.nli, self._mix.nli, []
+        first, wanted, found = number * self._size, self._size, []
         while len(self._starts) < 2 or self._starts[-1] <= first + wanted:
             self._starts.append(self._starts[-1] + len(self._epoch(len(self._starts) - 1)))
         for epoch in range(len(self._starts) - 1):
@@ -69,19 +72,33 @@ class Pools:
             high = min(first + wanted, self._starts[epoch + 1]) - self._starts[epoch]
             if low < high:
                 found += self._epoch(epoch)[low:high].tolist()
-        return [(self._nli.premise[i], self._nli.hypothesis[i], int(self._nli.label[i])) for i in found]
+        pairs = self._pairs
+        return [(pairs.premise[i], pairs.hypothesis[i], int(pairs.label[i])) for i in found]
 
-    def _d2t_examples(self, rng: random.Random) -> list[Example]:
-        made = pairs(self._corpus, self._mix.d2t, rng)
-        texts = sorted({text for pair in made for text in (pair.premise, pair.hypothesis)})
+
+class Pools:
+    """All training data of a run, dealt out in numbered pools. ``read``: tokenised pairs, and how many a pool has."""
+
+    def __init__(
+        self, read: list[tuple[NliPairs, int]], corpus: Corpus, tokenizer: Tokenizer, mix: Mix, seed: int
+    ) -> None:
+        self._passes = [Passes(pairs, size, seed) for pairs, size in read if size]
+        self._corpus, self._tokenizer, self._mix, self._seed = corpus, tokenizer, mix, seed
+
+    def _made_examples(self, rng: random.Random) -> list[Example]:
+        """Pairs from facts and texts, and pairs of :mod:`.edits`."""
+        made = [(p.premise, p.hypothesis, p.label) for p in pairs(self._corpus, self._mix.d2t, rng)]
+        for premise, hypothesis, entailed in edits.pairs(self._mix.made, rng):
+            made.append((premise, hypothesis, ENTAILMENT if entailed else NOT_ENTAILMENT))
+        texts = sorted({text for premise, hypothesis, _ in made for text in (premise, hypothesis)})
         encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         ids = {text: e.ids for text, e in zip(texts, encoded, strict=True)}
-        return [(ids[pair.premise], ids[pair.hypothesis], pair.label) for pair in made]
+        return [(ids[premise], ids[hypothesis], label) for premise, hypothesis, label in made]
 
     def batches(self, number: int) -> list[Batch]:
         """Pool `number`: sorted by length, cut at the token budget, shuffled."""
         rng = random.Random(f"{self._seed}/{number}")
-        examples = self._nli_examples(number) + self._d2t_examples(rng)
+        examples = [one for passes in self._passes for one in passes.examples(number)] + self._made_examples(rng)
         rows = [([CLS, *a, SEP, *b, SEP], len(a) + 2, label) for a, b, label in examples]
         rows = sorted((r for r in rows if len(r[0]) <= LONGEST_PAIR), key=lambda r: (len(r[0]), rng.random()))
         made, end = [], len(rows)

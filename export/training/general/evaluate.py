@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from export.training.e2e.evaluate import figures as label_figures
 from export.training.general.calibrate import calibration_error
 from export.training.general.figures import (
     difference,
+    label_figures,
     nli_hits,
     precision_at,
     string_match,

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scorer.metric.triples import Triple
+from scorer.metric.verdict import FINE
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Statistic = Callable[[Floats, Floats], float]
 RESAMPLES = 1000
+
+
+def side_figures(gold: npt.NDArray[np.bool_], found: npt.NDArray[np.bool_]) -> dict[str, float]:
+    """Precision, recall and F1 of one side. *Shape:* (rows,) each."""
+    hit = int((gold & found).sum())
+    precision, recall = hit / max(1, int(found.sum())), hit / max(1, int(gold.sum()))
+    f1 = 2 * hit / max(1, int(gold.sum()) + int(found.sum()))
+    return {"precision": precision, "recall": recall, "f1": f1, "gold": int(gold.sum())}
+
+
+def label_figures(gold: list[str], found: list[str]) -> dict[str, Any]:
+    """Accuracy FINE and ROUGH, macro-F1 over the four FINE labels, and each side on its own."""
+    g, f = np.array(gold), np.array(found)
+    both = {side: (np.char.find(g, side) >= 0, np.char.find(f, side) >= 0) for side in ("omission", "hallucination")}
+    return {
+        "rows": len(gold),
+        "fine": float((g == f).mean()),
+        "rough": float(((g == "OK") == (f == "OK")).mean()),
+        "macro_f1": float(np.mean([side_figures(g == label, f == label)["f1"] for label in FINE])),
+        **{side: side_figures(*pair) for side, pair in both.items()},
+    }
 
 
 def nli_hits(gold: Sequence[str], found: Sequence[str]) -> npt.NDArray[np.bool_]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from export.training.general.figures import difference, nli_hits, precision_at, string_match, within_inputs
+from export.training.general.figures import (
+    difference,
+    label_figures,
+    nli_hits,
+    precision_at,
+    string_match,
+    within_inputs,
+)
 from scorer.metric.triples import Triple
 
 
@@ -51,3 +58,14 @@ def test_within_inputs_forgets_what_inputs_differ_in() -> None:
 def test_precision_of_the_least_supported() -> None:
     score = np.array([0.9, 0.1, 0.2, 0.8])
     assert precision_at(score, np.array([False, True, False, True]), 2) == 0.5
+
+
+def test_figures_of_a_hand_made_table() -> None:
+    gold = ["OK", "OK", "omission", "hallucination", "omission+hallucination"]
+    found = ["OK", "omission", "omission", "OK", "hallucination"]
+    result = label_figures(gold, found)
+    assert (result["fine"], result["rough"]) == (pytest.approx(2 / 5), pytest.approx(3 / 5))
+    assert [result["omission"][key] for key in ("precision", "recall", "f1")] == [0.5, 0.5, 0.5]
+    assert result["hallucination"]["precision"] == 1.0 and result["hallucination"]["recall"] == 0.5
+    # F1: OK 1/2, omission 2/3, the other two 0.
+    assert result["macro_f1"] == pytest.approx((1 / 2 + 2 / 3) / 4)
