@@ -1,0 +1,90 @@
+"""Public sets as sentence pairs: which rows are taken, and how they are recast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from export.training.general import field
+from export.training.general.field import SETS, entailment_bank, gap, is_trained, relations
+
+CHILD = {
+    "relation": "P40",
+    "name": "child",
+    "text": "Ada is the daughter of Ben.",
+    "head": "Ben",
+    "tail": "Ada",
+    "head_id": "Q1",
+}
+
+
+def test_a_relation_is_stated_both_ways_and_once_where_it_holds_both_ways() -> None:
+    right, wrong = relations([CHILD])
+    assert (right.label, wrong.label) == ("entailment", "not_entailment")
+    assert right.hypothesis != wrong.hypothesis and len(right.hypothesis) == len(wrong.hypothesis)
+    exchanged = right.premise == "Ben is the daughter of Ada."
+    # Each wording of the relation, with the parent and the child of the premise as it stands.
+    parent, child = ("Ada", "Ben") if exchanged else ("Ben", "Ada")
+    wordings = field.WORDINGS["P40"]
+    assert right.hypothesis in [w.replace("{h}", parent).replace("{t}", child) for w in wordings]
+    assert [pair.label for pair in relations([{**CHILD, "relation": "P26"}])] == ["entailment"]
+
+
+def test_relations_named_in_the_order_of_the_text_are_turned() -> None:
+    row = {"relation": "Cause-Effect(e2,e1)", "name": "Cause-Effect", "text": "Outbreaks caused by a virus.",
+           "head": "Outbreaks", "tail": "virus", "head_id": None}  # fmt: skip
+    right, _ = relations([row])
+    if right.premise == row["text"]:
+        ends = {"h": "virus", "t": "Outbreaks"}
+    else:
+        ends = {"h": "Outbreaks", "t": "virus"}
+    made = [w.replace("{h}", ends["h"]).replace("{t}", ends["t"]) for w in field.WORDINGS["Cause-Effect"]]
+    assert right.hypothesis in [m[0].upper() + m[1:] for m in made]
+
+
+@pytest.mark.parametrize(
+    ("text", "pronoun", "expected"),
+    [
+        ("Ann met Eve. She left.", "She", "Ann left."),
+        ("Eve saw that Ann lost her keys.", "her", "Eve saw that Ann lost Ann's keys."),
+        ("Eve saw Ann and thanked her.", "her", "Eve saw Ann and thanked Ann."),
+    ],
+)
+def test_a_name_takes_the_place_of_a_pronoun(text: str, pronoun: str, expected: str) -> None:
+    row = {"split": "validation", "text": text, "pronoun": pronoun, "pronoun_start": text.index(pronoun),
+           "a": "Ann", "b": "Eve", "a_coref": True, "b_coref": False}  # fmt: skip
+    first, second = gap([row])
+    assert (first.hypothesis, first.label, second.label) == (expected, "entailment", "not_entailment")
+    assert list(gap([{**row, "split": "test"}])) == []
+
+
+def test_without_a_premise_that_the_proof_names_nothing_follows() -> None:
+    row = {
+        "premises": ["a", "b", "c"],
+        "hypothesis": "h",
+        "proof": "$proof$ = sent1 & sent3 -> hypothesis",
+        "split": "train",
+    }
+    whole, broken = entailment_bank([row])
+    assert "a." in whole.premise and "c." in whole.premise and whole.label == "entailment"
+    assert ("a." in broken.premise) != ("c." in broken.premise) and broken.label == "not_entailment"
+
+
+@pytest.mark.slow
+def test_test_rows_and_a_quarter_of_each_set_are_left_out(shared_data: Path) -> None:
+    folder = shared_data.parent / "field"
+    tests = shared_data.parent / "nli" / "nli_test_public.parquet"
+    found = field.read(folder, tests)
+    pairs = set(zip(found["premise"], found["hypothesis"], strict=True))
+    for name in SETS:
+        every = field.recast(folder, name)
+        kept = [pair for pair in every if pair[:2] in pairs]
+        assert 0.6 < len(kept) / len(every) < 0.8
+        assert all(is_trained(pair.key) for pair in kept) or name == "nli_breaking"
+    for name in ("paws_wiki_dev_test", "gap_coreference"):
+        for row in pq.read_table(folder / f"{name}.parquet").to_pylist():
+            if row["split"] == "test":
+                assert row.get("text", row.get("sentence1")) not in found["premise"]
+    assert not set(found["premise"]) & set(pq.read_table(tests)["premise"].to_pylist())
