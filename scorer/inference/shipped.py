@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import BundleError, UsageError
+from ..errors import UsageError
 
 _FOLDER = Path(__file__).resolve().parents[1] / "embedded"
 
@@ -39,13 +39,10 @@ def folder_of(bundle: Path | str) -> Path:
 
     Raises:
         UsageError: it is the URI of a store.
-        BundleError: the word of a model that ships no more.
     """
     shipped = SHIPPED.get(str(bundle))
     if shipped is not None:
         return shipped.folder
     if isinstance(bundle, str) and "://" in bundle:
         raise UsageError(f"{bundle} is a URI, and a bundle must be a folder on this machine: copy it first")
-    if Path(bundle).name == "embedded-e2e" and not Path(bundle).exists():
-        raise BundleError("embedded-e2e does not ship any more; use --bundle embedded, or a bundle of your own")
     return Path(bundle)

@@ -25,4 +25,4 @@ def test_anything_else_is_a_path() -> None:
 def test_the_word_of_a_model_that_ships_no_more_names_what_to_use() -> None:
     result = CliRunner().invoke(app, ["challenge", "embedded-e2e"])
     assert result.exit_code == 2
-    assert "use --bundle embedded" in result.output
+    assert "or the word embedded" in result.output
