@@ -205,9 +205,8 @@ class _Audit:
         if fact_column(output) is None:
             return None
         templates = known[0] if known is not None else None
-        if templates is None or not templates.by_object:
-            return FactReader(fact_form(output))
-        return FactReader(fact_form(output), templates.depends_on_object)
+        by_object = templates.depends_on_object if templates is not None and templates.by_object else None
+        return FactReader(fact_form(output), by_object, output.columns.subject, output.schema)
 
     def _figures(
         self, run: ScannedRun, before: ScannedRun | None, joined: Joined

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..metric.inputs import FactForm
+from ..metric.inputs import FactForm, read_facts
 from ..metric.triple_forms import as_elements, is_text, part_columns
-from ..metric.triples import Triple, encode, parse_mr, parse_triple, parse_triples
+from ..metric.triples import RowTriples, Triple, encode, parse_mr, parse_triple, parse_triples
 from ..scoring.counts import OTHER_PREDICATES
 
 _PLAIN = r"^[^|]*\|(?P<predicate>[^|]*)\|(?P<object>[^|]*)$"
@@ -75,17 +75,31 @@ class FactReader:
     Args:
         form: how the column holds the facts.
         by_object: tells of a predicate whether the objects of its facts are wanted too; ``None``: never.
+        key, schema: what names the subject of attributes, and the columns of the output: one of these, or a key.
     """
 
-    def __init__(self, form: FactForm, by_object: Callable[[str], bool] | None = None) -> None:
+    def __init__(
+        self,
+        form: FactForm,
+        by_object: Callable[[str], bool] | None = None,
+        key: str | None = None,
+        schema: pa.Schema | None = None,
+    ) -> None:
         self.predicates, self.objects = Names(), Names()
         self.objects_wanted = by_object is not None
+        self._key = key
+        self._apart = key is not None and schema is not None and key in schema.names
         self._form, self._by_object = form, by_object or (lambda predicate: False)
         self._wanted: list[bool] = []
         self._known: dict[bytes, tuple[Ints, Ints]] = {}
 
     def read(self, column: pa.Array) -> Facts:
         """The facts of a column."""
+        if self._form == "attributes" or (self._form == "facts" and is_text(column.type)):
+            table = pa.table({"facts": column})
+            if self._key is not None and self._apart:  # which subject it is does not matter here
+                table = table.append_column(self._key, pa.repeat("-", len(column)))
+            return self._from_parsed(read_facts(table, "facts", self._form, self._key))
         if self._form == "mr" or (is_text(column.type) and not pa.types.is_null(column.type)):
             return self._from_texts(column)
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -101,6 +115,13 @@ class FactReader:
         if wanted.any():
             objects[wanted] = _numbers(self.objects, children["object"].filter(pa.array(wanted)))
         return Facts(lengths, predicate, objects)
+
+    def _from_parsed(self, parsed: RowTriples) -> Facts:
+        distinct = parsed.distinct
+        predicate = np.array([self._sentence(one.predicate) for one in distinct], np.int64)
+        wanted = self._wants(predicate).tolist()
+        objects = [self.objects.code(t.object) if w else -1 for t, w in zip(distinct, wanted, strict=True)]
+        return Facts(parsed.lengths, predicate[parsed.ids], np.array(objects, np.int64)[parsed.ids])
 
     def _wants(self, predicate: Ints) -> npt.NDArray[np.bool_]:
         names = self.predicates.names

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..metric.group_values import texts
-from ..metric.inputs import one_array, parse_facts
+from ..metric.inputs import one_array, read_facts
 from ..metric.nested import holder_of
 from ..metric.templates import Templates
 from ..metric.triples import Triple, iterate
@@ -96,7 +96,7 @@ def _facts(
     name = fact_column(output)
     if name is None or holder_of(table.schema, name) is None:
         return None, True
-    parsed = parse_facts(one_array(table, name), fact_form(output))
+    parsed = read_facts(table, name, fact_form(output), output.columns.subject)
     if parsed.errors:
         return None, True
     triples = next(iterate(parsed))

@@ -37,6 +37,7 @@ LARGEST_FILE = 64 << 10
 SETTINGS = ("bundle", "templates", "protocol", "checks", "missing_template", "device", "precision",
             "device_memory", "overlong")  # fmt: skip
 COLUMNS = {"text": "D2T_TEXT_COLUMN", "triples": "D2T_TRIPLES_COLUMN", "facts": "D2T_FACTS_COLUMN",
+           "attributes": "D2T_ATTRIBUTES_COLUMN", "subject": "D2T_SUBJECT_COLUMN",
            "mr": "D2T_MR_COLUMN", "keep": "D2T_KEEP", "prefix": "D2T_PREFIX"}  # fmt: skip
 VARIABLES = {
     **{name: f"{PREFIX}{name.upper()}" for name in SETTINGS},

@@ -55,6 +55,24 @@ FactsColumnOption = Annotated[
         help="Column of facts as sentences, which need no template.",
     ),
 ]
+AttributesColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--attributes-column",
+        envvar="D2T_ATTRIBUTES_COLUMN",
+        metavar="NAME",
+        help="Column of attributes: a struct, a map, or a string of a JSON object.",
+    ),
+]
+SubjectColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--subject-column",
+        envvar="D2T_SUBJECT_COLUMN",
+        metavar="NAME",
+        help="Column that names the subject of the attributes, or their key that does. Default: the key name.",
+    ),
+]
 MrColumnOption = Annotated[
     str | None,
     typer.Option(
@@ -134,6 +152,8 @@ OPTIONS: dict[str, Any] = {
 COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
     "text": ("text_column", TextColumnOption),
     "triples": ("triples_column", TriplesColumnOption),
+    "attributes": ("attributes_column", AttributesColumnOption),
+    "subject": ("subject_column", SubjectColumnOption),
     "facts": ("facts_column", FactsColumnOption),
     "mr": ("mr_column", MrColumnOption),
     "keep": (

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..metric.inputs import ColumnNames, find_columns, parse_facts
+from ..metric.inputs import ColumnNames, find_columns
 from ..metric.nested import find_field
 from ..metric.triples import RowTriples
 from ..scoring.output_columns import group_codes, numbers
@@ -53,7 +53,9 @@ def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -
 
 def _facts(scored: Scored, names: ColumnNames) -> RowTriples | None:
     """The facts of all rows, read from the column that a run would read; ``None`` without one."""
-    candidates = (names.triples or "triples", names.facts or "facts", names.mr or "mr")
+    forms = (names.triples, names.attributes, names.facts, names.mr)
+    candidates = [name or form for name, form in zip(forms, ("triples", "attributes", "facts", "mr"), strict=True)]
+    candidates += [names.subject] if names.subject else []
     known = [name for name in dict.fromkeys(candidates) if scored.has(name)]
     fields = [find_field(scored.table.schema, name) for name in known]
     schema = pa.schema([("", pa.string()), *(field for field in fields if field is not None)])
@@ -61,7 +63,7 @@ def _facts(scored: Scored, names: ColumnNames) -> RowTriples | None:
         found = find_columns(schema, replace(names, text="", keep=()))
     except ColumnError:
         return None
-    return parse_facts(scored.array(found.facts), found.form)
+    return found.triples(pa.table({name: scored.array(name) for name in known}))
 
 
 def _by_facts(parsed: RowTriples) -> npt.NDArray[np.int64]:

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
+from .attributes import NAME
 from .column_names import ColumnNames
-from .inputs import FactForm, check_unique, find_passed, find_source, is_list_of, one_array, parse_facts, required_field
-from .nested import holder_of
+from .inputs import FactForm, check_unique, find_passed, find_source, is_list_of, one_array, read_facts, required_field
+from .nested import find_field, holder_of
 from .ranking import NO_CANDIDATES
 from .refusals import first_reason, kinds_of
 from .rows import NULL_TEXT, Rows, from_arrow
@@ -38,6 +39,7 @@ class CandidateColumns:
     prefix: str = ""
     details: bool = False
     holders: tuple[str, ...] = ()
+    subject: str | None = None
 
     @property
     def needed(self) -> list[str]:
@@ -51,6 +53,7 @@ class CandidateColumns:
             "candidates": self.candidates,
             "facts": self.facts,
             "form": self.form,
+            **({"subject": self.subject} if self.form == "attributes" else {}),
             "selected": self.selected,
             "keep": list(self.passed),
             "prefix": self.prefix,
@@ -66,7 +69,7 @@ class CandidateColumns:
             what = "no candidates" if errors[0] == NO_CANDIDATES else "null candidates alone"
             first = f"row 0 has {what} in column {self.candidates!r}; name another column with --candidates-column"
         else:
-            first = first_reason(errors[0], table, self.candidates, self.facts, self.form)
+            first = first_reason(errors[0], table, self.candidates, self.facts, self.form, self.subject or NAME)
         return f"{kinds_of(errors)}: {first}"
 
     def parse(self, table: pa.Table) -> Candidates:
@@ -76,7 +79,7 @@ class CandidateColumns:
             lists = lists.cast(pa.list_(pa.string()))
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         return Candidates(
-            parse_facts(one_array(table, self.facts), self.form),
+            read_facts(table, self.facts, self.form, self.subject),
             np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             pc.list_flatten(lists),
             pc.is_null(lists).to_numpy(zero_copy_only=False),
@@ -170,7 +173,9 @@ def find_candidates(
         )
     facts, form, selected = find_source(schema, names)
     passed = find_passed(schema, names, added)
-    holders = tuple(holder_of(schema, name) or name for name in (candidates, facts))
+    subject = names.subject if form == "attributes" else None
+    read = [candidates, facts, *([subject] if subject is not None and find_field(schema, subject) else [])]
+    holders = tuple(holder_of(schema, name) or name for name in read)
     return CandidateColumns(
-        candidates, facts, form, selected, passed, names.keep is None, names.prefix, names.details, holders
+        candidates, facts, form, selected, passed, names.keep is None, names.prefix, names.details, holders, subject
     )

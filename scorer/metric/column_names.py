@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..system.arguments import check_fields
 
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The column names that the user gave. ``triples``, ``facts``, ``mr``: the column of the facts, as triples, as
-    sentences or as E2E meaning representations; where none is given, a column of one of these names is looked for.
-    ``keep``: input columns to pass through (all by default). ``prefix``: put before the name of every output column.
-    ``sentences``, ``details``: whether the output has these columns."""
+    """The names of input and output columns. Every field is an argument of the same name; none has to be given.
+
+    ``text``: the column of texts. ``triples``, ``attributes``, ``facts``, ``mr``: the column of the facts, as triples,
+    as attributes of a subject, as sentences or as E2E meaning representations; where none is given, a column of one of
+    these names is looked for. ``subject``: the column that names the subject of the attributes, or, where there is no
+    such column, their key that does; ``name`` by default. ``keep``: input columns to pass through (all by default).
+    ``prefix``: put before the name of every output column. ``sentences``, ``details``: whether the output has these
+    columns.
+    """
 
     text: str = "text"
     triples: str | None = None
@@ -22,10 +27,12 @@ class ColumnNames:
     prefix: str = ""
     details: bool = False
     sentences: bool = False
+    attributes: str | None = None
+    subject: str | None = None
 
     def inputs(self) -> ColumnNames:
         """The input columns alone: none is passed through, and output columns have their own names."""
-        return ColumnNames(text=self.text, triples=self.triples, facts=self.facts, mr=self.mr, keep=())
+        return replace(self, keep=(), prefix="", details=False, sentences=False)
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -9,14 +9,14 @@ from typing import Literal
 import pyarrow as pa
 
 from ..errors import ColumnError
+from .attributes import NAME, from_attributes, holds_attributes
 from .column_names import ColumnNames as ColumnNames
 from .columns import DETAILS, OUTPUT, SENTENCES
-from .conversions import conversion
 from .nested import column_of, find_field, holder_of
+from .refusals import EXAMPLES, refusal
 from .refusals import FactForm as FactForm
-from .refusals import refusal
 from .rows import Rows, from_arrow
-from .triple_forms import holds_triples, is_list, is_text
+from .triple_forms import holds_triples, is_list, is_part, is_text
 from .triples import RowTriples, from_lists, from_mr, from_sentences
 
 
@@ -26,7 +26,8 @@ class InputColumns:
     column of selections, if there is one; ``passed``: the input columns that the output keeps; ``keeps_all``: whether
     these were not chosen by the user; ``prefix``, ``details``: of the output columns, see :class:`.ColumnNames`.
     ``holders``: the columns that texts and facts are read from; others than ``text`` and ``facts`` where these are
-    fields of structs."""
+    fields of structs. ``subject``: the column or the key that names the subject of attributes, if it is not the
+    key ``name``."""
 
     text: str
     facts: str
@@ -37,6 +38,7 @@ class InputColumns:
     prefix: str = ""
     details: bool = False
     holders: tuple[str, ...] = ()
+    subject: str | None = None
 
     @property
     def needed(self) -> list[str]:
@@ -52,6 +54,7 @@ class InputColumns:
             "facts": self.facts,
             "facts_are_mr": self.form == "mr",
             **({"facts_are_sentences": True} if self.form == "facts" else {}),  # absent in receipts of earlier versions
+            **({"subject": self.subject} if self.form == "attributes" else {}),
             "selected": self.selected,
             "keep": list(self.passed),
             "prefix": self.prefix,
@@ -61,11 +64,15 @@ class InputColumns:
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
         selected = one_array(table, self.selected) if self.selected else None
-        return from_arrow(parse_facts(one_array(table, self.facts), self.form), one_array(table, self.text), selected)
+        return from_arrow(self.triples(table), one_array(table, self.text), selected)
+
+    def triples(self, table: pa.Table) -> RowTriples:
+        """Parse the facts of a window."""
+        return read_facts(table, self.facts, self.form, self.subject)
 
     def refusal(self, table: pa.Table) -> str | None:
         """Why not one row of a table can be scored; ``None`` if one can, or if there is none."""
-        return refusal(self.rows(table), table, self.text, self.facts, self.form)
+        return refusal(self.rows(table), table, self.text, self.facts, self.form, self.subject or NAME)
 
     def with_triples(self, why: str) -> InputColumns:
         """These columns, if their facts have a subject, a predicate and an object.
@@ -81,10 +88,26 @@ class InputColumns:
         return self
 
 
-def parse_facts(column: pa.Array, form: FactForm) -> RowTriples:
-    """The facts of a column."""
-    parse = {"triples": from_lists, "facts": from_sentences, "mr": from_mr}[form]
-    return parse(column)
+def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None = None) -> RowTriples:
+    """The facts of a table.
+
+    Args:
+        facts, form: the column that has them, and how.
+        subject: of attributes: the column that names their subject, or their key where there is no such column.
+    """
+    column = one_array(table, facts)
+    if form == "attributes":
+        if subject is not None and find_field(table.schema, subject) is not None:
+            return from_attributes(column, one_array(table, subject))
+        return from_attributes(column, key=subject or NAME)
+    return _PARSERS[form](column)
+
+
+_PARSERS: dict[FactForm, Callable[[pa.Array], RowTriples]] = {
+    "triples": from_lists,
+    "facts": from_sentences,
+    "mr": from_mr,
+}
 
 
 def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
@@ -102,8 +125,15 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     facts, form, selected = find_source(schema, names)
     passed = find_passed(schema, names, output_schema(names))
     keeps_all = names.keep is None
-    holders = tuple(holder_of(schema, name) or name for name in (names.text, facts))
-    return InputColumns(names.text, facts, form, selected, passed, keeps_all, names.prefix, names.details, holders)
+    subject = names.subject if form == "attributes" else None
+    named = find_field(schema, subject) if subject is not None else None
+    if named is not None and not is_part(named.type):
+        raise ColumnError(f"column {subject!r} is {named.type}, but a subject is a string or a number")
+    read = [names.text, facts, *([subject] if subject is not None and named is not None else [])]
+    holders = tuple(holder_of(schema, name) or name for name in read)
+    return InputColumns(
+        names.text, facts, form, selected, passed, keeps_all, names.prefix, names.details, holders, subject
+    )
 
 
 def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, str | None]:
@@ -114,14 +144,19 @@ def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, s
     """
     found = find_facts(schema, names)
     if found is None:
-        named = names.mr or names.facts
-        wanted = repr(named) if named else f"{names.triples or 'triples'!r} nor a column 'facts' or 'mr'"
+        named = next((name for name in _named(names).values()), None)
+        wanted = repr(named) if named else "'triples', 'attributes', 'facts' or 'mr'"
         raise ColumnError(
-            f"no column {wanted}; the columns are {_listed(schema)}; "
-            "name the column of facts with --triples-column, --facts-column or --mr-column"
+            f"no column {wanted}; the columns are {_listed(schema)}; name the column of facts with --triples-column, "
+            "--attributes-column, --facts-column or --mr-column"
         )
     facts, form = found
-    _CHECKS[form](required_field(schema, facts, "facts", "--triples-column"))
+    column = required_field(schema, facts, "facts", f"--{form}-column")
+    if not _TESTS[form](column.type):
+        raise ColumnError(
+            f"column {facts!r} is {column.type}, but {_EXPECTED[form]}, like {EXAMPLES[form]}; name another with "
+            f"--{form}-column"
+        )
     selected = "selected" if "selected" in schema.names and is_list_of(schema.field("selected").type, "int") else None
     return facts, form, selected
 
@@ -146,38 +181,62 @@ def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]
 
 
 def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | None:
-    """The column of facts and its form: the one that is named, otherwise ``triples``, ``facts`` or ``mr``.
+    """The column of facts and its form: the one that is named, otherwise ``triples``, ``attributes``, ``facts`` or
+    ``mr``.
 
-    ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``facts`` of another type than
-    a list of strings is not looked at unless it is named. ``None`` when there is no such column.
+    ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``attributes`` or ``facts`` of
+    a type that holds none is not looked at unless it is named. ``None`` when there is no such column.
 
     Raises:
-        ColumnError: several columns are named, or there are sentences and other facts, and none is named.
+        ColumnError: several columns are named, or several have facts and none is named.
     """
-    options = {"--facts-column": names.facts, "--mr-column": names.mr}
-    named = [option for option, name in options.items() if name is not None]
-    if len(named) > 1:
-        raise ColumnError(f"{' and '.join(named)} both name a column of facts; give one of them")
-    if names.facts is not None:
-        return (names.facts, "facts") if holder_of(schema, names.facts) else None
-    if names.mr is not None:
-        return (names.mr, "mr") if holder_of(schema, names.mr) else None
-    if names.triples is not None:
-        if holder_of(schema, names.triples):
-            return names.triples, "triples"
+    named = _named(names)
+    if names.triples is not None and not holder_of(schema, names.triples) and not named.keys() - {"triples"}:
         return ("mr", "mr") if "mr" in schema.names else None
-    others: list[FactForm] = [form for form in _UNNAMED if form in schema.names]
-    if "facts" in schema.names and is_list_of(schema.field("facts").type, "text"):
-        if others:
-            raise ColumnError(
-                f"there are facts in the columns 'facts' and {others[0]!r}; name the one to use with --facts-column or "
-                f"--{others[0]}-column"
-            )
-        return "facts", "facts"
-    return (others[0], others[0]) if others else None
+    if len(named) > 1:
+        options = [f"--{form}-column" for form in named]
+        raise ColumnError(f"{' and '.join(options)} both name a column of facts; give one of them")
+    for form, name in named.items():
+        return (name, form) if holder_of(schema, name) else None
+    there: list[FactForm] = [form for form in _TESTS if form in schema.names and _is_meant(form, schema)]
+    if "triples" in there and "mr" in there:
+        there.remove("mr")
+    if len(there) > 1:
+        raise ColumnError(
+            f"there are facts in the columns {there[0]!r} and {there[1]!r}; name the one to use with "
+            f"--{there[0]}-column or --{there[1]}-column"
+        )
+    return (there[0], there[0]) if there else None
 
 
-_UNNAMED: tuple[FactForm, ...] = ("triples", "mr")
+def _named(names: ColumnNames) -> dict[FactForm, str]:
+    """The columns of facts that are named."""
+    given = (names.triples, names.attributes, names.facts, names.mr)
+    return {form: name for form, name in zip(_TESTS, given, strict=True) if name is not None}
+
+
+def _is_meant(form: FactForm, schema: pa.Schema) -> bool:
+    kind = schema.field(form).type
+    return form in ("triples", "mr") or (_TESTS[form](kind) and not pa.types.is_null(kind))
+
+
+def _holds_sentences(kind: pa.DataType) -> bool:
+    return is_text(kind) or is_list_of(kind, "text")
+
+
+_TESTS: dict[FactForm, Callable[[pa.DataType], bool]] = {
+    "triples": holds_triples,
+    "attributes": holds_attributes,
+    "facts": _holds_sentences,
+    "mr": is_text,
+}
+"""By form, in the order in which columns are looked for: whether a column of a type may hold it."""
+_EXPECTED: dict[FactForm, str] = {
+    "triples": "triples are list<struct<subject, predicate, object>>, list<string> or a string",
+    "attributes": "attributes are a struct, a map or a string of a JSON object",
+    "facts": "facts are list<string> or a string of a JSON list, a sentence each",
+    "mr": "meaning representations are strings",
+}
 
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
@@ -220,38 +279,6 @@ def check_unique(schema: pa.Schema) -> None:
     twice = [name for name in schema.names if schema.names.count(name) > 1]
     if twice:
         raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
-
-
-def _check_triples(field: pa.Field) -> None:
-    if not holds_triples(field.type):
-        raise ColumnError(
-            f"column {field.name!r} is {field.type}, but triples are list<struct<subject, predicate, object>>, "
-            f"list<string> like 'subject | predicate | object', or a form of docs/data.md; {conversion(field)}; or "
-            "name another column with --triples-column"
-        )
-
-
-def _check_sentences(field: pa.Field) -> None:
-    if not (pa.types.is_null(field.type) or is_list_of(field.type, "text")):
-        raise ColumnError(
-            f"column {field.name!r} is {field.type}, but facts are list<string>, a sentence each; name another with "
-            "--facts-column"
-        )
-
-
-def _check_mr(field: pa.Field) -> None:
-    if not is_text(field.type):
-        raise ColumnError(
-            f"column {field.name!r} is {field.type}, but meaning representations are strings like "
-            "name[...], food[...]; name another with --mr-column"
-        )
-
-
-_CHECKS: dict[FactForm, Callable[[pa.Field], None]] = {
-    "triples": _check_triples,
-    "facts": _check_sentences,
-    "mr": _check_mr,
-}
 
 
 def is_list_of(kind: pa.DataType, what: Literal["text", "int"]) -> bool:

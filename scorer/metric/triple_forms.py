@@ -159,19 +159,35 @@ def parse_text(text: str) -> list[list[str]] | None:
 
     Returns the three parts of each triple; ``None`` if the string is neither. Parts may be blank.
     """
+    found = split_text(text)
+    if found is None:
+        return None
+    parts = [_parts(element) for element in found]
+    good = [part for part in parts if part is not None]
+    return good if len(good) == len(parts) else None
+
+
+def split_text(text: str) -> list[Any] | None:
+    """The elements of a string of triples: of JSON as Python has them, else one string each; ``None`` for no JSON.
+
+    Numbers are strings, as they are written.
+    """
     if not text.strip():
         return []
     if not _JSON.match(text):
-        return [split_bars(part) for part in _BETWEEN.split(text)]
+        return list(_BETWEEN.split(text))
+    found = read_json(text)
+    return [found] if isinstance(found, dict) else found
+
+
+def read_json(text: str) -> Any:
+    """JSON with numbers as strings, as they are written; ``None`` if it is none, or has a key twice."""
     try:
-        found = json.loads(
+        return json.loads(
             text, object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=lambda name: name
         )
     except (ValueError, RecursionError):
         return None
-    parts = [_parts(element) for element in ([found] if isinstance(found, dict) else found)]
-    good = [part for part in parts if part is not None]
-    return good if len(good) == len(parts) else None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from ..system.arguments import strings
 from .part_names import PARTS
 from .python_rows import TripleLike, parts_of_row, split_bars
-from .triple_forms import as_elements, is_text, parse_text, part_columns
+from .triple_forms import as_elements, is_text, parse_text, part_columns, read_json
 
 NO_TRIPLES = "no_triples"
 MALFORMED = "malformed_triples"
@@ -61,7 +61,7 @@ class RowTriples:
     ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
     own nothing; ``errors`` has the reason by row, and ``raw`` the bytes that identify them. ``sentences``: whether the
-    facts were given as sentences.
+    facts were given as sentences. ``skipped``: attributes that are null.
     """
 
     distinct: list[Triple]
@@ -70,6 +70,7 @@ class RowTriples:
     errors: dict[int, str] = field(default_factory=dict)
     raw: dict[int, bytes] = field(default_factory=dict)
     sentences: bool = False
+    skipped: int = 0
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -120,7 +121,16 @@ def parse_triples(text: str) -> list[Triple] | None:
     triples = [Triple(*(part.strip() for part in parts)) for parts in found if len(parts) == 3]
     good = len(triples) == len(found) and all(all(triple) for triple in triples)
     # JSON can name half a character, which no UTF-8 has.
-    return triples if good and all(decode(to_bytes(part)) is not None for t in triples for part in t) else None
+    return triples if good and all(is_utf8(part) for t in triples for part in t) else None
+
+
+def parse_sentences(text: str) -> list[Triple] | None:
+    """Read all facts of a row from a string of a JSON list; ``None`` if it is none, or one is no sentence."""
+    found = read_json(text) if text.strip() else []
+    if not isinstance(found, list) or not all(isinstance(fact, str) and fact.strip() for fact in found):
+        return None
+    facts = [Triple("", fact.strip(), "") for fact in found]
+    return facts if all(is_utf8(fact.predicate) for fact in facts) else None
 
 
 def from_python(rows: Iterable[Iterable[TripleLike]]) -> RowTriples:
@@ -133,12 +143,12 @@ def from_python(rows: Iterable[Iterable[TripleLike]]) -> RowTriples:
     invalid = []
     for number, row in enumerate(rows):
         triples = [Triple(*(part.strip() for part in parts)) for parts in parts_of_row(row)]
-        is_utf8 = all(decode(to_bytes(part)) is not None for triple in triples for part in triple)
-        if not is_utf8:
+        written = all(is_utf8(part) for triple in triples for part in triple)
+        if not written:
             invalid.append(number)
-        good = is_utf8 and all(all(triple) for triple in triples)
+        good = written and all(all(triple) for triple in triples)
         cleaned.append((triples if good else None, b"" if good else _raw_triples(triples)))
-    result = _assemble(cleaned)
+    result = assemble(cleaned)
     result.errors.update(dict.fromkeys(invalid, INVALID_UTF8))
     return result
 
@@ -153,8 +163,8 @@ def _from_texts(column: pa.Array, parse: Callable[[str], list[Triple] | None]) -
     texts = [decode(value) for value in values]
     parsed = [parse(text) if text is not None else None for text in texts]
     nothing: tuple[None, bytes] = (None, _length(None))
-    rows = [(parsed[code], _sized(values[code])) if code >= 0 else nothing for code in codes.tolist()]
-    result = _assemble(rows)
+    rows = [(parsed[code], sized(values[code])) if code >= 0 else nothing for code in codes.tolist()]
+    result = assemble(rows)
     _mark_invalid(result, codes, values)
     _mark_null(result, codes < 0)
     return result
@@ -184,10 +194,12 @@ def _from_elements(column: pa.Array, intern: Callable[[pa.Array], _Interned]) ->
 
 
 def from_sentences(column: pa.Array) -> RowTriples:
-    """Parse a column of lists of strings, a fact in each.
+    """Parse a column of lists of strings, or of strings of JSON lists, a fact in each.
 
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank fact ``malformed_triples``.
     """
+    if is_text(column.type) and not pa.types.is_null(column.type):
+        return replace(_from_texts(column, parse_sentences), sentences=True)
     return replace(_from_elements(column, _intern_sentences), sentences=True)
 
 
@@ -228,6 +240,11 @@ def decode(value: bytes) -> str | None:
         return None
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written as UTF-8."""
+    return decode(to_bytes(text)) is not None
+
+
 # Valid elements are interned to ids >= 0; these two mark the others.
 _BAD, _BAD_UTF8 = -1, -2
 
@@ -260,7 +277,7 @@ def _intern_structs(flat: pa.Array) -> _Interned:
     raws = None
     if (ids < 0).any():
         column_bytes = [[values[c][code] if code >= 0 else None for code in codes[c].tolist()] for c in range(3)]
-        raws = [b"".join(_sized(part) for part in parts) for parts in zip(*column_bytes, strict=True)]
+        raws = [b"".join(sized(part) for part in parts) for parts in zip(*column_bytes, strict=True)]
     return list(interner), ids, raws
 
 
@@ -284,7 +301,7 @@ def _intern_strings(flat: pa.Array, parse: Callable[[str], Triple | None]) -> _I
     ids = ids_of_value[codes]
     raws = None
     if (ids < 0).any():
-        raws = [_sized(values[code] if code >= 0 else None) for code in codes.tolist()]
+        raws = [sized(values[code] if code >= 0 else None) for code in codes.tolist()]
     return list(interner), ids, raws
 
 
@@ -322,7 +339,8 @@ def _drop_bad_rows(
     return RowTriples(distinct, kept, ids[keep].astype(np.int32), errors, raw)
 
 
-def _assemble(rows: list[tuple[list[Triple] | None, bytes]]) -> RowTriples:
+def assemble(rows: list[tuple[list[Triple] | None, bytes]]) -> RowTriples:
+    """Intern the triples of rows; a row without is malformed, and identified by the bytes given."""
     interner: dict[Triple, int] = {}
     ids: list[int] = []
     offsets = [0]
@@ -349,7 +367,7 @@ def _mark_null(result: RowTriples, null: npt.NDArray[np.bool_]) -> None:
 
 
 def _raw_triples(triples: list[Triple]) -> bytes:
-    return _count(len(triples)) + b"".join(_sized(to_bytes(part)) for triple in triples for part in triple)
+    return _count(len(triples)) + b"".join(sized(to_bytes(part)) for triple in triples for part in triple)
 
 
 def _count(n: int) -> bytes:
@@ -360,7 +378,8 @@ def _length(value: bytes | None) -> bytes:
     return struct.pack("<I", NULL_LENGTH if value is None else len(value))
 
 
-def _sized(value: bytes | None) -> bytes:
+def sized(value: bytes | None) -> bytes:
+    """Bytes after their length, as row keys have them."""
     return _length(value) + (value or b"")
 
 

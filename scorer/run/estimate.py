@@ -19,6 +19,7 @@ from ..inference.engine import Work
 from ..metric.inputs import find_columns
 from ..metric.verdict import decide
 from ..scoring.counts import total
+from ..scoring.pipeline import Prepared
 from ..scoring.reuse import Reuse, open_sources
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
@@ -31,6 +32,7 @@ from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
 from ..storage.stored_output import StoredOutput, stored_output
 from ..system.input_formats import Format
+from .early_check import refuse_unscorable
 from .estimate_result import DiskSpace, Estimate, LengthBin, PlannedChecks, PlannedDevice, PlannedRows, PlannedShards
 from .plan_file import inputs_of
 from .preview import Losses, again_by_reason, losses_of
@@ -39,6 +41,7 @@ from .survey import Shard, large_units, survey
 SAMPLE_ROWS = 200_000
 """Above this many rows, counts are estimated from a sample of about so many."""
 PROBE_SECONDS = 3.0
+SHOWN_FACTS = 10
 _BINS = (0, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
@@ -52,6 +55,7 @@ class _Sample:
     too_long: int = 0
     probe_tokens: int = 0
     probe_seconds: float = 0.0
+    first_facts: tuple[str, ...] = ()
 
 
 def estimate_run(
@@ -73,13 +77,14 @@ def estimate_run(
         split_rows: the run would divide shards of more rows.
 
     Raises:
-        InputError, ColumnError: as a run would.
+        InputError, ColumnError: as a run would, also where not one of the first rows can be scored.
     """
     earlier, names = check_earlier(reuse, out), scorer.settings.columns
     with ShardReader(form=form, split_rows=split_rows) as reader, ExitStack() as stack:
         output = stored_output(out) if out is not None and _is_there(out) else None
         before = inputs_of(output) if output is not None else {}
         found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit, before)
+        refuse_unscorable(found, reader, 0.0)
         sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)
         reasons = _why_not_done(found.usable, scorer, output, sources.digest)
         stored = output.stored(reasons) if output is not None else {}
@@ -126,6 +131,7 @@ def estimate_run(
         seconds=round(seconds, 1),
         device=PlannedDevice(scorer.engine.device.kind, scorer.engine.device.name),
         precision=scorer.engine.precision,
+        first_facts=sample.first_facts,
         five_minutes=_rounded(300 * rows / seconds) if seconds else None,
     )
 
@@ -171,6 +177,7 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer,
             # No answers are known; errors and notes do not depend on them, and nothing else is used.
             unknown = np.zeros((len(prepared.checks), 3), np.float32)
             verdicts = decide(prepared.rows, prepared.checks, unknown, work.status[inverse], work.truncated[inverse])
+            sample.first_facts = sample.first_facts or _first_facts(prepared)
             sample.rows += len(table)
             sample.counts.append(scorer.pipeline.count(prepared, verdicts))
             sample.lengths.append(work.lengths[work.status == SCORED])
@@ -180,6 +187,14 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer,
     for work in works:
         _probe(work, scorer, sample, PROBE_SECONDS / len(works))
     return sample
+
+
+def _first_facts(prepared: Prepared) -> tuple[str, ...]:
+    """The facts of the first row that has some, as sentences; the first :data:`SHOWN_FACTS` of them."""
+    triples = prepared.rows.triples
+    first = int(np.argmax(triples.lengths > 0)) if len(triples) else 0
+    chosen = triples.ids[int(triples.offsets[first]) :][: int(min(triples.lengths[first], SHOWN_FACTS))]
+    return tuple(prepared.checks.texts[prepared.checks.facts[i]] for i in chosen.tolist())
 
 
 def _probe(work: Work, scorer: Scorer, sample: _Sample, seconds: float) -> None:
@@ -236,4 +251,6 @@ def _scaled_facts(facts: FactCounts, scale: float) -> FactCounts:
         name: PredicateCounts(round(one.template * scale), round(one.backoff * scale))
         for name, one in facts.by_predicate.items()
     }
-    return FactCounts(round(facts.template * scale), round(facts.backoff * scale), by_predicate)
+    return FactCounts(
+        round(facts.template * scale), round(facts.backoff * scale), by_predicate, round(facts.skipped * scale)
+    )

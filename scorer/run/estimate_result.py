@@ -98,6 +98,7 @@ class Estimate:
     ``estimated``: the counts come from a sample and are scaled up by rows. ``errors``, ``notes``: rows by kind.
     ``too_long``: pairs longer than the model's maximum. ``seconds``: of the model alone, from a probe on this device.
     ``five_minutes``: rows that the model scores in about that time, ``None`` where nothing is to be scored.
+    ``first_facts``: of the first row that has facts, as sentences.
     """
 
     signature: str
@@ -115,6 +116,7 @@ class Estimate:
     device: PlannedDevice
     precision: str
     five_minutes: int | None = None
+    first_facts: tuple[str, ...] = ()
 
     @property
     def estimated(self) -> bool:
@@ -133,6 +135,7 @@ class Estimate:
             "notes": dict(self.notes),
             "checks": asdict(self.checks),
             "facts": self.facts.to_json(),
+            "first_facts": list(self.first_facts),
             "token_lengths": [asdict(one) for one in self.token_lengths],
             "too_long": self.too_long,
             "disk": asdict(self.disk),

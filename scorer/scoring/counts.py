@@ -74,7 +74,7 @@ def _facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
     for triple, count, missed in zip(triples.distinct, counts.tolist(), missing.tolist(), strict=True):
         by_predicate.setdefault(triple.predicate, [0, 0])[missed] += count
     kept = _most({predicate: PredicateCounts(*counted) for predicate, counted in by_predicate.items()})
-    return FactCounts(int(counts.sum()) - backoff, backoff, kept)
+    return FactCounts(int(counts.sum()) - backoff, backoff, kept, triples.skipped)
 
 
 def _most(by_predicate: Mapping[str, PredicateCounts]) -> Mapping[str, PredicateCounts]:

@@ -75,7 +75,11 @@ class Settings:
 
     def to_plan(self) -> dict[str, Any]:
         """The settings as a plan records them, in the types of JSON."""
-        columns = {name: value for name, value in asdict(self.columns).items() if value or name != "facts"}
+        columns = {
+            name: value
+            for name, value in asdict(self.columns).items()
+            if value or name not in ("facts", "attributes", "subject")
+        }
         found = self.arguments() | {"optional": sorted(self.optional), "columns": columns}
         for name in ("bundle", "templates"):
             if isinstance(found[name], Path):

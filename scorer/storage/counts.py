@@ -92,11 +92,13 @@ class PredicateCounts(_Sums):
 
 @dataclass(frozen=True)
 class FactCounts:
-    """Facts with a template, and by backoff; ``by_predicate``: the same of each predicate."""
+    """Facts with a template, and by backoff; ``by_predicate``: the same of each predicate. ``skipped``: attributes that
+    are null, and no facts."""
 
     template: int = 0
     backoff: int = 0
     by_predicate: Mapping[str, PredicateCounts] = field(default_factory=dict)
+    skipped: int = 0
 
     @property
     def all(self) -> int:
@@ -113,18 +115,20 @@ class FactCounts:
             sum(one.template for one in parts),
             sum(one.backoff for one in parts),
             {name: PredicateCounts(count, backoff[name]) for name, count in template.items()},
+            sum(one.skipped for one in parts),
         )
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
         by_predicate = {name: n.to_json() for name, n in self.by_predicate.items()}
-        return {"template": self.template, "backoff": self.backoff, "by_predicate": by_predicate}
+        skipped = {"skipped": self.skipped} if self.skipped else {}  # only attributes have nulls
+        return {"template": self.template, "backoff": self.backoff, "by_predicate": by_predicate, **skipped}
 
     @classmethod
     def from_json(cls, found: Fields) -> FactCounts:
         """From a JSON object; see :class:`Fields` for errors."""
         by_predicate = {name: PredicateCounts.from_json(one) for name, one in found.each("by_predicate").items()}
-        return cls(found.count("template"), found.count("backoff"), by_predicate)
+        return cls(found.count("template"), found.count("backoff"), by_predicate, found.count("skipped"))
 
 
 @dataclass(frozen=True)

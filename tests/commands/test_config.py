@@ -41,9 +41,8 @@ def test_every_setting_of_the_file_has_an_option_with_its_variable() -> None:
     assert declared == set(VARIABLES.values())
     assert command("run")["bundle"] == "D2T_BUNDLE"
     assert command("run")["text_column"] == "D2T_TEXT_COLUMN"
-    assert command("run").keys() - {"text_column", "triples_column", "facts_column", "mr_column", "keep", "prefix"} == {
-        *SETTINGS
-    }
+    columns = {f"{name}_column" for name in ("text", "triples", "attributes", "subject", "facts", "mr")}
+    assert command("run").keys() - columns - {"keep", "prefix"} == {*SETTINGS}
     assert {one for one in ColumnNames.__dataclass_fields__ if one not in ("details", "sentences")} == COLUMNS.keys()
 
 

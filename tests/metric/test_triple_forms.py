@@ -8,11 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from scorer.audit.facts import FactReader
-from scorer.metric.conversions import conversion
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.keys import row_keys
 from scorer.metric.part_names import part_names
@@ -128,28 +126,6 @@ def test_texts_and_facts_inside_structs_are_found_by_dots() -> None:
     assert next(iterate(rows.triples)) == [Triple("a", "b", "c")]
 
 
-@pytest.mark.parametrize(
-    ("values", "kind", "expected"),
-    [
-        ([("a", "b"), ("c", "d")], pa.map_(pa.string(), pa.string()), [("X", "a", "b"), ("X", "c", "d")]),
-        ({"a": 1, "b c": "x"}, None, [("X", "a", "1"), ("X", "b c", "x")]),
-        ([{"head": "1", "rel": "2", "tail": "3"}], None, [("1", "2", "3")]),
-        (b"a | b | c", None, [("a", "b", "c")]),
-        (5, None, [("X", "triples", "5")]),
-    ],
-)
-def test_the_line_of_duckdb_converts_the_column(tmp_path: Any, values: Any, kind: Any, expected: list) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    table = pa.table({"name": ["X"], "text": ["t"], "triples": pa.array([values], kind)})
-    pq.write_table(table, tmp_path / "in.parquet")
-    line = conversion(table.schema.field("triples")).split(": ", 1)[1]
-    for name in ("in.parquet", "out.parquet"):
-        line = line.replace(name, str(tmp_path / name))
-    duckdb.sql(line)
-    found = pq.read_table(tmp_path / "out.parquet")
-    assert list(iterate(find_columns(found.schema, ColumnNames()).rows(found).triples)) == [expected]
-
-
 def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> None:
     def refused(**columns: Any) -> str | None:
         table = pa.table(columns)
@@ -157,7 +133,7 @@ def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> Non
 
     message = refused(text=["t", "t"], triples=["one, two", None]) or ""
     assert message.startswith("malformed_triples 1, no_triples 1: row 0 has 'one, two' in column 'triples'")
-    assert "The Lamb | eatType | pub ++" in message and "COPY (SELECT" in message
+    assert "The Lamb | eatType | pub ++" in message
     assert "--text-column" in (refused(text=pa.nulls(1, pa.string()), triples=["a | b | c"]) or "")
     assert "'[]'" in (refused(text=["t"], triples=["[]"]) or "")
     assert refused(text=["t", None], triples=["a | b | c", None]) is None

@@ -37,6 +37,8 @@ OTHER_COLUMNS: dict[str, Any] = {
     "text": "other_text",
     "triples": "other_triples",
     "facts": "other_triples",
+    "attributes": "products",
+    "subject": "text",
     "mr": "mr",
     "keep": ("text",),
     "prefix": "m_",
@@ -45,12 +47,14 @@ OTHER_COLUMNS: dict[str, Any] = {
 NOT_IN_THE_OUTPUT = {
     "device_memory": "no number depends on it",
     "missing_template": "an error ends the run, so that no output has been made under it",
+    "subject": "names the subject of attributes, and the facts are triples here; see tests/metric/test_attributes.py",
     "device": "the kind of device that it leads to is in the signature, and here there is one kind",
 }
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("text", "other_text", "mr")),
         *((name, pa.list_(pa.string())) for name in ("triples", "other_triples")),
+        ("products", pa.map_(pa.string(), pa.string())),
     ]
 )
 

@@ -31,6 +31,12 @@ def print_plan(found: Estimate, console: Console | None = None) -> None:
             console.print(f"{what}: {kinds(dict(sorted(counts.items())), about)}")
     console.print(f"checks: {about}{found.checks.all:,}, {about}{found.checks.unique:,} unique pairs")
     print_backoff(console, found.facts)
+    if found.facts.skipped:
+        console.print(f"attributes without a value: {about}{found.facts.skipped:,}, left out")
+    if found.first_facts:
+        console.print("facts of the first row:")
+        for fact in found.first_facts:
+            console.print(f"  {fact}")
     _print_lengths(console, found.token_lengths)
     console.print(f"longer than the model's maximum: {about}{found.too_long:,} pairs")
     disk = found.disk

@@ -1,0 +1,120 @@
+"""Attributes as triples, against a conversion written down by hand."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scorer.metric.attributes import from_attributes
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.keys import row_keys
+from scorer.metric.rows import from_arrow
+from scorer.metric.triples import from_lists, iterate
+
+GAME = {
+    "name": "Hawks at Celtics",
+    "arena": "TD Garden",
+    "attendance": 18624,
+    "overtime": False,
+    "home": {"name": "Celtics", "points": 112, "quarters": [28, 30, 25, 29]},
+    "leaders": [{"name": "Tatum", "points": 31}, {"rebounds": 12, "assists": None}],
+    "referee": None,
+}
+FACTS = [
+    ("Hawks at Celtics", "arena", "TD Garden"),
+    ("Hawks at Celtics", "attendance", "18624"),
+    ("Hawks at Celtics", "overtime", "false"),
+    ("Celtics", "points", "112"),
+    *(("Celtics", "quarters", points) for points in ("28", "30", "25", "29")),
+    ("Tatum", "points", "31"),
+    ("leaders of Hawks at Celtics", "rebounds", "12"),
+]
+
+
+@pytest.mark.parametrize(
+    ("column", "nulls"),
+    [
+        (pa.array([json.dumps(GAME)]), 2),
+        (pa.array([GAME]), 5),  # Arrow gives all elements of a list the same keys
+        (pa.array([None, GAME]).slice(1), 5),
+    ],
+)
+def test_objects_are_read_depth_first_without_their_nulls(column: pa.Array, nulls: int) -> None:
+    found = from_attributes(column)
+    assert (list(iterate(found)), found.skipped, found.errors) == ([FACTS], nulls, {})
+
+
+def test_a_row_has_the_key_of_its_triples() -> None:
+    text = pa.array(["A game."])
+    triples = pa.array([[dict(zip(("subject", "predicate", "object"), fact, strict=True)) for fact in FACTS]])
+    keys = [row_keys(from_arrow(read, text)) for read in (from_attributes(pa.array([GAME])), from_lists(triples))]
+    assert keys[0].equals(keys[1])
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ('{"name": "A", "v": 9.90}', "9.90"),
+        ('{"name": "A", "v": 1e3}', "1e3"),
+        ('{"name": "A", "v": 12345678901234567890}', "12345678901234567890"),
+        ('{"name": "A", "v": true}', "true"),
+        ({"name": "A", "v": 5.0}, "5.0"),
+        ({"name": "A", "v": Decimal("9.90")}, "9.90"),
+        ([("name", "A"), ("v", " x ")], "x"),
+    ],
+)
+def test_values_are_as_json_writes_them(value: Any, written: str) -> None:
+    kind = pa.map_(pa.string(), pa.string()) if isinstance(value, list) else None
+    assert list(iterate(from_attributes(pa.array([value], kind)))) == [[("A", "v", written)]]
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (None, "no_triples"),
+        ('{"name": "A"}', "no_triples"),
+        ('{"name": "A", "v": null, "w": "", "x": NaN, "y": []}', "no_triples"),
+        ('{"v": 1}', "no_subject"),
+        ('{"name": " ", "v": 1}', "no_subject"),
+        ('{"name": {"first": "A"}, "v": 1}', "no_subject"),
+        ("[1]", "malformed_attributes"),
+        ("", "malformed_attributes"),
+        ('{"name": "A", "v": 1, "v": 2}', "malformed_attributes"),
+        ('{"name": "A", " ": 1}', "malformed_attributes"),
+        ('{"name": "A", "v": ' + '{"w": ' * 100 + "1" + "}" * 101, "malformed_attributes"),
+        ('{"name": "A", "v": "\\ud800"}', "invalid_utf8"),
+    ],
+)
+def test_what_gives_no_facts_is_an_error_of_the_row_alone(value: str | None, error: str) -> None:
+    found = from_attributes(pa.array([value, '{"name": "B", "v": 1}'], pa.string()))
+    assert found.errors == {0: error}
+    assert list(iterate(found)) == [[], [("B", "v", "1")]]
+    assert len(set(row_keys(from_arrow(found, pa.array(["t", "t"]))).to_pylist())) == 2
+
+
+def test_a_subject_may_stand_in_a_column_or_under_another_key() -> None:
+    table = pa.table({"text": ["t", "t"], "product": ["P 1", None], "attributes": ['{"title": "T", "v": 1}'] * 2})
+    by_column = find_columns(table.schema, ColumnNames(subject="product"))
+    assert by_column.needed == ["text", "product", "attributes"]
+    rows = by_column.rows(table)
+    assert list(iterate(rows.triples)) == [[("P 1", "title", "T"), ("P 1", "v", "1")], []]
+    assert rows.errors == {1: "no_subject"}
+    by_key = find_columns(table.schema, ColumnNames(subject="title"))
+    assert list(iterate(by_key.rows(table).triples)) == [[("T", "v", "1")]] * 2
+
+
+def test_text_that_is_not_utf8_fails_its_row_alone() -> None:
+    names = pa.array([b"\xff", b"A"], pa.binary()).view(pa.string())
+    column = pa.StructArray.from_arrays([names, pa.array([1, 2])], ["name", "v"])
+    found = from_attributes(column)
+    assert (found.errors, list(iterate(found))[1]) == ({0: "invalid_utf8"}, [("A", "v", "2")])
+
+
+def test_keys_of_a_wide_table_do_not_slow_each_other_down() -> None:
+    found = from_attributes(pa.array([json.dumps({"name": "A", **{f"k{i}": i for i in range(20_000)}})]))
+    assert np.array_equal(found.offsets, [0, 20_000])
