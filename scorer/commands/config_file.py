@@ -28,6 +28,7 @@ from ..inference.shipped import SHIPPED
 from ..metric.column_names import ColumnNames
 from ..scoring.settings import Settings
 from ..system.files import read_small
+from ..system.paths import user_path
 
 NAME = "scorer.toml"
 PREFIX = "D2T_"
@@ -126,4 +127,4 @@ def _checked(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _from(path: Path, given: str) -> str:
     """A path of the file, which is relative to the file's folder."""
-    return given if "://" in given else str(path.absolute().parent / Path(given).expanduser())
+    return given if "://" in given else str(path.absolute().parent / user_path(given))

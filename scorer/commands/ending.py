@@ -1,7 +1,7 @@
 """How a command ends: with one line on stderr and a documented exit code, for every kind of error.
 
-Exit code 1 means that a gate of an audit failed, and nothing else. Python and the option parser use it for all errors,
-so their codes are replaced here.
+Exit code 1 means that a threshold of the user was not met: a gate of an audit, or ``challenge --fail-under``. Python
+and the option parser use it for all errors, so their codes are replaced here.
 """
 
 from __future__ import annotations

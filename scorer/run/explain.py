@@ -104,7 +104,7 @@ def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:
         raise UsageError("say which row: --row FILE:N or --key HEX, one of them")
     if row is not None:
         name, colon, number = row.rpartition(":")
-        if not colon or not number.isdigit():
+        if not colon or not (number.isascii() and number.isdecimal() and len(number) < 19):
             raise UsageError(f"--row {row!r}: write FILE:N, a path below the output folder and a row counted from 0")
         return name, int(number)
     try:

@@ -102,6 +102,7 @@ BAD = {
     "device_memory = true": "scorer.toml: device_memory is True",
     "gates = [1]": "gates is ",
     "exact = true": "unknown key 'exact'",
+    'bundle = "~nosuchuser/b"': "no user 'nosuchuser'",
     "bundle =": "scorer.toml is not TOML",
 }
 

@@ -113,7 +113,10 @@ def test_finding_rows(out: Path) -> None:
     key = pq.read_table(out / "deep" / "a.parquet")["row_key"][2].as_py().hex()
     assert find_row(out, None, key) == ("deep/a.parquet", 2)
     assert find_row(out, "deep/a.parquet:7", None) == ("deep/a.parquet", 7)
-    for row, key_ in (("a", None), ("a:b", None), (None, "xyz"), (None, None), ("a:1", "00")):
+    for row in ("a", "a:b", "a:²", "a:" + "9" * 5000):
+        with pytest.raises(UsageError):
+            find_row(out, row, None)
+    for row, key_ in ((None, "xyz"), (None, None), ("a:1", "00")):
         with pytest.raises(UsageError):
             find_row(out, row, key_)
     with pytest.raises(InputError, match="no row with key"):
