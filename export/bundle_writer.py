@@ -33,7 +33,7 @@ from .variants import export_variant
 
 _FUSED = (
     "Attention", "QAttention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
-    "Scan", "PackedAttention", "PackedMultiHeadAttention", "QuantizeLinear", "DequantizeLinear",
+    "Scan", "PackedMultiHeadAttention", "QuantizeLinear", "DequantizeLinear",
 )  # fmt: skip
 
 
@@ -136,13 +136,12 @@ def _fill(
         log(f"making {precision}")
         counts[precision] = export_variant(opened.family, precision, fused, fp32, layers=opened.architecture["layers"])
         gc.collect()
-    for key, attention in forms.items():
+    for key in forms:
         log(f"making {key}")
         counts[key] = export_packed(
             fused,
             paths[key],
             opened.architecture["layers"],
-            attention=attention,
             first_position=opened.family.first_position(opened.known),
             segments=opened.tokenizer.layout.segments,
         )

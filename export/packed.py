@@ -1,10 +1,13 @@
 """The packed form of a fused graph, for GPUs: the tokens of a call end to end, without padding.
 
-Every layer takes com.microsoft.PackedAttention or PackedMultiHeadAttention instead of Attention with a mask; which of
-the two is faster is decided on the device. All else of the graph works on rows, whether they come as (batch, sequence,
-hidden) or as (tokens, hidden). After the last attention, the first token of each pair is gathered, which is all that
-the head reads. The inputs are those that :mod:`scorer.inference.packed` puts together; nothing in the graph counts or
-moves tokens, which would have the device wait for the host.
+Every layer takes com.microsoft.PackedMultiHeadAttention on separate queries, keys and values instead of Attention with
+a mask: the device's kernel reads them as the products wrote them. Only the queries have a bias. That of the keys adds
+the same number to all scores of a query, which softmax does not see; that of the values adds itself to every result,
+since the weights of a query sum to 1, so it is part of the bias after the output's product. Both are exact in real
+arithmetic; the last bits differ from the padded form's. All else of the graph works on rows, whether they come as
+(batch, sequence, hidden) or as (tokens, hidden). After the last attention, the first token of each pair is gathered,
+which is all that the head reads. The inputs are those that :mod:`scorer.inference.packed` puts together; nothing in the
+graph counts or moves tokens, which would have the device wait for the host.
 
 The operators' contracts are in ONNX Runtime's ``docs/ContribOperators.md`` and, as code,
 ``onnxruntime/transformers/convert_to_packing_mode.py``.
@@ -17,7 +20,6 @@ from typing import Any
 
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import PACKED_ATTENTION as ATTENTION
-from scorer.inference.bundle import PACKED_MULTI_HEAD as MULTI_HEAD
 
 from .architectures.family import ENCODER, Family
 from .graph import expect, save
@@ -32,7 +34,7 @@ _NEVER = ("Attention", "MultiHeadAttention", "ReduceSum", "CumSum", "RemovePaddi
 
 def packed_forms(family: Family) -> dict[str, str]:
     """The packed variants of a family: their names in a bundle, and the operator of their attention."""
-    return {"fp16.packed": ATTENTION, "fp16.packed-mha": MULTI_HEAD} if family.form == ENCODER else {}
+    return {"fp16.packed": ATTENTION} if family.form == ENCODER else {}
 
 
 def packed_inputs(segments: bool) -> list[str]:
@@ -40,18 +42,17 @@ def packed_inputs(segments: bool) -> list[str]:
     return ["input_ids", "position_ids", *(["token_type_ids"] if segments else []), _OFFSETS, _ENDS]
 
 
-def packed_counts(layers: int, attention: str) -> dict[str, int]:
+def packed_counts(layers: int) -> dict[str, int]:
     """Fused operators of the packed form."""
-    return {attention: layers, "SkipLayerNormalization": 2 * layers, "LayerNormalization": 1, "BiasGelu": layers}
+    return {ATTENTION: layers, "SkipLayerNormalization": 2 * layers, "LayerNormalization": 1, "BiasGelu": layers}
 
 
 def export_packed(
-    fused: Path, out: Path, layers: int, *, attention: str, first_position: int, segments: bool, half: bool = True
+    fused: Path, out: Path, layers: int, *, first_position: int, segments: bool, half: bool = True
 ) -> dict[str, int]:
     """Write the packed variant of a fused graph, and return its operator counts.
 
     Args:
-        attention: :data:`ATTENTION` or :data:`MULTI_HEAD`.
         first_position: the row of the table of positions that the first token of a pair takes.
         segments: whether the model is told the two texts of a pair apart.
         half: in fp16, the head in fp32; else all of it in fp32, for comparisons.
@@ -62,14 +63,14 @@ def export_packed(
     import onnx
 
     model = onnx.load(str(fused))
-    pack(model, attention=attention, first_position=first_position, segments=segments)
+    pack(model, first_position=first_position, segments=segments)
     if half:
         to_half(model)
-    expect(model, packed_counts(layers, attention), never=_NEVER)
+    expect(model, packed_counts(layers), never=_NEVER)
     return save(model, out)
 
 
-def pack(model: Any, *, attention: str, first_position: int, segments: bool) -> None:
+def pack(model: Any, *, first_position: int, segments: bool) -> None:
     """Rewrite a fused graph in place; its weights stay fp32.
 
     Inputs afterwards: ``input_ids``, ``position_ids`` (from 0 in each pair), with ``segments`` ``token_type_ids``, each
@@ -81,7 +82,7 @@ def pack(model: Any, *, attention: str, first_position: int, segments: bool) -> 
     """
     graph = model.graph
     _embed(graph, first_position, segments)
-    _attend(graph, attention)
+    _attend(graph)
     _keep_first_tokens(graph)
     _prune(graph)
     _set_inputs(graph, segments)
@@ -116,17 +117,14 @@ def _embed(graph: Any, first_position: int, segments: bool) -> None:
         _replace(graph, found["token_type"].output[0], "only_type")
 
 
-def _attend(graph: Any, attention: str) -> None:
+def _attend(graph: Any) -> None:
     from onnx import helper
 
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
     for node in [node for node in graph.node if node.op_type == "Attention"]:
-        places = [_OFFSETS, _ENDS]
-        if attention == ATTENTION:
-            made = [helper.make_node(ATTENTION, [*node.input[:3], *places], list(node.output), node.name)]
-        else:
-            made = _projections(node)
-            sides = [one.output[0] for one in made[-3:]]
-            made.append(helper.make_node(MULTI_HEAD, [*sides, "", *places], list(node.output), node.name))
+        made = _projections(graph, node, tensors)
+        sides = [one.output[0] for one in made[-3:]]
+        made.append(helper.make_node(ATTENTION, [*sides, "", _OFFSETS, _ENDS], list(node.output), node.name))
         made[-1].domain = node.domain
         made[-1].attribute.extend(a for a in node.attribute if a.name in ("num_heads", "scale"))
         position = list(graph.node).index(node)
@@ -135,24 +133,56 @@ def _attend(graph: Any, attention: str) -> None:
             graph.node.insert(position, one)
 
 
-def _projections(node: Any) -> list[Any]:
-    """Query, key and value of an attention, apart and with their bias: what the kernel takes without a copy.
+def _projections(graph: Any, node: Any, tensors: dict[str, Any]) -> list[Any]:
+    """Query, key and value of an attention, apart: what the kernel takes without a copy.
 
     The parts of the weights are taken in the graph, which the runtime does once, as it loads it, so that the file of
-    the weights is the same as that of the other forms.
+    the weights is the same as that of the padded form.
     """
-    from onnx import helper
+    from onnx import helper, numpy_helper
 
-    roles = ("query", "key", "value")
-    weights, biases = ([f"{node.name}_{role}_{kind}" for role in roles] for kind in ("weight", "bias"))
-    made = [
+    weights = [f"{node.name}_{role}_weight" for role in ("query", "key", "value")]
+    query, key, value = (f"{node.name}_{role}" for role in ("query", "key", "value"))
+    biases = numpy_helper.to_array(tensors[node.input[2]])
+    size = len(biases) // 3
+    graph.initializer.append(numpy_helper.from_array(biases[:size].copy(), f"{query}_bias"))
+    _add_to_output(graph, node, tensors, biases[2 * size :])
+    hidden = node.input[0]
+    return [
         helper.make_node("Split", [node.input[1]], weights, f"{node.name}_weights", axis=1),
-        helper.make_node("Split", [node.input[2]], biases, f"{node.name}_biases", axis=0),
+        helper.make_node("Gemm", [hidden, weights[0], f"{query}_bias"], [query], query),
+        helper.make_node("MatMul", [hidden, weights[1]], [key], key),
+        helper.make_node("MatMul", [hidden, weights[2]], [value], value),
     ]
-    for role, weight, bias in zip(roles, weights, biases, strict=True):
-        name = f"{node.name}_{role}"
-        made.append(helper.make_node("Gemm", [node.input[0], weight, bias], [name], name))
-    return made
+
+
+def _add_to_output(graph: Any, node: Any, tensors: dict[str, Any], bias: Any) -> None:
+    """Have the bias of the output of an attention contain that of its values. ``bias``: float32, *Shape:* (hidden,)."""
+    import numpy as np
+    from onnx import numpy_helper
+
+    product, after = _after(graph, node)
+    if len(after.input) < 5 or not {product.input[1], after.input[4]} <= tensors.keys():
+        raise CheckpointError(
+            f"the product after the attention {node.name} has no weight and bias of its own; its packed form is not "
+            "known: export without fp16"
+        )
+    weight, own = (numpy_helper.to_array(tensors[name]) for name in (product.input[1], after.input[4]))
+    total = (own + bias.astype(np.float64) @ weight.astype(np.float64)).astype(np.float32)
+    after.input[4] = f"{node.name}_output_bias"
+    graph.initializer.append(numpy_helper.from_array(total, after.input[4]))
+
+
+def _after(graph: Any, attention: Any) -> tuple[Any, Any]:
+    """The product and the normalisation that follow an attention."""
+    product = next(node for node in graph.node if attention.output[0] in node.input)
+    after = next(node for node in graph.node if product.output[0] in node.input)
+    if (product.op_type, after.op_type) != ("MatMul", "SkipLayerNormalization"):
+        raise CheckpointError(
+            f"after the attention {attention.name} comes {product.op_type} and {after.op_type}, expected MatMul and "
+            "SkipLayerNormalization; its packed form is not known: export without fp16"
+        )
+    return product, after
 
 
 def _keep_first_tokens(graph: Any) -> None:
@@ -161,14 +191,7 @@ def _keep_first_tokens(graph: Any) -> None:
     from onnx import helper, numpy_helper
 
     require_first_token(graph)
-    last = [node for node in graph.node if node.op_type in (ATTENTION, MULTI_HEAD)][-1]
-    product = next(node for node in graph.node if last.output[0] in node.input)
-    after = next(node for node in graph.node if product.output[0] in node.input)
-    if (product.op_type, after.op_type) != ("MatMul", "SkipLayerNormalization"):
-        raise CheckpointError(
-            f"after the last attention comes {product.op_type} and {after.op_type}, expected MatMul and "
-            "SkipLayerNormalization; its packed form is not known: export without fp16"
-        )
+    product, after = _after(graph, [node for node in graph.node if node.op_type == ATTENTION][-1])
     graph.initializer.extend(
         numpy_helper.from_array(np.array([value], np.int64), f"{_FIRST}_{bound}")
         for bound, value in (("start", 0), ("end", -1), ("axis", 0))

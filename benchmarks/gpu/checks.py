@@ -102,16 +102,16 @@ class Asked:
         variants = json.loads(((bundle or self.bundle) / "bundle.json").read_text())["variants"]
         for about in variants.values():
             if about["precision"] == self.precision:
-                layout, attention = about.get("layout", "padded"), about.get("attention", "Attention")
-                options = {"precision": self.precision, "layout": layout, "attention": attention, "on_trial": True}
-                yield f"{layout}, {attention}", {**options, "token_budget": self.budget}
+                layout = about.get("layout", "padded")
+                options = {"precision": self.precision, "layout": layout, "on_trial": True}
+                yield layout, {**options, "token_budget": self.budget}
 
 
 def sessions(asked: Asked) -> dict[str, Any]:
     """Step 1: versions; where the nodes run, and copies between devices."""
     found: dict[str, Any] = {"versions": asked.ask("device.versions:found", {})}
     asked.say("; ".join(f"{name} {value}" for name, value in found["versions"].items()))
-    fp32 = {"precision": "fp32", "layout": "padded", "attention": "Attention"}
+    fp32 = {"precision": "fp32", "layout": "padded"}
     forms = dict(asked.forms()) | {"fp32": fp32}
     for words, options in forms.items():
         found[words] = one = asked.ask("device.sessions:opened", options)

@@ -10,7 +10,6 @@ from benchmarks.settings import REFERENCE, Setting
 _CUDNN, _UNFUSED = 8, 16
 """Bits of the provider's option ``sdpa_kernel``. With the mask of a padded graph, 3 (flash and memory-efficient) ends
 in the unfused kernel too, so that 16 stands for both."""
-PACKED = ("PackedAttention", "PackedMultiHeadAttention")
 USUAL = 65536
 """Tokens a call of the settings that do not vary it."""
 AS_IT_IS = "bare-as-it-is"
@@ -64,21 +63,20 @@ def ours(precision: str, budget: int | None) -> list[Setting]:
 
 
 def choices(precision: str, budget: int | None, budgets: Sequence[int], few: int) -> list[Setting]:
-    """Bare sessions: both packed forms over ``budgets``, and the padded form with one thing changed.
+    """Bare sessions: the packed form over ``budgets``, and the padded form with one thing changed.
 
     Nothing is found out at first use here (``on_trial``): each is opened as it is asked for. ``few``: pairs for fp32
     and for small calls.
     """
-    base = {**_options(precision, budget or USUAL), "layout": "padded", "attention": "Attention", "on_trial": True}
+    base = {**_options(precision, budget or USUAL), "layout": "padded", "on_trial": True}
     small = {**base, "token_budget": 512, "pairs": few // 8}
     fp32 = {**base, "precision": "fp32", "pairs": few}
     packed: list[tuple[str, str, dict[str, Any]]] = [
         (
-            f"bare-packed-{form}-{tokens}",
-            f"packed, {operator}, {tokens:,} tokens a call",
-            {**base, "layout": "packed", "attention": operator, "token_budget": tokens},
+            f"bare-packed-{tokens}",
+            f"packed, {tokens:,} tokens a call",
+            {**base, "layout": "packed", "token_budget": tokens},
         )
-        for form, operator in zip(("attention", "mha"), PACKED, strict=True)
         for tokens in budgets
     ]
     changed: list[tuple[str, str, dict[str, Any]]] = [

@@ -157,6 +157,7 @@ def _bundle(bundle: str) -> BundleFindings:
         scheme=opened.scheme.summary,
         layout=engine.use.layout,
         attention=engine.use.attention,
+        instead=engine.instead or None,
         label_agreement=facts.label_agreement,
         bound=facts.bound,
         company_bound=facts.company_bound,

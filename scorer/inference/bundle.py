@@ -26,7 +26,7 @@ from .shipped import folder_of
 __all__ = ["LABELS", "PRECISIONS", "SCHEMA", "Bundle", "PairLayout", "Probes", "Scheme", "Variant"]
 
 LAYOUTS = ("padded", "packed")
-ATTENTION, PACKED_ATTENTION, PACKED_MULTI_HEAD = "Attention", "PackedAttention", "PackedMultiHeadAttention"
+ATTENTION, PACKED_ATTENTION = "Attention", "PackedMultiHeadAttention"
 """Operators of attention: of padded graphs (whatever they are in the graph), and of the two packed forms."""
 ORDERS = ("premise_first", "hypothesis_first")
 
@@ -135,7 +135,7 @@ class Variant:
         """The name that a bundle has for it."""
         if self.layout == LAYOUTS[0]:
             return self.precision
-        return f"{self.precision}.{self.layout}" + ("-mha" if self.attention == PACKED_MULTI_HEAD else "")
+        return f"{self.precision}.{self.layout}"
 
 
 @dataclass(frozen=True)
@@ -282,8 +282,7 @@ class Bundle:
             raise BundleError(f"{where}: max_length is {self.max_length}; a pair needs between 8 and 2**20 tokens")
         for key, variant in self.variants.items():
             packed = variant.layout == LAYOUTS[1]
-            operators = (PACKED_ATTENTION, PACKED_MULTI_HEAD) if packed else (ATTENTION,)
-            known = variant.layout in LAYOUTS and variant.attention in operators
+            known = variant.layout in LAYOUTS and variant.attention == (PACKED_ATTENTION if packed else ATTENTION)
             if key != variant.key or variant.precision not in PRECISIONS or not known:
                 raise BundleError(
                     f"{where}: variants has {key!r:.80}, which this program does not know; export the bundle again"

@@ -8,16 +8,21 @@ choice in the user's cache. A run records it in its plan and never calibrates ag
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from .batches import Work
+from ..status import SCORED
+from .batches import Pairs, Work
 from .budget import usual_budget
 from .engine import Engine
 from .model_session import OutOfMemoryError
+from .texts import Tokens
 
-_USUAL_LENGTH = 128
-"""Tokens of the longest pair that a rate is measured with: most pairs of real data are shorter."""
+SHORT, LONG = (32, 48, 56), (64, 80, 96, 128)
+"""Tokens of the pairs that are timed, as most pairs of real data have them; a packed call takes pairs of one of these
+groups."""
 WORTH = 1.03
 """A budget replaces the usual one only if it is faster by this factor; below it, timing noise would choose."""
 _CALLS, _LONG_S = 3, 1.0
@@ -35,50 +40,54 @@ def measure_budget(engine: Engine) -> int:
     usual = usual_budget(engine.device)
     if engine.per_pair:
         return usual
-    work = _middle(engine)
-    rates = {budget: _rate(engine, work, budget) for budget in engine.device.row.token_budgets}
+    groups = [work_of(engine, [min(length, engine.bundle.max_length) for length in group]) for group in (SHORT, LONG)]
+    rates = {budget: _rate(engine, groups, budget) for budget in engine.device.row.token_budgets}
     best = max(rates, key=lambda budget: rates[budget])
     return best if rates[best] > WORTH * rates[usual] else usual
 
 
-def _middle(engine: Engine) -> Work:
-    """A window of one pair: the probe of median length."""
-    probes = engine.bundle.probes()
-    middle = len(probes.premises) // 2  # they are sorted by length
-    sides = np.array([0], np.int32), np.array([1], np.int32)
-    return engine.prepare([probes.premises[middle], probes.hypotheses[middle]], *sides, engine.probe_form)
+def work_of(engine: Engine, lengths: Sequence[int]) -> Work:
+    """A window of pairs with these lengths, special tokens included, of the probes' words; without batches.
+
+    Raises:
+        ValueError: a length has no room for two texts.
+    """
+    words = engine.tokenizer.encode(engine.bundle.probes().premises).ids
+    total = np.asarray(lengths, np.int64)
+    inner = total - engine.bundle.layout.overhead
+    if inner.min() < 2:
+        raise ValueError(f"a pair needs {engine.bundle.layout.overhead + 2} tokens or more; found {total.min()}")
+    second = np.maximum(1, inner // 4)
+    n = len(total)
+
+    def table(side: npt.NDArray[np.int64]) -> Tokens:
+        ends = np.concatenate([[0], np.cumsum(side)])
+        return Tokens(np.resize(words, int(ends[-1])), ends, np.zeros(n, bool))
+
+    each = np.arange(n)
+    pairs = Pairs(each, each, each, inner - second, second)
+    status = np.full(n, SCORED, np.int8)
+    return Work(pairs, table(inner - second), table(second), status, np.zeros(n, bool), [], total)
 
 
-def _rate(engine: Engine, work: Work, budget: int) -> float:
-    """Tokens per second of the fastest of a few full calls; 0 if a call does not fit."""
+def _rate(engine: Engine, groups: Sequence[Work], budget: int) -> float:
+    """Tokens per second of full calls, one a group, padding not counted; 0 if a call does not fit."""
     layout = engine.layout_of(budget)
-    batch = layout.full(work.lengths, np.zeros(1, np.int64))
-    made = layout.assemble(batch, work)
-    feed = {name: made[name] for name in engine.session.inputs}
-    best = float("inf")
-    try:
-        for _ in range(_CALLS):
-            began = time.perf_counter()
-            engine.session.run(feed, batch.rows)
-            best = min(best, time.perf_counter() - began)
-            if best > _LONG_S:
-                break
-    except OutOfMemoryError:
-        pass
-    return batch.tokens / best
-
-
-def measure_rate(engine: Engine) -> float:
-    """Tokens a second of this engine over a few full calls of probes of all lengths; padding is not counted."""
-    probes = engine.bundle.probes()
-    n = len(probes.premises)
-    positions = np.arange(2 * n, dtype=np.int32)
-    work = engine.prepare([*probes.premises, *probes.hypotheses], positions[:n], positions[n:], engine.probe_form)
-    short = np.flatnonzero(work.lengths <= max(_USUAL_LENGTH, int(work.lengths.min())))
-    wanted = _CALLS * engine.grid.token_budget // max(1, int(work.lengths[short].mean()))
-    part = engine.select(work, np.resize(short, max(len(short), wanted)))
-    engine.run_batches(part)
-    began = time.perf_counter()
-    engine.run_batches(part)
-    seconds = time.perf_counter() - began
-    return float(sum(int(work.lengths[batch.pairs].sum()) for batch in part.batches)) / seconds
+    tokens, seconds = 0, 0.0
+    for work in groups:
+        batch = layout.full(work.lengths, np.arange(len(work.pairs)))
+        made = layout.assemble(batch, work)
+        feed = {name: made[name] for name in engine.session.inputs}
+        best = float("inf")
+        try:
+            for _ in range(_CALLS):
+                began = time.perf_counter()
+                engine.session.run(feed, batch.rows)
+                best = min(best, time.perf_counter() - began)
+                if best > _LONG_S:
+                    break
+        except OutOfMemoryError:
+            return 0.0
+        tokens += int(work.lengths[batch.pairs].sum())
+        seconds += best
+    return tokens / seconds

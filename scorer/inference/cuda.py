@@ -20,14 +20,13 @@ from typing import Any
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
 """CUdevice_attribute: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, ..._COMPUTE_CAPABILITY_MAJOR, ..._MINOR."""
 
-_CUDNN, _UNFUSED, _ALL = 8, 16, 255
-"""Bits of the provider's option ``sdpa_kernel``: attention kernels that it may take (``AttentionBackend`` in ONNX
-Runtime's ``attention_common.h``). Without the option it takes what it prefers."""
-ATTENTION_FALLBACKS: tuple[Mapping[str, str], ...] = (
-    # cuDNN builds a plan for each shape, which may fail; the other kernels are compiled ahead.
-    {"sdpa_kernel": str(_ALL & ~_CUDNN)},
-    {"sdpa_kernel": str(_UNFUSED)},
-)
+MEMORY_EFFICIENT = {"sdpa_kernel": "2"}
+"""The provider's option for the attention of the packed form (``AttentionBackend`` in ONNX Runtime's
+``attention_common.h``): CUTLASS's memory-efficient kernel, which reads queries, keys and values as the products wrote
+them, with blocks of 64 tokens, that fit pairs of this length better than Flash Attention's 128."""
+
+NEEDS_CUDNN = "fp32 (so --exact, and pairs that are not finite in fp16) and the padded layout"
+CUDNN_WHEEL = "'onnxruntime-gpu[cuda,cudnn]'"
 
 WHEEL_KERNELS: Mapping[str, tuple[tuple[int, int], ...]] = {
     "1.31.1": ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (12, 0)),
@@ -125,7 +124,7 @@ def diagnose(capability: str, runtime_version: str, message: str) -> str | None:
     """Why the first call of a session failed with a message, and what to install; ``None`` where it is not known."""
     missing = kernels_missing(capability, runtime_version)
     if missing is None and "cudnn" in message.lower() and not cudnn_version():
-        return "cuDNN 9 (libcudnn.so.9) is not installed: pip install 'onnxruntime-gpu[cuda,cudnn]'"
+        return f"cuDNN 9 (libcudnn.so.9) is not installed, which {NEEDS_CUDNN} need: pip install {CUDNN_WHEEL}"
     return missing
 
 

@@ -39,8 +39,8 @@ class DeviceKind:
     """A row of the table.
 
     Provider and session:
-        ``provider``: ONNX Runtime's name of it. ``options``: of the provider, for each session. ``fallbacks``: options
-        to add, in this order, where the kernels that the provider prefers do not run. ``memory_limit``: the option that
+        ``provider``: ONNX Runtime's name of it. ``options``: of the provider, for each session. ``attention``: options
+        to add by layout, which choose the attention kernel. ``memory_limit``: the option that
         limits a session's memory, empty if there is none. ``arena``: the arena to shrink after a call did not fit.
         ``unwanted_fusions``: what the runtime must not fuse as it loads a graph.
         ``computes_on_host``: whether a session uses the threads of this process. ``one_thread``: whether all calls
@@ -77,7 +77,7 @@ class DeviceKind:
     memory_errors: tuple[str, ...]
     install: str
     options: Mapping[str, str] = field(default_factory=dict)
-    fallbacks: tuple[Mapping[str, str], ...] = ()
+    attention: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     memory_limit: str = ""
     arena: str = ""
     unwanted_fusions: tuple[str, ...] = ()
@@ -202,7 +202,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
                     "use_tf32": "0",
                 }
             ),
-            fallbacks=cuda.ATTENTION_FALLBACKS,
+            attention=MappingProxyType({PACKED: cuda.MEMORY_EFFICIENT}),
             memory_limit="gpu_mem_limit",
             arena="gpu",
             prepare=cuda.preload,

@@ -71,7 +71,7 @@ class Engine:
         form: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
         warn: told what a user should know, such as a batch that did not fit the device.
         layout: ``auto``, ``packed`` or ``padded`` (:mod:`.batches`).
-        attention: operator and kernels as a plan recorded them; by default what is fastest on the device.
+        attention: operator and kernels as a plan recorded them; by default what the device prefers.
         device_memory: GiB of a GPU's memory that each session may take; 0 for all.
         on_trial: this is the process that a variant is tried in; elsewhere nothing of it is opened before it was.
 
@@ -116,6 +116,8 @@ class Engine:
         else:
             way = found[0] if on_trial else settle(self.use, found, grid, token_budget, warn)
         self.use = replace(self.use, variant=way.variant, options=way.options)
+        self.instead = way.instead
+        """Why the form that the device prefers is not the one that runs; empty where it is."""
         model = bundle.variant(way.variant)
         if not on_trial:
             admit(self.use, model, grid, token_budget, warn)

@@ -1,8 +1,8 @@
-"""Ways in which a precision can run on a device: which layout, which form of the graph, which attention kernels.
+"""Ways in which a precision can run on a device: which form of the graph, with which attention kernel.
 
-A bundle may have a precision in several forms (padded, and packed with one or the other attention operator), and a
-device may have several attention kernels. Which of them run, agree with the checkpoint and are fastest is found out on
-the device (:mod:`.settle`). What was found is one line of text, which a plan records and a resume reads.
+A bundle may have a precision in two forms, packed and padded. A device prefers one, and which options its provider
+gets for the attention of each is a column of its row (:mod:`.devices`). What was taken is one line of text, which a
+plan records and a resume reads.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from .devices import Device
 @dataclass(frozen=True)
 class Execution:
     """``variant``: its name in the bundle. ``layout``: ``padded`` or ``packed``. ``operator``: of its attention.
-    ``options``: of the device's provider, which switch attention kernels off."""
+    ``options``: of the device's provider, which choose the attention kernel. ``instead``: why the form that the device
+    prefers was not taken; empty where it was."""
 
     variant: str
     layout: str
     operator: str
     options: Mapping[str, str] = field(default_factory=dict)
+    instead: str = field(default="", compare=False)
 
     @property
     def attention(self) -> str:
-        """Operator and options in one line, such as ``PackedAttention sdpa_kernel=16``."""
+        """Operator and options in one line, such as ``PackedMultiHeadAttention sdpa_kernel=2``."""
         return " ".join([self.operator, *(f"{name}={value}" for name, value in sorted(self.options.items()))])
 
 
 def ways(bundle: Bundle, precision: str, layout: str, on: Device) -> list[Execution]:
-    """The ways to run a precision that a bundle has, the preferred one first, with all attention kernels.
+    """The ways to run a precision that a bundle has, the preferred one first.
 
     Args:
         layout: ``auto`` for those that suit the device.
@@ -42,7 +44,7 @@ def ways(bundle: Bundle, precision: str, layout: str, on: Device) -> list[Execut
     """
     layouts = on.row.layouts if layout == "auto" else (layout,)
     found = [
-        Execution(key, variant.layout, variant.attention)
+        Execution(key, variant.layout, variant.attention, on.row.attention.get(variant.layout, {}))
         for wanted in layouts
         for key, variant in bundle.variants.items()
         if (variant.precision, variant.layout) == (precision, wanted)
@@ -60,13 +62,11 @@ def recorded(bundle: Bundle, precision: str, layout: str, attention: str, on: De
     """The way that a plan records.
 
     Raises:
-        DeviceError: the bundle has no such form, or an option is not one of the device's.
+        DeviceError: the bundle has no such form, or the device computes it otherwise.
     """
-    operator, *settings = attention.split()
-    options = dict(setting.partition("=")[::2] for setting in settings)
     for way in ways(bundle, precision, layout, on):
-        if way.operator == operator and options in ({}, *map(dict, on.row.fallbacks)):
-            return Execution(way.variant, way.layout, way.operator, options)
+        if way.attention == attention:
+            return way
     raise DeviceError(
         f"the plan records the layout {layout} with the attention {attention!r}, which bundle {bundle.name} does not "
         f"have on {on}; run into a new folder"

@@ -21,7 +21,6 @@ from .batches import Grid
 from .budget import keep_budget, known_budget, read_budget
 from .cache import Use
 from .facts import DeviceFacts, keep_facts, read_facts
-from .numbers import finite
 
 TRIAL = "scorer.inference.trial"
 SILENCE_S = 90.0
@@ -41,9 +40,7 @@ class _GoneError(Exception):
     """How the child ended without an answer."""
 
 
-def admit(
-    use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[str], None], *, timed: bool = False
-) -> float:
+def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[str], None]) -> None:
     """Return once a variant is known to run on its device; at once where that is on record.
 
     Args:
@@ -51,19 +48,15 @@ def admit(
         grid: the shapes it will run in.
         budget: tokens a batch; ``None`` to have the fastest chosen, which is kept as well.
         say: told that a trial begins.
-        timed: try it whatever is on record, and time it.
-
-    Returns:
-        Tokens a second, padding not counted, where it was timed; otherwise 0.
 
     Raises:
         BundleError, DeviceError: it does not run here, or not in the bounds.
     """
     known = known_budget(use) if budget is None else budget
-    if not timed and known is not None and read_facts(use, grid.with_budget(known)) is not None:
-        return 0.0
+    if known is not None and read_facts(use, grid.with_budget(known)) is not None:
+        return
     say(f"first use of {use}: verifying in a process of its own")
-    answer = _ask(use, model, grid, budget, timed)
+    answer = _ask(use, model, grid, budget)
     facts, chosen = DeviceFacts.of(answer.get("facts")), read_budget(answer, use.device)
     if budget is not None:
         chosen = budget
@@ -72,10 +65,9 @@ def admit(
     if budget is None and not use.per_pair:
         keep_budget(use, chosen)
     keep_facts(use, grid.with_budget(chosen), facts)
-    return finite(answer.get("rate")) or 0.0
 
 
-def _ask(use: Use, model: Path, grid: Grid, budget: int | None, timed: bool) -> dict[str, Any]:
+def _ask(use: Use, model: Path, grid: Grid, budget: int | None) -> dict[str, Any]:
     size = model.stat().st_size
     memory = use.device.row.trial_memory + TIMES_MODEL * size
     asked = {
@@ -85,7 +77,6 @@ def _ask(use: Use, model: Path, grid: Grid, budget: int | None, timed: bool) -> 
         "layout": use.layout,
         "attention": use.attention,
         "device_memory": use.device_memory,
-        "timed": timed,
         "device": str(use.device),
         "threads": use.threads,
         "step": grid.step,

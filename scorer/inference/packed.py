@@ -13,13 +13,14 @@ have more of them, fillers are never longer than the call's longest pair, and pa
 size their memory and choose their kernel, is at most twice the number of tokens. So a pair's company decides on the
 number of tokens of its call, and on nothing else of its shape.
 
-The inputs are those of ONNX Runtime's operators PackedAttention and PackedMultiHeadAttention (contrib operators,
+The inputs are those of ONNX Runtime's operator PackedMultiHeadAttention (contrib operators,
 ``docs/ContribOperators.md``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -135,23 +136,26 @@ def places(lengths: Ints, starts: Ints, batch: Batch) -> dict[str, Int32]:
 
     Returns:
         ``position_ids``: int32, *Shape:* (tokens,), of each token within its pair, from 0. ``token_offset``: int32,
-        *Shape:* (rows, longest), where each token would stand in a padded batch, read row by row: first all tokens,
-        then the places that would be padding. ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
+        *Shape:* (rows, longest), see :func:`offsets`. ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
     """
-    longest = batch.sequence_length
-    rows = np.arange(batch.rows, dtype=np.int64)
-    tokens = np.arange(batch.tokens, dtype=np.int32)
-    offsets = np.empty(batch.rows * longest, np.int32)
-    shifts = (rows * longest - starts[:-1]).astype(np.int32)
-    np.add(tokens, np.repeat(shifts, lengths), out=offsets[: batch.tokens])
-    padding = np.ones(len(offsets), bool)
-    padding[offsets[: batch.tokens]] = False
-    offsets[batch.tokens :] = np.flatnonzero(padding)
     return {
-        "position_ids": tokens - np.repeat(starts[:-1].astype(np.int32), lengths),
-        "token_offset": offsets.reshape(batch.rows, longest),
+        "position_ids": np.arange(batch.tokens, dtype=np.int32) - np.repeat(starts[:-1].astype(np.int32), lengths),
+        "token_offset": offsets(batch.rows, batch.sequence_length),
         "cumulative_sequence_length": starts.astype(np.int32),
     }
+
+
+@lru_cache(maxsize=64)
+def offsets(rows: int, longest: int) -> Int32:
+    """The operator's ``token_offset``, int32, *Shape:* (rows, longest): the same for all calls of a shape.
+
+    It would say where each token stands in a padded batch. The kernel that is chosen here takes the lengths from
+    ``cumulative_sequence_length`` and from this one its shape alone; another kernel would give other numbers, which
+    the verification on the device would see.
+    """
+    made = np.arange(rows * longest, dtype=np.int32).reshape(rows, longest)
+    made.flags.writeable = False
+    return made
 
 
 def _with_fillers(lengths: Ints, batch: Batch) -> Ints:

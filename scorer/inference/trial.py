@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from ..errors import BundleError, MissingDependencyError, ScorerError
 from ..system import children
 from .bundle import Bundle
-from .calibrate import measure_budget, measure_rate
+from .calibrate import measure_budget
 from .engine import Engine
 from .sessions import first_line, runtime
 from .verify import measure
@@ -63,8 +63,7 @@ def _try(asked: dict[str, Any], progress: _Progress) -> dict[str, Any]:
             engine.close()
             engine = _open(bundle, asked, budget)
             progress.watch(engine)
-    answer = {"token_budget": budget, "facts": asdict(measure(engine))}
-    return answer | {"rate": measure_rate(engine)} if asked["timed"] else answer
+    return {"token_budget": budget, "facts": asdict(measure(engine))}
 
 
 def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:

@@ -36,7 +36,7 @@ def test_a_choice_changes_one_thing() -> None:
     base, *others = settings.choices("fp16", 65536, [16384], 4096)
     assert base.name == settings.AS_IT_IS
     packed = [one for one in others if one.options["layout"] == "packed"]
-    assert [one.options["attention"] for one in packed] == list(settings.PACKED)
+    assert [one.options["token_budget"] for one in packed] == [16384]
     others = [one for one in others if one not in packed]
     small = next(one for one in others if one.name == "bare-small")
     fp32 = next(one for one in others if one.name == "bare-fp32")
@@ -114,11 +114,11 @@ def test_calls_that_hold_more_than_their_pairs_give_the_same_answers(spec: dict[
     options = {"precision": "fp16", "on_trial": True, "token_budget": 2048}
     chosen: dict[str, Any] = {}
     asked = {**spec, "bundle": str(bundle)}
-    packed = {"layout": "packed", "attention": "PackedAttention"}
+    packed = {"layout": "packed"}
     expected, _ = ours.bare_session({**asked, "options": {**options, "layout": "padded"}}, {})()
     found, _ = changed.bare_session({**asked, "options": {**options, **packed}}, chosen)()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
-    assert (chosen["layout"], chosen["attention"]) == ("packed", "PackedAttention")
+    assert (chosen["layout"], chosen["attention"]) == ("packed", "PackedMultiHeadAttention")
     assert 0 <= chosen["padding"] < 1
 
 

@@ -27,7 +27,7 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.shipped import DOMAINS
 from tests.inference.packed_graph import make_packed_bundle
 
-FORMS = [("padded", "Attention"), ("packed", "PackedAttention"), ("packed", "PackedMultiHeadAttention")]
+FORMS = ["padded", "packed"]
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +41,17 @@ def sample(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     return write_sample(folder, Bundle.load(bundle), pairs=200, systems=1, seed=1)
 
 
-def spec(bundle: Path, form: tuple[str, str], **more: Any) -> dict[str, Any]:
-    layout, operator = form
-    options = {"precision": "fp16", "layout": layout, "attention": operator, "on_trial": True, "token_budget": 2048}
+def spec(bundle: Path, form: str, **more: Any) -> dict[str, Any]:
+    options = {"precision": "fp16", "layout": form, "on_trial": True, "token_budget": 2048}
     return {"bundle": str(bundle), "device": "cpu", "threads": 1, "options": {**options, **more}}
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_pair_of_a_given_length_has_it(bundle: Path, form: tuple[str, str]) -> None:
+def test_a_pair_of_a_given_length_has_it(bundle: Path, form: str) -> None:
     engine = open_engine(spec(bundle, form))
     for length in (8, 48, 512):
         feed, batch = full_call(engine, length)
-        if form[0] == "packed":
+        if form == "packed":
             assert batch.tokens == 2048 and feed["cumulative_sequence_length"][1] == length
         else:
             assert feed["input_ids"].shape == (2048 // length, length) and feed["attention_mask"].all()
@@ -61,7 +60,7 @@ def test_a_pair_of_a_given_length_has_it(bundle: Path, form: tuple[str, str]) ->
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_where_the_nodes_ran(bundle: Path, form: tuple[str, str]) -> None:
+def test_where_the_nodes_ran(bundle: Path, form: str) -> None:
     found, _ = sessions.opened(spec(bundle, form), {})()
     assert found["providers"] == ["CPUExecutionProvider"] and found["memcpy"] == 0
     assert set(found["ran"]) == {"CPUExecutionProvider"}
@@ -80,7 +79,7 @@ def test_copies_between_devices_are_counted() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_call_for_each_length(bundle: Path, form: tuple[str, str]) -> None:
+def test_a_call_for_each_length(bundle: Path, form: str) -> None:
     found, seconds = attention.by_length(spec(bundle, form, lengths=[16, 128]), {})()
     assert list(found) == ["16", "128"] and seconds > 0
     assert all(one["kernels"] == {} and one["attention"] is None for one in found.values())
@@ -99,24 +98,24 @@ def test_what_native_code_prints_is_read() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_calls_of_new_shapes(bundle: Path, form: tuple[str, str]) -> None:
+def test_calls_of_new_shapes(bundle: Path, form: str) -> None:
     lengths = checks.NEW_LENGTHS
     found, _ = planning.first_and_second(spec(bundle, form, lengths=lengths), {})()
     assert all(len(found[key]) == 20 for key in ("first", "second", "other_first", "other_second", "shapes"))
-    if form[0] == "padded":
+    if form == "padded":
         assert len({tuple(shape) for shape in found["shapes"]}) == 20
         # The warm-up is none of them.
         assert max(lengths) + 8 <= 512
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_probes_are_compared(bundle: Path, form: tuple[str, str]) -> None:
+def test_the_probes_are_compared(bundle: Path, form: str) -> None:
     found, _ = company.facts(spec(bundle, form), {})()
     assert found["label_agreement"] == 1.0 and found["bound"] < 1e-3 and found["probes"] > 0
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_largest_calls_of_a_sample(bundle: Path, form: tuple[str, str], sample: Sample) -> None:
+def test_the_largest_calls_of_a_sample(bundle: Path, form: str, sample: Sample) -> None:
     asked = {**spec(bundle, form, calls=3), "pairs": sample.pairs_file}
     found, seconds = profile.calls(asked, {})()
     assert found["calls"] == 3 and 0 < found["real"] <= found["tokens"] and seconds > 0
@@ -158,7 +157,7 @@ def test_a_call_grows_until_it_fails_and_half_of_it_is_tried() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_engine_gets_all_answers_where_large_calls_fail(
-    bundle: Path, form: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    bundle: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warnings: list[str] = []
     engine = open_engine(spec(bundle, form), warn=warnings.append)
@@ -200,8 +199,8 @@ def test_what_fails_in_one_form_is_said_and_the_others_are_asked(bundle: Path, t
     shutil.copytree(bundle, broken)
     (broken / "model.fp16.packed.onnx").write_bytes(b"no graph")
     found = checks.company(asked(broken, tmp_path, said, precision="fp16"))
-    assert [("error" in one) for one in found.values()] == [False, True, False]
-    assert len(said) == 3 and said[0].startswith("random, padded, Attention: 100.00% of the labels")
+    assert [("error" in one) for one in found.values()] == [False, True]
+    assert len(said) == 2 and said[0].startswith("random, padded: 100.00% of the labels")
     assert "model.fp16.packed.onnx" in said[1]
 
 

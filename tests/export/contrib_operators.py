@@ -1,13 +1,14 @@
 """ONNX Runtime's contrib operators of a packed graph, in numpy, for the ONNX reference evaluator.
 
-PackedAttention and PackedMultiHeadAttention have kernels for CUDA alone. These stand in for them: written from the
-operators' documentation (``docs/ContribOperators.md``), in float64, from ``token_offset`` as it is given, so that an
-offset in the wrong place gives a wrong number. They say nothing about how exact or fast the kernels are.
+PackedMultiHeadAttention has kernels for CUDA alone. These stand in for such operators: written from the
+operators' documentation (``docs/ContribOperators.md``), in float64. They say nothing about how exact or fast the
+kernels are.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,37 +22,24 @@ DOMAIN = "com.microsoft"
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, offsets: np.ndarray, ends: np.ndarray, heads: int) -> Any:
     """Each sequence attends to itself. ``q``, ``k``, ``v``: *Shape:* (tokens, hidden) → (tokens, hidden).
 
-    Tokens are put where ``token_offset`` says in the padded form, *Shape:* (batch, sequence), and attend to the first
-    places of their row, as many as the sequence has tokens; then they are taken from there.
+    As CUTLASS's memory-efficient kernel does: sequences from ``ends``, and of the offsets their shape alone, (batch,
+    longest sequence).
     """
     batch, longest = offsets.shape
     tokens, hidden = q.shape
     assert ends.shape == (batch + 1,) and ends[0] == 0 and ends[-1] == tokens
-    assert sorted(offsets.ravel().tolist()) == list(range(batch * longest))
-    place = offsets.ravel()[:tokens]
+    assert np.diff(ends).min() >= 0 and np.diff(ends).max() <= longest
     size = hidden // heads
-
-    def padded(values: np.ndarray) -> np.ndarray:
-        spread = np.zeros((batch * longest, hidden))
-        spread[place] = values
-        return spread.reshape(batch, longest, heads, size).transpose(0, 2, 1, 3)
-
-    result = np.zeros((batch, longest, hidden))
-    queries, keys, values = padded(q), padded(k), padded(v)
-    for row, n in enumerate(np.diff(ends).tolist()):
-        scores = queries[row, :, :n] @ keys[row, :, :n].transpose(0, 2, 1) / math.sqrt(size)
+    result = np.zeros((tokens, hidden))
+    for start, end in pairwise(ends.tolist()):
+        queries, keys, values = (
+            side[start:end].astype(np.float64).reshape(-1, heads, size).transpose(1, 0, 2) for side in (q, k, v)
+        )
+        scores = queries @ keys.transpose(0, 2, 1) / math.sqrt(size)
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
-        result[row, :n] = (weights @ values[row, :, :n]).transpose(1, 0, 2).reshape(n, hidden)
-    return result.reshape(batch * longest, hidden)[place].astype(q.dtype)
-
-
-class PackedAttention(OpRun):
-    op_domain = DOMAIN
-
-    def _run(self, x: Any, weights: Any, bias: Any, offsets: Any, ends: Any, num_heads: int = 0) -> tuple[Any]:
-        q, k, v = np.split(x @ weights + bias, 3, axis=1)
-        return (attend(q, k, v, offsets, ends, num_heads),)
+        result[start:end] = (weights @ values).transpose(1, 0, 2).reshape(-1, hidden)
+    return result.astype(q.dtype)
 
 
 class PackedMultiHeadAttention(OpRun):
@@ -93,7 +81,7 @@ def gelu(x: np.ndarray) -> Any:
     return x * (1 + np.vectorize(math.erf, otypes=[float])(x / math.sqrt(2))) / 2
 
 
-OPERATORS = [PackedAttention, PackedMultiHeadAttention, SkipLayerNormalization, Gelu, BiasGelu]
+OPERATORS = [PackedMultiHeadAttention, SkipLayerNormalization, Gelu, BiasGelu]
 
 
 def evaluator(model: ModelProto) -> ReferenceEvaluator:

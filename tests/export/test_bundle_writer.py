@@ -64,13 +64,13 @@ def test_every_file_is_there_with_its_hash_and_nothing_else(bundle: Path, manife
         assert variant["bytes"] == (bundle / variant["file"]).stat().st_size
         hashes |= {variant["file"]: variant["sha256"]} | variant["external"]
     assert hashes == {path.name: sha256(path) for path in bundle.iterdir() if path.name != "bundle.json"}
-    assert set(manifest["variants"]) == {"fp32", "fp16", "int8", "fp16.packed", "fp16.packed-mha"}
+    assert set(manifest["variants"]) == {"fp32", "fp16", "int8", "fp16.packed"}
 
 
-def test_the_packed_forms_add_graphs_and_no_weights(bundle: Path, manifest: dict[str, Any]) -> None:
+def test_the_packed_form_adds_a_graph_and_no_weights(bundle: Path, manifest: dict[str, Any]) -> None:
     halves = [variant for variant in manifest["variants"].values() if variant["precision"] == "fp16"]
     assert [(variant["layout"], variant.get("attention")) for variant in halves] == [
-        ("padded", None), ("packed", "PackedAttention"), ("packed", "PackedMultiHeadAttention"),
+        ("padded", None), ("packed", "PackedMultiHeadAttention"),
     ]  # fmt: skip
     assert {tuple(variant["external"]) for variant in halves} == {("model.half.data",)}
     # The padded form has parts of its own for the last layer; table of positions from its third row on.
@@ -82,22 +82,24 @@ def test_the_packed_forms_add_graphs_and_no_weights(bundle: Path, manifest: dict
 
 
 @pytest.mark.slow  # exports once more
+@pytest.mark.parametrize("kernel", [True, False])
 def test_each_form_of_fp16_is_measured_where_a_gpu_starts(
-    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: Log
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: Log, kernel: bool
 ) -> None:
-    """The CPU stands in for the GPU, and for PackedAttention the operator in numpy; the other packed form has no
-    kernel there, which ends no export."""
+    """The CPU stands in for the GPU, and for its attention the operator in numpy, or none, which ends no export."""
     real = parity._session
 
     def session(path: Path, provider: str) -> Any:
-        return evaluator(onnx.load(str(path))) if path.name == "model.fp16.packed.onnx" else real(path, parity.CPU)
+        numpy_runs = path.name == "model.fp16.packed.onnx" and kernel
+        return evaluator(onnx.load(str(path))) if numpy_runs else real(path, parity.CPU)
 
     monkeypatch.setattr(parity, "_session", session)
     out = export_bundle(str(checkpoint), tmp_path / "out", precisions=("fp16",), force=True, log=lines[1])
     made = json.loads((out / "bundle.json").read_text(encoding="utf-8"))["variants"]
-    assert made.pop("fp16.packed-mha")["parity"] is None
-    assert sum(line.startswith("fp16.packed-mha: model.fp16.packed-mha.onnx does not load") for line in lines[0]) == 1
     assert set(made) == {"fp16", "fp16.packed"}
+    if not kernel:
+        assert made.pop("fp16.packed")["parity"] is None
+        assert sum(line.startswith("fp16.packed: model.fp16.packed.onnx does not load") for line in lines[0]) == 1
     for key, variant in made.items():
         figures = variant["parity"]
         assert (figures["provider"], figures["pairs"]) == ("CUDAExecutionProvider", 512)
@@ -173,7 +175,6 @@ STARTS = (
     "fp32:",
     "fp16:",
     "fp16.packed:",
-    "fp16.packed-mha:",
     "int8:",
     "warning:",
     "bundle ",

@@ -13,7 +13,7 @@ from export import export_bundle
 from export.checkpoint import open_checkpoint
 from export.graph import export_fused
 from export.labels import NO_ANSWERS
-from export.packed import ATTENTION, MULTI_HEAD, export_packed, packed_counts
+from export.packed import ATTENTION, export_packed, packed_counts
 from export.toolchain import quiet
 from export.variants import export_fp32
 from scorer.inference.batches import Work, assemble, distinct_pairs, segment_ids
@@ -60,15 +60,11 @@ def longest(bundle: Bundle, piece: str = "x") -> list[tuple[str, str]]:
     return [(text, "x")]
 
 
-@pytest.fixture(scope="module", params=[ATTENTION, MULTI_HEAD])
-def packed(request: pytest.FixtureRequest, fused: Path, tmp_path_factory: pytest.TempPathFactory) -> onnx.ModelProto:
+@pytest.fixture(scope="module")
+def packed(fused: Path, tmp_path_factory: pytest.TempPathFactory) -> onnx.ModelProto:
     path = tmp_path_factory.mktemp("packed") / "model.onnx"
-    counts = export_packed(
-        fused, path, LAYERS, attention=request.param, first_position=ROBERTA, segments=False, half=False
-    )
-    assert {operator: counts[operator] for operator in packed_counts(LAYERS, request.param)} == packed_counts(
-        LAYERS, request.param
-    )
+    counts = export_packed(fused, path, LAYERS, first_position=ROBERTA, segments=False, half=False)
+    assert {operator: counts[operator] for operator in packed_counts(LAYERS)} == packed_counts(LAYERS)
     return onnx.load(str(path))
 
 
@@ -110,14 +106,11 @@ def with_segments(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     return Bundle.load(bundle), folder / "fused.onnx"
 
 
-@pytest.mark.parametrize("attention", [ATTENTION, MULTI_HEAD])
-def test_packed_equals_padded_with_segment_ids(
-    attention: str, with_segments: tuple[Bundle, Path], tmp_path: Path
-) -> None:
+def test_packed_equals_padded_with_segment_ids(with_segments: tuple[Bundle, Path], tmp_path: Path) -> None:
     """BERT and ELECTRA; that segment ids count is shown by the answers without them."""
     bundle, raw = with_segments
     path = tmp_path / "packed.onnx"
-    export_packed(raw, path, LAYERS, attention=attention, first_position=0, segments=True, half=False)
+    export_packed(raw, path, LAYERS, first_position=0, segments=True, half=False)
     padded = onnxruntime.InferenceSession(str(bundle.variant("fp32")), providers=["CPUExecutionProvider"])
     work = window(bundle, texts_of("mixed") + texts_of("one") + longest(bundle, "a "))
     layout, run = Packed(2048, bundle.max_length, bundle.layout), evaluator(onnx.load(str(path)))
@@ -136,6 +129,19 @@ def test_packed_equals_padded_with_segment_ids(
     assert seen == len(work.pairs) and max(moved) > 0.01
 
 
+def test_queries_alone_have_a_bias(fused: Path, packed: onnx.ModelProto) -> None:
+    """The graph is right only if the biases that it leaves out are not zero: the checkpoint's are drawn at random."""
+    source = onnx.load(str(fused))
+    held = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in source.graph.initializer}
+    for node in source.graph.node:
+        if node.op_type == "Attention":
+            _, keys, values = np.split(held[node.input[2]], 3)
+            assert np.abs(keys).max() > 0.01 and np.abs(values).max() > 0.01
+    attended = [node for node in packed.graph.node if node.op_type == ATTENTION]
+    made_by = {output: node.op_type for node in packed.graph.node for output in node.output}
+    assert [[made_by[name] for name in node.input[:3]] for node in attended] == [["Gemm", "MatMul", "MatMul"]] * LAYERS
+
+
 def test_a_call_of_fillers_has_numbers(packed: onnx.ModelProto) -> None:
     ends = np.arange(0, 65, 8, dtype=np.int32)
     feed = {
@@ -150,7 +156,7 @@ def test_the_half_precision_form_computes_in_fp16_and_answers_in_fp32(
     fused: Path, tmp_path: Path, bundle: Path
 ) -> None:
     path = tmp_path / "half.onnx"
-    export_packed(fused, path, LAYERS, attention=MULTI_HEAD, first_position=ROBERTA, segments=False)
+    export_packed(fused, path, LAYERS, first_position=ROBERTA, segments=False)
     model = onnx.load(str(path))
     weights = [
         tensor for tensor in model.graph.initializer if len(tensor.dims) == 2 and "classifier" not in tensor.name

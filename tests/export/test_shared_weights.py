@@ -40,7 +40,7 @@ def test_all_variants_read_one_file_that_is_hashed(compact: tuple[Path, Path], t
     _, out = compact
     bundle = Bundle.load(out)
     assert {name: list(variant.external) for name, variant in bundle.variants.items()} == {
-        name: [SHARED] for name in ("fp32", "fp16", "int8", "fp16.packed", "fp16.packed-mha")
+        name: [SHARED] for name in ("fp32", "fp16", "int8", "fp16.packed")
     }
     shared = (out / SHARED).stat().st_size
     for path in out.glob("*.onnx"):

@@ -1,7 +1,7 @@
 """The follow-along model of :mod:`tests.bundles` as a packed graph, of standard operators that a CPU runs.
 
-It stands for a graph with PackedAttention: the same inputs, the same logits as its padded form. So the program's whole
-path of the packed layout runs without a GPU: choosing, trying, calibrating, verifying, scoring, resuming.
+It stands for a graph with PackedMultiHeadAttention: the same inputs, the same logits as its padded form. So all that
+the program does in the packed layout runs without a GPU: choosing, trying, calibrating, verifying, scoring, resuming.
 """
 
 from __future__ import annotations
@@ -67,17 +67,15 @@ def packed_graph(vocabulary: int) -> onnx.ModelProto:
 
 
 def make_packed_bundle(path: Path, *, max_length: int = 128) -> Path:
-    """A bundle with fp32, and fp16 in its three forms."""
+    """A bundle with fp32, and fp16 in its two forms."""
     make_bundle(path, precisions=("fp32", "fp16"), max_length=max_length)
     manifest = json.loads((path / "bundle.json").read_text())
     manifest |= {"schema": 2, "scheme": "nli", "supported": None, "threshold": None}
-    forms = {"fp16.packed": "PackedAttention", "fp16.packed-mha": "PackedMultiHeadAttention"}
-    for key, attention in forms.items():
-        file = f"model.{key}.onnx"
-        onnx.save(packed_graph(tokenizer().get_vocab_size()), str(path / file))
-        manifest["variants"][key] = {
-            "file": file, "precision": "fp16", "layout": "packed", "attention": attention, "parity": None,
-            "sha256": digest(path / file),
-        }  # fmt: skip
+    file = "model.fp16.packed.onnx"
+    onnx.save(packed_graph(tokenizer().get_vocab_size()), str(path / file))
+    manifest["variants"]["fp16.packed"] = {
+        "file": file, "precision": "fp16", "layout": "packed", "attention": "PackedMultiHeadAttention", "parity": None,
+        "sha256": digest(path / file),
+    }  # fmt: skip
     (path / "bundle.json").write_text(json.dumps(manifest))
     return path

@@ -39,7 +39,7 @@ class Clock:
     def call(self, feed: dict[str, np.ndarray], rows: int) -> None:
         ids, mask = feed["input_ids"], feed["attention_mask"]
         assert rows == len(ids)
-        assert ids.shape == mask.shape and mask[0].sum() > 0 and (ids == ids[0]).all()
+        assert ids.shape == mask.shape and mask.sum(axis=1).min() >= 32 and mask.sum(axis=1).max() <= 128
         self.calls += 1
         budget = min(self.costs, key=lambda budget: abs(budget - ids.size))
         assert 0 <= budget - ids.size < ids.shape[1]  # as full as whole pairs allow

@@ -14,16 +14,16 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.commands.common import open_scorer
-from scorer.errors import BundleError, CallError, DeviceError
+from scorer.errors import BundleError, CallError, DeviceError, ScorerError
 from scorer.inference import settle as module
 from scorer.inference.batches import Grid
 from scorer.inference.bundle import Bundle
 from scorer.inference.cache import Use
-from scorer.inference.devices import KINDS, PACKED, PADDED, device
+from scorer.inference.devices import PACKED, PADDED, device
 from scorer.inference.engine import Engine
 from scorer.inference.execution import Execution, recorded, ways
+from scorer.inference.facts import DeviceFacts, read_facts
 from scorer.inference.first_use import admit
-from scorer.inference.settle import choose
 from scorer.inference.verify import measure
 from scorer.run.explain import budgets_of_run, explain
 from scorer.scoring.output_files import settings_of
@@ -32,7 +32,7 @@ from tests.inference.packed_graph import make_packed_bundle
 from tests.inference.rows import with_row
 
 TEXTS = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "near Crowne Plaza Hotel", "x"]
-FALLBACKS = KINDS["cuda"].fallbacks
+PREFERRED, FALLBACK = "PackedMultiHeadAttention sdpa_kernel=2", "Attention"
 
 
 @pytest.fixture(scope="module")
@@ -46,21 +46,11 @@ def open_packed(bundle: Path, **options: Any) -> Engine:
 
 def test_the_ways_of_a_precision_follow_the_device(forms: Path) -> None:
     opened = Bundle.load(forms)
-    assert [way.variant for way in ways(opened, "fp16", "auto", device("cuda"))] == [
-        "fp16.packed", "fp16.packed-mha", "fp16",
-    ]  # fmt: skip
+    assert [way.attention for way in ways(opened, "fp16", "auto", device("cuda"))] == [PREFERRED, FALLBACK]
     assert [way.variant for way in ways(opened, "fp16", "auto", device("cpu"))] == ["fp16"]
     assert [way.variant for way in ways(opened, "fp32", "auto", device("cuda"))] == ["fp32"]
     with pytest.raises(BundleError, match="has no packed fp32 variant, only"):
         ways(opened, "fp32", "packed", device("cuda"))
-
-
-@pytest.mark.parametrize(
-    ("rates", "chosen"), [((100, 90, 80), "a"), ((100, 102, 80), "a"), ((100, 110, 80), "b"), ((100, 90, 120), "c")]
-)
-def test_the_preferred_way_unless_another_is_faster(rates: tuple[float, ...], chosen: str) -> None:
-    found = [(Execution(name, PACKED, "PackedAttention"), rate) for name, rate in zip("abc", rates, strict=True)]
-    assert choose(found).variant == chosen
 
 
 def test_the_packed_layout_gives_the_answers_of_the_padded_one(forms: Path) -> None:
@@ -86,19 +76,17 @@ def test_a_pair_is_compared_alone_in_a_full_call_and_turned(forms: Path) -> None
 
 
 class Tries:
-    """Stands for the trials of :mod:`scorer.inference.first_use`: their rates, or errors, by variant and options."""
+    """Stands for the trials of :mod:`scorer.inference.first_use`: those that fail, by attention."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, outcomes: dict[str, float | Exception]) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, failures: dict[str, ScorerError]) -> None:
         self.tried: list[str] = []
-        self.outcomes = outcomes
+        self.failures = failures
         monkeypatch.setattr(module, "admit", self)
 
-    def __call__(self, use: Any, *arguments: Any, timed: bool = False) -> float:
-        self.tried.append(use.attention if use.layout == PACKED else f"padded {use.attention}")
-        outcome = self.outcomes.get(self.tried[-1], DeviceError("does not start"))
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+    def __call__(self, use: Use, *arguments: Any) -> None:
+        self.tried.append(use.attention)
+        if use.attention in self.failures:
+            raise self.failures[use.attention]
 
 
 @pytest.fixture
@@ -116,81 +104,83 @@ def on_gpu(forms: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tupl
     return run, said
 
 
-def test_all_ways_are_tried_once_and_the_choice_is_kept(on_gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_preferred_form_is_taken_and_no_other_is_tried(on_gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run, said = on_gpu
-    tries = Tries(monkeypatch, {"PackedAttention": 10.0, "PackedMultiHeadAttention": 20.0, "padded Attention": 5.0})
-    assert run().attention == "PackedMultiHeadAttention"
-    assert tries.tried == ["PackedAttention", "PackedMultiHeadAttention", "padded Attention"]
-    assert run().variant == "fp16.packed-mha" and len(tries.tried) == 3
-    assert said[-1] == "tiny on cuda:0 runs fp16.packed-mha with PackedMultiHeadAttention"
+    tries = Tries(monkeypatch, {})
+    found = run()
+    assert (found.layout, found.attention, found.instead) == (PACKED, PREFERRED, "")
+    assert tries.tried == [PREFERRED] and said == []
 
 
-def test_what_does_not_start_or_disagrees_is_left_out(on_gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, said = on_gpu
-    outcomes: dict[str, float | Exception] = {
-        "PackedAttention": BundleError("the process that tried it ended: SIGSEGV"),
-        "PackedMultiHeadAttention": BundleError("gives the checkpoint's label on only 50%"),
-        "padded Attention": 5.0,
-    }
-    Tries(monkeypatch, outcomes)
-    assert run().layout == PADDED
-    assert sum("does not run on cuda:0" in line for line in said) == 2
-
-
-def test_a_kernel_that_fails_is_switched_off_and_the_way_tried_again(
-    on_gpu: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "failure",
+    [
+        BundleError("the process that tried it ended: SIGSEGV"),
+        DeviceError("starts on cuda:0, and its first call fails: no kernel image"),
+        CallError("a call of the model failed: CUDNN_FE failure"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_the_fallback_is_taken_where_the_preferred_form_fails_and_the_reason_is_kept(
+    on_gpu: Any, monkeypatch: pytest.MonkeyPatch, failure: ScorerError
 ) -> None:
     run, said = on_gpu
-    failed = CallError("a call of the model failed: CUDNN_FE failure: no execution plan")
-    without_cudnn, unfused = (f"sdpa_kernel={options['sdpa_kernel']}" for options in FALLBACKS)
-    tries = Tries(
-        monkeypatch,
-        {
-            "PackedAttention": failed, f"PackedAttention {without_cudnn}": 10.0,
-            "padded Attention": failed, f"padded Attention {without_cudnn}": failed,
-            f"padded Attention {unfused}": 40.0,
-        },
-    )  # fmt: skip
-    assert run().attention == f"Attention {unfused}"
-    assert len(tries.tried) == 6  # two, one that does not start, three
-    assert sum("is switched off" in line for line in said) == 3
-    assert run().attention == f"Attention {unfused}" and len(tries.tried) == 6
+    tries = Tries(monkeypatch, {PREFERRED: failure})
+    found = run()
+    assert (found.layout, found.attention, found.instead) == (PADDED, FALLBACK, str(failure))
+    assert said == [f"tiny fp16.packed on cuda:0 does not run, so fp16 is tried: {failure}"]
+    assert run().instead == str(failure)
+    assert tries.tried == [PREFERRED, FALLBACK], "a failure that is on record was tried again"
 
 
-def test_where_nothing_runs_the_reason_is_that_of_the_preferred_way(
+def test_a_form_that_disagrees_with_the_checkpoint_is_not_taken(on_gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, _ = on_gpu
+    Tries(monkeypatch, {})
+    facts = {PREFERRED: DeviceFacts(32, 0.5, 9.0, 0.0, True), FALLBACK: DeviceFacts(32, 1.0, 0.1, 0.0, True)}
+    monkeypatch.setattr(module, "read_facts", lambda use, grid: facts[use.attention])
+    found = run()
+    assert found.layout == PADDED and "50" in found.instead
+
+
+def test_where_nothing_runs_the_reason_is_that_of_the_preferred_form(
     on_gpu: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, _ = on_gpu
-    Tries(monkeypatch, {"PackedAttention": DeviceError("first reason"), "padded Attention": DeviceError("another")})
-    with pytest.raises(DeviceError, match=r"^first reason$"):
-        run()
+    tries = Tries(monkeypatch, {PREFERRED: DeviceError("first reason"), FALLBACK: DeviceError("another")})
+    for _ in range(2):  # nothing is kept: the device may have been full
+        with pytest.raises(DeviceError, match=r"^first reason$"):
+            run()
+    assert tries.tried == 2 * [PREFERRED, FALLBACK]
 
 
 def test_what_a_plan_records_is_taken_as_it_is(forms: Path) -> None:
     opened, on = Bundle.load(forms), device("cuda")
     for way in ways(opened, "fp16", "auto", on):
-        for options in ({}, *FALLBACKS):
-            one = Execution(way.variant, way.layout, way.operator, dict(options))
-            assert recorded(opened, "fp16", one.layout, one.attention, on) == one
-    for wrong in ("Attention", "PackedAttention sdpa_kernel=3", "PackedAttention device_id=1"):
+        assert recorded(opened, "fp16", way.layout, way.attention, on) == way
+    for wrong in (FALLBACK, "PackedMultiHeadAttention", "PackedMultiHeadAttention sdpa_kernel=3"):
         with pytest.raises(DeviceError, match="the plan records the layout packed"):
             recorded(opened, "fp16", "packed", wrong, on)
 
 
-def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(forms: Path) -> None:
+def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(
+    forms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a CPU, which runs this graph: what is asked reaches the trial, and its answer comes back."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     opened = Bundle.load(forms)
-    use = Use(opened, "fp16.packed", device("cpu"), 1)
+    use, grid = Use(opened, "fp16.packed", device("cpu"), 1), Grid(token_budget=1024)
     said: list[str] = []
-    rate = admit(use, opened.variant("fp16.packed"), Grid(token_budget=1024), 1024, said.append, timed=True)
-    assert rate > 0 and "tiny fp16.packed on cpu" in said[0]
-    assert admit(use, opened.variant("fp16.packed"), Grid(max_length=128, token_budget=1024), 1024, said.append) == 0
+    admit(use, opened.variant("fp16.packed"), grid, 1024, said.append)
+    facts = read_facts(use, grid)
+    assert facts is not None and facts.label_agreement == 1.0 and "tiny fp16.packed on cpu" in said[0]
+    admit(use, opened.variant("fp16.packed"), grid, 1024, said.append)
+    assert len(said) == 1
 
 
 def test_a_run_records_the_layout_and_a_resume_and_explain_take_it(
     forms: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    with_row(monkeypatch, "cpu", layouts=(PACKED,), precisions=("fp16",))
+    with_row(monkeypatch, "cpu", layouts=(PACKED, PADDED), precisions=("fp16",))
     table = pa.table({"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3})
     (tmp_path / "in").mkdir()
     for name in ("a", "b"):
@@ -201,15 +191,13 @@ def test_a_run_records_the_layout_and_a_resume_and_explain_take_it(
     assert ran.exit_code == 0, ran.output
     content = json.loads(plan.read_text())
     assert content["budgets"]["layout"] == "packed"
-    (other,) = {"PackedAttention", "PackedMultiHeadAttention"} - {content["budgets"]["attention"]}
-    content["budgets"]["attention"] = other  # as if the other form had been the faster one then
-    plan.write_text(json.dumps(content))
+    with_row(monkeypatch, "cpu", layouts=(PADDED, PACKED), precisions=("fp16",))  # as if another version preferred it
     again = CliRunner().invoke(app, ["run", str(tmp_path / "in"), *command])
     assert again.exit_code == 0, again.output
-    assert json.loads(plan.read_text())["budgets"]["attention"] == other
+    assert json.loads(plan.read_text())["budgets"] == content["budgets"]
     assert pq.read_table(out / "a.parquet").equals(pq.read_table(out / "b.parquet"))
     settings = settings_of(out)
     with open_scorer(settings, budgets_of_run(out, settings)) as scorer:
-        assert (scorer.engine.use.layout, scorer.engine.use.attention) == (PACKED, other)
+        assert (scorer.engine.use.layout, scorer.engine.use.attention) == (PACKED, "PackedMultiHeadAttention")
         found = explain(out, scorer, "b.parquet", 1)
     assert (found.signature, found.difference, found.same_labels) == (found.stored_signature, 0.0, True)

@@ -81,11 +81,11 @@ def test_what_the_plan_records_of_the_layout_reaches_the_command(out: Path, tmp_
     forged = tmp_path / "forged"
     shutil.copytree(out, forged)
     plan = json.loads((forged / "_plan.json").read_text())
-    plan["budgets"] |= {"layout": "padded", "attention": "PackedAttention"}
+    plan["budgets"] |= {"layout": "padded", "attention": "Attention sdpa_kernel=2"}
     (forged / "_plan.json").write_text(json.dumps(plan))
     asked = ("explain", forged, "--row", "b.parquet:0")
     refused = scorer(*asked, code=2)
-    assert "the plan records the layout padded with the attention 'PackedAttention'" in refused.output
+    assert "the plan records the layout padded with the attention 'Attention sdpa_kernel=2'" in refused.output
     scorer(*asked, "--precision", "fp32")
 
 

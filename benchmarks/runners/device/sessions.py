@@ -13,7 +13,7 @@ from typing import Any
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.devices import unwanted_fusions
-from scorer.inference.execution import recorded
+from scorer.inference.execution import ways
 from scorer.inference.sessions import providers, resolve_device, runtime, session_options, small_feed
 
 from ..common import load_cuda
@@ -33,7 +33,7 @@ def opened(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[d
     load_cuda(spec)
     options = spec["options"]
     bundle, on = Bundle.load(spec["bundle"]), resolve_device(spec["device"])
-    way = recorded(bundle, options["precision"], options["layout"], options["attention"], on)
+    way = ways(bundle, options["precision"], options["layout"], on)[0]
     model = bundle.variant(way.variant)
 
     def run() -> tuple[dict[str, Any], float]:
@@ -49,7 +49,10 @@ def opened(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[d
             began = time.perf_counter()
             with printed() as log:
                 session = ort.InferenceSession(
-                    str(model), settings, providers=providers(on), disabled_optimizers=unwanted_fusions(on.provider)
+                    str(model),
+                    settings,
+                    providers=providers(on, way.options),
+                    disabled_optimizers=unwanted_fusions(on.provider),
                 )
                 loaded = time.perf_counter()
                 feed = small_feed(session)

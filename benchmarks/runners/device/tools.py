@@ -7,39 +7,16 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from scorer.inference.batches import Batch, Feed, Pairs, Work
+from scorer.inference.batches import Batch, Feed
+from scorer.inference.calibrate import work_of
 from scorer.inference.engine import Engine
-from scorer.inference.texts import Tokens
-from scorer.status import SCORED
-
-
-def work_of(engine: Engine, lengths: Sequence[int]) -> Work:
-    """A window of pairs with these lengths, special tokens included, of the probes' words; without batches.
-
-    Raises:
-        ValueError: a length has no room for two texts.
-    """
-    words = engine.tokenizer.encode(engine.bundle.probes().premises).ids
-    total = np.asarray(lengths, np.int64)
-    inner = total - engine.bundle.layout.overhead
-    if inner.min() < 2:
-        raise ValueError(f"a pair needs {engine.bundle.layout.overhead + 2} tokens or more; found {total.min()}")
-    second = np.maximum(1, inner // 4)
-    n = len(total)
-    sides = []
-    for side in (inner - second, second):
-        ends = np.concatenate([[0], np.cumsum(side)])
-        sides.append(Tokens(np.resize(words, int(ends[-1])), ends, np.zeros(n, bool)))
-    each = np.arange(n)
-    pairs = Pairs(each, each, each, inner - second, second)
-    return Work(pairs, *sides, np.full(n, SCORED, np.int8), np.zeros(n, bool), [], total)
 
 
 def full_call(engine: Engine, length: int) -> tuple[Feed, Batch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ...inference.cuda import NEEDS_CUDNN
 from ...system.display import all_visible
 from .console import make_console
 from .figures import number, share
@@ -16,8 +17,9 @@ class BundleFindings:
 
     ``label_agreement``: share of the probes whose label is that of the checkpoint. ``bound``: largest difference of a
     logit from the checkpoint's. ``company_bound``: largest change of a logit with the other pairs of a batch; it is 0
-    where ``isolated``. ``layout``, ``attention``: how pairs lie in a call, and the
-    operator of attention with its options. ``pairs_per_second``: speed over the bundle's probes.
+    where ``isolated``. ``layout``, ``attention``: how pairs lie in a call, and the operator of attention with its
+    options. ``instead``: why the layout that the device prefers is not used. ``pairs_per_second``: speed over the
+    bundle's probes.
     """
 
     name: str
@@ -28,6 +30,7 @@ class BundleFindings:
     scheme: str
     layout: str
     attention: str
+    instead: str | None
     label_agreement: float
     bound: float
     company_bound: float
@@ -76,9 +79,10 @@ def print_findings(findings: Findings) -> None:
     for name, version in findings.packages.items():
         console.print(f"{name}: {version or 'not installed'}")
     for index, gpu in enumerate(findings.gpus):
+        cudnn = f"cuDNN {gpu.cudnn}" if gpu.cudnn else f"no cuDNN, which {NEEDS_CUDNN} need"
         console.print(
             f"cuda:{index}: {gpu.name}, {gpu.memory_bytes >> 30} GiB, compute capability {gpu.capability}, {gpu.uuid}; "
-            f"driver for CUDA {gpu.driver_cuda}, cuDNN {gpu.cudnn or 'not found'}"
+            f"driver for CUDA {gpu.driver_cuda}, {cudnn}"
         )
     for provider, state in (findings.providers or {}).items():
         console.print(f"{provider}: {state}")
@@ -89,6 +93,8 @@ def print_findings(findings: Findings) -> None:
     console.print(f"variants: {', '.join(bundle.variants)}")
     console.print(f"scheme: {bundle.scheme}")
     console.print(f"device: {bundle.device}, precision {bundle.precision}, layout {bundle.layout}")
+    if bundle.instead:
+        console.print(f"the layout that the device prefers does not run: {bundle.instead}")
     console.print(
         f"labels as the checkpoint gives them: {share(bundle.label_agreement)} of the probes "
         f"(largest difference of a logit {number(bundle.bound)})"

@@ -63,7 +63,7 @@ def test_operators_and_parity_stand_in_the_manifest(made: Any, name: str) -> Non
     _, bundle = made(name)
     variants = bundle.manifest["variants"]
     family = next(family for family in FAMILIES if family.model_type == name)
-    packed = {"fp16.packed", "fp16.packed-mha"} if family.form == ENCODER else set()
+    packed = {"fp16.packed"} if family.form == ENCODER else set()
     assert set(variants) == {"fp32", "fp16", "int8"} | packed
     assert variants["fp32"]["parity"]["label_agreement"] == 1 and variants["fp32"]["parity"]["bound"] < 1e-4
     layers = bundle.architecture["layers"]
