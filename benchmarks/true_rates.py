@@ -90,13 +90,9 @@ def classes_of(
     sizes = np.array([stratum.rows for stratum in labelled.design], np.int64)
     drawn = np.array([stratum.drawn for stratum in labelled.design], np.int64)
     used = np.ones(len(labelled.rows), bool) if labels is None else labels
-    found = []
-    for label in (False, True):
-        weight = float((predicted[among] == label).mean())
-        if weight:
-            inside = used & (predicted[labelled.rows] == label)
-            found.append(post.class_share(weight, truth, inside, labelled.strata, drawn, sizes, float(label)))
-    return found
+    weights = [float((predicted[among] == label).mean()) for label in (False, True)]
+    design = post.Design(labelled.strata, drawn, sizes)
+    return post.class_shares(weights, truth, predicted[labelled.rows], used, design, [0.0, 1.0])
 
 
 def measure(population: Population, size: int, draws: int) -> tuple[dict[str, dict[str, Hits]], dict[str, Hits]]:

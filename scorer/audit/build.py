@@ -188,6 +188,7 @@ class _Audit:
                 f"{found.signature or 'none'}, and {self.output.path} has {len(self.output):,} rows with "
                 f"{self.output.signature or 'none'}; run `scorer rate` on this output"
             )
+        found.check_output(self.output.path, "--rates")
         return found
 
     def _groupings(self) -> list[Grouping]:

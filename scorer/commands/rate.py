@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +21,13 @@ def rate_command(
         ),
     ],
     labels: Annotated[
-        Path | None,
-        typer.Option("--labels", metavar="F.csv", parser=local, help="Labels: the file of `scorer sample`, filled in."),
+        list[Path] | None,
+        typer.Option(
+            "--labels",
+            metavar="F.csv",
+            parser=local,
+            help="Labels: the file of `scorer sample`, filled in. Repeatable: a first sample and one drawn after it.",
+        ),
     ] = None,
     label_column: Annotated[
         str | None,
@@ -53,27 +59,29 @@ def rate_command(
 
     The metric labels every row and is sometimes wrong; a few human labels show how often. Both together give the true
     not_OK, omission and hallucination rates with 95% intervals, the number of labels that the metric saved, and how
-    many more would halve the interval.
+    many more would halve the interval. Rows labelled twice (F.second.csv) give the annotators' agreement, and correct
+    the rates for their errors. With --by, groups are compared, corrected for the number of comparisons (Holm).
     """
     from ..evaluation.rates import calibration as earlier_run
-    from ..evaluation.rates.estimates import true_rates
-    from ..evaluation.rates.given import from_column, from_file
+    from ..evaluation.rates.estimates import agreement, differences, true_rates
+    from ..evaluation.rates.given import design_note, from_column, from_files
     from ..evaluation.rates.population import read_population
     from ..evaluation.rates.result import RateReport
     from ..scoring.rates_file import RatesFile
     from ..storage.objects.copy import local_copy
     from ..storage.user_files import check_user_file, write_user_file
+    from ..system.codec import encode
     from .show.rates import print_rates
 
-    if labels is not None and label_column is not None:
+    if labels and label_column is not None:
         raise UsageError("--labels and --label-column are both given; use one of them")
-    if labels is None and label_column is None and calibration is None:
+    if not labels and label_column is None and calibration is None:
         raise UsageError(
             "no labels: pass --labels, --label-column or --calibration (`scorer sample` draws rows to label)"
         )
     if threshold is not None and label_column is None:
         raise UsageError("--threshold applies to --label-column; remove it")
-    if by is not None and labels is None and label_column is None:
+    if by is not None and not labels and label_column is None:
         raise UsageError("--by needs labels of this output; a calibration is of all rows")
     if save is not None:
         check_user_file(save, "--save")
@@ -83,26 +91,36 @@ def rate_command(
         say(f"note: {out} has no _SUCCESS: the rates cover only the shards that are done")
     earlier = RatesFile.read(calibration, "--calibration") if calibration is not None else None
     labelled = None
-    if labels is not None:
-        labelled = from_file(population, labels)
+    if labels:
+        labelled = from_files(population, labels)
         if labelled.skipped:
             say(f"note: {labelled.skipped:,} rows of the sample have no label; they count as missing at random")
     elif label_column is not None:
         labelled = from_column(population, label_column, threshold)
-        say("note: the labelled rows are taken to be a simple random sample of all rows")
-    if labelled is not None:
-        rates = true_rates(population, labelled, by)
-        holding = earlier_run.still_holds(rates, earlier) if earlier is not None else []
-        report = RateReport(population, rates, [], by, holding, earlier)
-        content = earlier_run.saved(population, rates, labelled, by)
-    else:
-        assert earlier is not None
-        transferred = earlier_run.transfer(population, earlier)
-        report = RateReport(population, [], transferred, None, [], earlier)
-        content = earlier_run.saved_transfer(population, transferred)
+        say(f"note: {design_note(population, labelled)}")
+    rates = true_rates(population, labelled, by) if labelled is not None else []
+    transferred = earlier_run.transfer(population, earlier) if labelled is None and earlier is not None else []
+    report = RateReport(
+        path=population.name,
+        signature=population.scored.signature,
+        finished=population.scored.finished,
+        rows=len(population),
+        by=by,
+        rates=rates,
+        differences=differences(rates),
+        agreement=agreement(population, labelled) if labelled is not None else [],
+        transferred=transferred,
+        holding=earlier_run.still_holds(rates, earlier) if earlier is not None else [],
+        shift=earlier_run.shift(population, earlier) if earlier is not None else None,
+        calibration=earlier.out if earlier is not None else None,
+    )
     if save is not None:
+        if labelled is not None:
+            content = earlier_run.saved(population, rates, labelled, by)
+        else:
+            content = earlier_run.saved_transfer(population, transferred)
         write_user_file(save, content.to_json(), "--save")
     if as_json:
-        print_json(report.to_json(), allow_nan=False)
+        print_json(json.loads(encode(report)))
     else:
         print_rates(report)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import OutputError
+from ..errors import OutputError, UsageError
 from .common import guarded, local, location, say, tell
+
+if TYPE_CHECKING:
+    from ..evaluation.rates.sampling import Needed
 
 SYSTEM = "system"
 
@@ -27,7 +31,37 @@ def sample_command(
             "--file", metavar="F.csv", parser=local, help="CSV file to write; exits 2 if it exists, see --force."
         ),
     ],
-    rows: Annotated[int, typer.Option("--rows", min=10, metavar="N", help="Number of rows to label.")] = 200,
+    rows: Annotated[
+        int | None, typer.Option("--rows", min=10, metavar="N", help="Number of rows to label. Default: 200.")
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            "--width",
+            min=0.001,
+            max=1,
+            metavar="W",
+            help="Draw as many rows as a 95% interval of this width of the not_OK rate needs, instead of --rows.",
+        ),
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(
+            "--pilot",
+            metavar="F.csv",
+            parser=local,
+            help="Labels of a first sample of OUT: draw further rows, most where these say that the metric errs.",
+        ),
+    ] = None,
+    twice: Annotated[
+        int | None,
+        typer.Option(
+            "--twice",
+            min=0,
+            metavar="N",
+            help="Number of rows that a second person labels as well, in F.second.csv. Default: a fifth of the rows.",
+        ),
+    ] = None,
     page: Annotated[
         Path | None,
         typer.Option("--page", metavar="F.html", parser=local, help="Also write an HTML page to label the rows in."),
@@ -43,20 +77,27 @@ def sample_command(
 ) -> None:
     """Draw rows to label by hand, for `scorer rate`.
 
-    Rows are stratified by the metric's label and confidence; more are drawn where the metric is in doubt. The file
-    records each row's probability. It has the facts in words, the text, and an empty column `label`; the metric's label
-    is not in it. Fill in OK, omission, hallucination, omission+hallucination or not_OK.
+    Rows are stratified by the metric's label and confidence. A first sample is in proportion; with its labels as
+    --pilot, a second one is drawn where the metric errs most: label about a third of the rows first. F.csv has
+    the facts in words, the text, and an empty column `label`, and neither the metric's label nor the system;
+    F.design.json beside it has the rest, for `scorer rate`. Fill in OK, omission, hallucination, omission+hallucination
+    or not_OK. F.second.csv asks a second person for some of the rows, without seeing the first labels.
     """
-    from ..evaluation.rates.items import make_items, templates_of
-    from ..evaluation.rates.label_file import write_items
+    from ..evaluation.rates.estimates import true_rates
+    from ..evaluation.rates.given import from_files
+    from ..evaluation.rates.items import make_design, make_items, templates_of
+    from ..evaluation.rates.label_file import design_path, second_path, write_design, write_items
     from ..evaluation.rates.page import render_page
     from ..evaluation.rates.population import read_population
-    from ..evaluation.rates.sampling import draw_sample
+    from ..evaluation.rates.sampling import draw_sample, plan_labels
     from ..metric.templates import Templates
     from ..storage.objects.copy import local_copy
     from ..storage.user_files import check_user_file, write_user_file
 
-    for given, option in ((file, "--file"), (page, "--page")):
+    if rows is not None and width is not None:
+        raise UsageError("--rows and --width are both given; use one of them")
+    for given, option in ((file, "--file"), (design_path(file), "--file"), (second_path(file), "--file"),
+                          (page, "--page")):  # fmt: skip
         if given is not None:
             check_user_file(given, option)
             if given.is_file() and not force:
@@ -67,16 +108,42 @@ def sample_command(
             by = SYSTEM
         if not population.scored.finished:
             say(f"note: {out} has no _SUCCESS: the sample covers only the shards that are done")
+        first = from_files(population, [pilot]) if pilot is not None else None
+        before = len(first.rows) if first is not None else 0
+        count = rows or 200
+        if width is not None:
+            classes = true_rates(population, first)[0].classes if first is not None else ()
+            needed = plan_labels(population, width, by, classes)
+            count = max(10, needed[0].labels - before)
+            _say_plan(needed, width, by, assumed=first is None)
         templates = templates_of(population)
         if templates is None:
             say("note: the templates of the run are not found unchanged; facts are written by the backoff template")
-        sample = draw_sample(population, rows, seed, by)
-        items = make_items(population, sample, templates or Templates(), by)
+        sample = draw_sample(population, count, seed, by, first)
+        items = make_items(population, sample, templates or Templates(), seed)
+    again = len(items) // 5 if twice is None else min(twice, len(items))
+    design = make_design(population, sample, items, again, seed)
+    asked_twice = [item for item in items if design.items[item.item].twice]
     write_user_file(file, write_items(items), "--file")
+    write_user_file(design_path(file), write_design(design), "--file")
     tell(str(file))
+    if asked_twice:
+        write_user_file(second_path(file), write_items(asked_twice), "--file")
+        tell(str(second_path(file)))
     if page is not None:
-        write_user_file(page, render_page(items, out.name or str(out)).encode("utf-8", "replace"), "--page")
+        content = render_page(items, out.name or str(out), file.name)
+        write_user_file(page, content.encode("utf-8", "replace"), "--page")
         tell(str(page))
     for drawn in sample.design:
         say(f"{drawn.stratum.name}: {drawn.drawn:,} of {drawn.rows:,} rows")
-    say(f"fill in the column label, then: scorer rate {out} --labels {file}")
+    both = f"--labels {pilot} --labels {file}" if pilot is not None else f"--labels {file}"
+    say(f"fill in the column label, then: scorer rate {out} {both}")
+
+
+def _say_plan(needed: Sequence[Needed], width: float, by: str | None, *, assumed: bool) -> None:
+    say(f"{needed[0].labels:,} labels give the not_OK rate of all rows an interval of about {width:g}")
+    if by is not None and len(needed) > 1:
+        total = sum(one.labels for one in needed[1:])
+        say(f"an interval of that width for every {by} needs about {total:,} labels ({len(needed) - 1} groups)")
+    if assumed:
+        say("assumed: the metric is wrong in 20% of the rows; label a first sample and pass it as --pilot to know")

@@ -5,65 +5,73 @@ An audit reads the rates, a later ``scorer rate --calibration`` reads what the l
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+import hashlib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated
 
-from ..errors import InputError
+import numpy as np
+import pyarrow as pa
+from msgspec import Meta
+
+from ..errors import DamagedFileError, InputError, SchemaError, UsageError
+from ..metric.inputs import one_array
+from ..system.codec import Record, decode, encode
 from ..system.files import read_small
 from ..system.formats import RATES_SCHEMA
+from .output_columns import fine_codes, rough_codes
+from .output_files import data_files, guarded, open_parquet, run_columns
 
 LARGEST_FILE = 16 << 20
-T = TypeVar("T")
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0)]
 
 
-@dataclass(frozen=True)
-class SavedClass:
+class SavedClass(Record, frozen=True, kw_only=True):
     """What labels said of the rows that the metric calls ``predicted``: share ``value`` of them is really 1, from an
     effective number of ``size`` labels (``None``: all rows were labelled)."""
 
     predicted: bool
-    value: float
-    size: float | None
-    labels: int
+    value: Share
+    size: Annotated[float, Meta(ge=0)] | None
+    labels: Count
 
 
-@dataclass(frozen=True)
-class SavedRate:
-    """A true rate of all rows (``group`` is ``None``) or of one group, with its 95 % interval."""
+class SavedRate(Record, frozen=True, kw_only=True):
+    """A true rate of all rows (``group`` is ``None``) or of one group, with its 95 % interval.
+
+    ``bounds``: where labels leave open which side is wrong, the least and the largest rate; ``value`` is the larger.
+    """
 
     rate: str
     group: str | None
-    rows: int
-    labels: int
-    metric: float
-    value: float
-    low: float
-    high: float
+    rows: Count
+    labels: Count
+    metric: Share
+    value: Share
+    low: Share
+    high: Share
+    bounds: tuple[Share, Share] | None
     classes: tuple[SavedClass, ...]
 
 
-@dataclass(frozen=True)
-class SavedStratum:
+class SavedStratum(Record, frozen=True, kw_only=True):
     """A stratum of the sample and its rows in the output that the labels are of."""
 
     label: str
     low: float | None
     high: float | None
-    rows: int
+    rows: Count
 
 
-@dataclass(frozen=True)
-class RatesFile:
-    """``out``, ``signature``, ``rows``: the output. ``source``: ``labels``, ``column`` or ``calibration``. ``by``: the
-    column of the groups."""
+class RatesFile(Record, frozen=True, kw_only=True):
+    """``out``, ``signature``, ``rows``: the output; ``digest``: :func:`labels_digest` of it. ``source``: ``labels``,
+    ``column`` or ``calibration``. ``by``: the column of the groups."""
 
+    schema: int = RATES_SCHEMA
     out: str
     signature: str
-    rows: int
+    rows: Count
+    digest: str
     source: str
     by: str | None
     rates: tuple[SavedRate, ...]
@@ -71,7 +79,7 @@ class RatesFile:
 
     def to_json(self) -> bytes:
         """The file."""
-        return (json.dumps({"schema": RATES_SCHEMA, **asdict(self)}, indent=1, allow_nan=False) + "\n").encode()
+        return encode(self, indent=1) + b"\n"
 
     @classmethod
     def read(cls, path: Path, option: str) -> RatesFile:
@@ -82,114 +90,46 @@ class RatesFile:
         """
         where = f"{option} {path}"
         try:
-            content = json.loads(read_small(path, LARGEST_FILE))
+            return decode(read_small(path, LARGEST_FILE), cls, where, advice="run `scorer rate --save` again")
         except OSError as e:
             raise InputError(f"{where}: {e.strerror or e}; give a file that `scorer rate --save` wrote") from e
-        except (ValueError, RecursionError) as e:
-            raise InputError(f"{where} is not JSON: {str(e)[:100]}; give a file that `scorer rate --save` wrote") from e
-        if not isinstance(content, dict) or content.get("schema") != RATES_SCHEMA:
-            found = content.get("schema") if isinstance(content, dict) else type(content).__name__
-            raise InputError(
-                f"{where}: schema {found!r}, but this program reads {RATES_SCHEMA}; run `scorer rate` again"
+        except (DamagedFileError, SchemaError) as e:
+            raise InputError(str(e)) from e
+
+    def check_output(self, path: Path, option: str) -> None:
+        """Refuse rates of another output.
+
+        Raises:
+            UsageError: the output's rows or labels are others than those that the rates are of.
+        """
+        if self.digest != labels_digest(path):
+            raise UsageError(
+                f"{option} is of other rows or labels ({self.out}) than {path}; run `scorer rate {path} --save` again"
             )
-        source = _Fields(content, where)
-        return cls(
-            source.get("out", _text),
-            source.get("signature", _text),
-            source.get("rows", _count),
-            source.get("source", _text),
-            source.get("by", _optional(_text)),
-            tuple(_rate(line) for line in source.items("rates")),
-            tuple(_stratum(line) for line in source.items("strata")),
-        )
 
 
-class _Fields:
-    """An object of the file; every field is checked as it is read."""
+def labels_digest(path: Path) -> str:
+    """What tells the labels of an output from those of another: a digest of row keys and labels, in order.
 
-    def __init__(self, content: Any, where: str) -> None:
-        if not isinstance(content, Mapping):
-            raise InputError(f"{where} is {type(content).__name__}, not an object; run `scorer rate --save` again")
-        self._content, self._where = content, where
-
-    def get(self, name: str, convert: Callable[[Any], T]) -> T:
-        try:
-            return convert(self._content[name])
-        except (KeyError, TypeError, ValueError) as e:
-            found = repr(self._content.get(name, "missing"))[:60]
-            raise InputError(f"{self._where}: {name} is {found}; run `scorer rate --save` again") from e
-
-    def items(self, name: str) -> list[_Fields]:
-        found = self.get(name, _list)
-        return [_Fields(item, f"{self._where}: {name}[{position}]") for position, item in enumerate(found)]
-
-
-def _rate(line: _Fields) -> SavedRate:
-    return SavedRate(
-        line.get("rate", _text),
-        line.get("group", _optional(_text)),
-        line.get("rows", _count),
-        line.get("labels", _count),
-        line.get("metric", _share),
-        line.get("value", _share),
-        line.get("low", _share),
-        line.get("high", _share),
-        tuple(
-            SavedClass(
-                one.get("predicted", _flag),
-                one.get("value", _share),
-                one.get("size", _optional(_size)),
-                one.get("labels", _count),
-            )
-            for one in line.items("classes")
-        ),
-    )
+    Raises:
+        InputError: nothing to read. ColumnError: a column has another type than a run writes.
+    """
+    found = hashlib.blake2b(digest_size=16)
+    prefix = run_columns(path).prefix
+    for file in data_files(path):
+        with open_parquet(file) as parquet:
+            names = parquet.schema_arrow.names
+            label = next((name for name in (prefix + "fine", prefix + "rough") if name in names), None)
+            wanted = [name for name in (prefix + "row_key", label) if name is not None and name in names]
+            for group in range(parquet.num_row_groups):
+                table = guarded(file, parquet.read_row_group, group, columns=wanted)
+                for name in wanted:
+                    found.update(_bytes(one_array(table, name), name, prefix))
+    return found.hexdigest()
 
 
-def _stratum(line: _Fields) -> SavedStratum:
-    return SavedStratum(
-        line.get("label", _text),
-        line.get("low", _optional(_share)),
-        line.get("high", _optional(_share)),
-        line.get("rows", _count),
-    )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _size(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ValueError
-    return float(value)
-
-
-def _share(value: Any) -> float:
-    if _size(value) > 1:
-        raise ValueError
-    return float(value)
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError
-    return value
-
-
-def _optional(convert: Callable[[Any], T]) -> Callable[[Any], T | None]:
-    return lambda value: None if value is None else convert(value)
+def _bytes(column: pa.Array, name: str, prefix: str) -> bytes:
+    if name == prefix + "row_key":
+        return b"".join(column.cast(pa.binary()).fill_null(b"").to_pylist())
+    codes = fine_codes(column, name) if name == prefix + "fine" else rough_codes(column, name)
+    return np.asarray(codes, np.int8).tobytes()

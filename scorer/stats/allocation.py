@@ -17,13 +17,13 @@ LEAST = 2
 """Labels of a stratum that has as many rows: fewer have no variance."""
 
 
-def allocate(rows: Ints, deviations: Floats, labels: int) -> Ints:
-    """Labels of each stratum by Neyman's rule, at least :data:`LEAST` and at most its rows. *Shape:* (strata,), int64.
+def allocate(rows: Ints, deviations: Floats, labels: int, least: Ints | int = LEAST) -> Ints:
+    """Labels of each stratum by Neyman's rule, at least ``least`` and at most its rows. *Shape:* (strata,), int64.
 
     The sum is ``labels``, or the number of rows if that is smaller; the least of every stratum is given first, so it
     can be more where ``labels`` does not suffice for that.
     """
-    least = np.minimum(LEAST, rows)
+    least = np.minimum(least, rows)
     found = least.astype(np.int64)
     share = rows * np.maximum(deviations, 1e-9)
     for _ in range(max(0, min(labels, int(rows.sum())) - int(found.sum()))):

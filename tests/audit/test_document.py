@@ -12,7 +12,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit, document
 from scorer.audit.document import Document
-from scorer.scoring.rates_file import RatesFile, SavedRate
+from scorer.scoring.rates_file import RatesFile, SavedRate, labels_digest
 from scorer.system.formats import AUDIT_SCHEMA
 from tests.audit.nights import SIGNATURE, night, row
 
@@ -70,9 +70,12 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     across = night(folder / "across", other, signature=signature)
     gates = folder / "gates.toml"
     gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0.1\nby = ["system"]\nagainst = "baseline"')
-    saved = SavedRate("not_ok_rate", "a", 30, 9, 0.4, 0.5, 0.3, 0.7, ())
+    saved = SavedRate(rate="not_ok_rate", group="a", rows=30, labels=9, metric=0.4, value=0.5, low=0.3, high=0.7,
+                      bounds=None, classes=())  # fmt: skip
     rates = folder / "rates.json"
-    rates.write_bytes(RatesFile("out", SIGNATURE, len(rows), "labels", "system", (saved,), ()).to_json())
+    file = RatesFile(out="out", signature=SIGNATURE, rows=len(rows), digest=labels_digest(before), source="labels",
+                     by="system", rates=(saved,), strata=())  # fmt: skip
+    rates.write_bytes(file.to_json())
     return [
         audit(before, AuditOptions(history=folder / "h.parquet", rates=rates)),
         audit(tonight, AuditOptions(baseline=before, gates=(gates,), history=folder / "h.parquet")),

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
 from scorer.errors import UsageError
-from scorer.scoring.rates_file import RatesFile, SavedRate
+from scorer.scoring.rates_file import RatesFile, SavedRate, labels_digest
 from tests.audit.nights import SIGNATURE, night, row
 
 GATE = '[[gates]]\nmetric = "true_not_ok_rate"\nwarn = 0.1\nfail = 0.3\n'
-RATES = RatesFile("out", SIGNATURE, 4, "labels", "system", (
-    SavedRate("not_ok_rate", None, 4, 3, 0.5, 0.2, 0.05, 0.4, ()),
-    SavedRate("not_ok_rate", "a", 2, 3, 0.5, 0.35, 0.2, 0.6, ()),
-), ())  # fmt: skip
+
+
+def saved(group: str | None, value: float, low: float, high: float, rows: int) -> SavedRate:
+    return SavedRate(rate="not_ok_rate", group=group, rows=rows, labels=3, metric=0.5, value=value, low=low, high=high,
+                     bounds=None, classes=())  # fmt: skip
+
+
+RATES = RatesFile(out="out", signature=SIGNATURE, rows=4, digest="", source="labels", by="system", strata=(), rates=(
+    saved(None, 0.2, 0.05, 0.4, 4), saved("a", 0.35, 0.2, 0.6, 2),
+))  # fmt: skip
 
 
 @pytest.fixture
@@ -26,11 +32,12 @@ def out(tmp_path: Path) -> Path:
 
 
 def audited(out: Path, gates: str, rates: RatesFile | None = RATES) -> Document:
-    file, saved = out.parent / "gates.toml", out.parent / "rates.json"
+    file, file_of_rates = out.parent / "gates.toml", out.parent / "rates.json"
     file.write_text(gates)
     if rates is not None:
-        saved.write_bytes(rates.to_json())
-    return audit(out, AuditOptions(gates=(file,), rates=saved if rates is not None else None))
+        digest = rates.digest or labels_digest(out)
+        file_of_rates.write_bytes(replace(rates, digest=digest).to_json())
+    return audit(out, AuditOptions(gates=(file,), rates=file_of_rates if rates is not None else None))
 
 
 def test_a_gate_compares_the_estimate(out: Path) -> None:
@@ -62,6 +69,7 @@ def test_by_group_a_group_without_labels_has_no_figure(out: Path) -> None:
         (GATE + 'by = ["n"]', RATES, "a gate by n, but the file of --rates groups rows by 'system'"),
         (GATE + 'against = "baseline"', RATES, "has no baseline; remove against"),
         (GATE, replace(RATES, rows=5), "is of an output of 5 rows"),
+        (GATE, replace(RATES, digest="00" * 16), "is of other rows or labels"),
         (GATE, replace(RATES, signature="model:other"), "run `scorer rate` on this output"),
     ],
 )

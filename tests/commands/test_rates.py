@@ -30,10 +30,12 @@ def fill(path: Path, out: Path) -> Path:
     """Fill in the truth, which the made-up output has as a column."""
     import pyarrow.parquet as pq
 
+    items = json.loads(path.with_name(path.stem + ".design.json").read_text())["items"]
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.DictReader(file))
     for line in lines:
-        line["label"] = pq.read_table(out / line["file"], columns=["truth"])["truth"][int(line["row"])].as_py()
+        item = items[line["item"]]
+        line["label"] = pq.read_table(out / item["file"], columns=["truth"])["truth"][item["row"]].as_py()
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(lines[0]))
         writer.writeheader()
@@ -44,7 +46,7 @@ def fill(path: Path, out: Path) -> Path:
 def test_from_sample_to_rate(out: Path, tmp_path: Path) -> None:
     file, page = tmp_path / "labels.csv", tmp_path / "labels.html"
     made = scorer("sample", out, "--rows", 80, "--file", file, "--page", page)
-    assert made.stdout.splitlines() == [str(file), str(page)]
+    assert made.stdout.splitlines() == [str(file), str(tmp_path / "labels.second.csv"), str(page)]
     assert "OK below" in made.stderr and "of 400" not in made.stderr
     assert "Label 80 rows" in page.read_text("utf-8")
     assert "exists, and may hold labels" in scorer("sample", out, "--file", file, code=2).stderr
@@ -70,7 +72,7 @@ def test_from_sample_to_rate(out: Path, tmp_path: Path) -> None:
 
 def test_a_column_of_ratings(out: Path) -> None:
     result = scorer("rate", out, "--label-column", "rating", "--threshold", "2")
-    assert "taken to be a simple random sample" in result.stderr
+    assert "variances are between inputs" in result.stderr
     assert "not_OK" in result.stdout and "omission" not in result.stdout
 
 

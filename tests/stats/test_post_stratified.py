@@ -7,20 +7,23 @@ import math
 import numpy as np
 import pytest
 
-from scorer.stats import post_stratified as post
-from scorer.stats.post_stratified import ClassShare, class_share, estimate, interval, times_to_halve, width
-
-WHOLE = np.zeros(8, np.int64)
+from scorer.stats.post_stratified import (
+    ClassShare,
+    Design,
+    class_shares,
+    estimate,
+    interval,
+    t_quantile,
+    times_to_halve,
+    width,
+)
 
 
 def simple(labels: list[int], predicted: list[int], rows: int, share: float) -> list[ClassShare]:
     """The classes of a simple random sample; ``share`` of all rows is predicted 1."""
     truth, said = np.array(labels, float), np.array(predicted) == 1
-    strata, drawn, sizes = np.zeros(len(labels), np.int64), np.array([len(labels)]), np.array([rows])
-    return [
-        class_share(weight, truth, said == label, strata, drawn, sizes, predicted=label)
-        for label, weight in ((False, 1 - share), (True, share))
-    ]
+    design = Design(np.zeros(len(labels), np.int64), np.array([len(labels)]), np.array([rows]))
+    return class_shares([1 - share, share], truth, said, np.ones(len(labels), bool), design, [0.5, 0.5])
 
 
 def test_one_class_has_the_quantiles_of_its_jeffreys_posterior() -> None:
@@ -33,11 +36,24 @@ def test_one_class_has_the_quantiles_of_its_jeffreys_posterior() -> None:
         assert found == pytest.approx((min(low, value), max(high, value)), abs=1e-3)
 
 
-def test_two_classes_have_the_quantiles_of_the_weighted_sum() -> None:
-    rng = np.random.default_rng(5)
-    drawn = 0.7 * rng.beta(1.5, 40.5, 400_000) + 0.3 * rng.beta(17.5, 1.5, 400_000)
+def test_two_classes_are_combined_by_mover() -> None:
+    """Zou & Donner (2008): squared distances to the limits are added."""
+    beta = pytest.importorskip("scipy.stats").beta
+    values, sizes, weights = np.array([1 / 41, 17 / 18]), np.array([41, 18]), np.array([0.7, 0.3])
+    low, high = (beta.ppf(q, values * sizes + 0.5, (1 - values) * sizes + 0.5) for q in (0.025, 0.975))
+    rate = float((weights * values).sum())
+    expected = (
+        rate - math.sqrt(((weights * (values - low)) ** 2).sum()),
+        rate + math.sqrt(((weights * (high - values)) ** 2).sum()),
+    )
     found = interval([ClassShare(0.7, 1 / 41, 41, 41), ClassShare(0.3, 17 / 18, 18, 18)])
-    assert found == pytest.approx(np.quantile(drawn, (0.025, 0.975)), abs=1e-3)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_quantile_of_t_is_scipys() -> None:
+    t = pytest.importorskip("scipy.stats").t
+    for degrees in (1, 2, 3, 5, 10, 30, 200):
+        assert t_quantile(degrees) == pytest.approx(t.ppf(0.975, degrees), abs=0.03)
 
 
 def test_the_estimate_is_that_of_ppi_at_its_best_weight() -> None:
@@ -56,16 +72,17 @@ def test_a_census_has_no_interval() -> None:
 
 
 def test_a_class_without_labels_may_have_any_share() -> None:
-    found = class_share(0.2, np.ones(8), np.zeros(8, bool), WHOLE, np.array([8]), np.array([100]), 0.9)
-    assert (found.value, found.size, found.labels) == (0.9, 0.0, 0)
-    low, high = interval([ClassShare(0.8, 0.0, math.inf, 9), found])
-    assert low < 0.001 and high > 0.199
+    design = Design(np.zeros(8, np.int64), np.array([8]), np.array([8]))
+    known, found = class_shares([0.8, 0.2], np.zeros(8), np.zeros(8, bool), np.ones(8, bool), design, [0.1, 0.9])
+    assert (found.value, found.size, found.labels, found.predicted) == (0.9, 0.0, 0, True)
+    assert interval([known, found]) == pytest.approx((0.0, 0.2))
 
 
 def test_labels_count_by_the_rows_they_stand_for() -> None:
     """Two strata of 10 and 90 rows with two labels each: shares 1 and 0.5 make 0.1 * 1 + 0.9 * 0.5."""
     truth, strata = np.array([1.0, 1, 1, 0]), np.array([0, 0, 1, 1])
-    found = class_share(1.0, truth, np.ones(4, bool), strata, np.array([2, 2]), np.array([10, 90]))
+    design = Design(strata, np.array([2, 2]), np.array([10, 90]))
+    (found,) = class_shares([0.0, 1.0], truth, np.ones(4, bool), np.ones(4, bool), design, [0.5, 0.5])
     assert found.value == pytest.approx(0.55)
     variance = 0.9**2 * 0.5 / 2 * (1 - 2 / 90)
     assert found.size == pytest.approx(0.55 * 0.45 / variance)
@@ -91,4 +108,3 @@ def test_four_times_as_many_labels_halve_the_interval_where_the_metric_errs() ->
     classes = [ClassShare(0.6, 0.2, 400, 400), ClassShare(0.4, 0.7, 300, 300)]
     assert 3.8 < times_to_halve(classes) < 4.2
     assert width(classes, times_to_halve(classes)) <= width(classes) / 2
-    assert post.LEVEL == 0.95

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.console import Console
 from rich.table import Table
 
+from ...evaluation.rates.estimates import LEVEL, TrueRate
 from ...evaluation.rates.result import RateReport
 from ...system.display import visible
 from .evaluation import wide_console
-from .figures import INTERVAL, MISSING, interval, number, share, table
+from .figures import INTERVAL, MISSING, interval, number, points, share, table
 
 _NAMES = {"not_ok_rate": "not_OK", "omission_rate": "omission", "hallucination_rate": "hallucination"}
 
@@ -20,8 +23,8 @@ def print_rates(report: RateReport, console: Console | None = None) -> None:
     """
     console = console or wide_console()
     say = console.print
-    say(f"{visible(report.population.name)}: {len(report.population):,} rows")
-    say(f"signature: {visible(report.population.scored.signature or 'no signature')}")
+    say(f"{visible(report.path)}: {report.rows:,} rows")
+    say(f"signature: {visible(report.signature or 'no signature')}")
     if report.rates:
         say("\nTrue rates, from the labels and the metric together")
         say(_overall(report))
@@ -33,16 +36,19 @@ def print_rates(report: RateReport, console: Console | None = None) -> None:
                 )
             else:
                 say(f"{_NAMES[rate.rate]}: the metric saves no labels here")
+        _notes(report, say)
         for rate in (rate for rate in report.rates if rate.group is None and not rate.metric_inside):
             say(f"note: the metric's own {_NAMES[rate.rate]} rate, {share(rate.metric)}, is outside the interval")
     if report.by is not None:
         say(f"\nBy {visible(report.by)}")
         say(_groups(report))
+        say("outside: the metric's own rate contradicts the labels, corrected for the number of groups (Holm)")
+        _differences(report, say)
     if report.transferred:
-        labelled = visible(report.earlier.out) if report.earlier else ""
+        labelled = visible(report.calibration or "")
         say(f"\nTrue rates, if the metric is right as often as in {labelled}")
         say(_transferred(report))
-    if report.earlier is not None:
+    if report.calibration is not None:
         _calibration(report, console)
 
 
@@ -51,7 +57,7 @@ def _overall(report: RateReport) -> Table:
     for rate in report.rates:
         if rate.group is None:
             more = MISSING if rate.more_to_halve is None else f"{rate.more_to_halve:,}"
-            made.add_row(_NAMES[rate.rate], share(rate.true.value), interval((rate.true.low, rate.true.high), share),
+            made.add_row(_NAMES[rate.rate], _value(rate), interval((rate.true.low, rate.true.high), share),
                          share(rate.metric), share(rate.labels_alone.value),
                          interval((rate.labels_alone.low, rate.labels_alone.high), share),
                          f"{rate.labels:,}", more)  # fmt: skip
@@ -66,6 +72,47 @@ def _groups(report: RateReport) -> Table:
                          interval((rate.true.low, rate.true.high), share), share(rate.metric),
                          "" if rate.metric_inside else "yes", f"{rate.rows:,}", f"{rate.labels:,}")  # fmt: skip
     return made
+
+
+def _value(rate: TrueRate) -> str:
+    """The estimate, or both bounds."""
+    return share(rate.true.value) if rate.bounds is None else interval(rate.bounds, share)
+
+
+def _notes(report: RateReport, say: Callable[..., None]) -> None:
+    """Bounds, and what rows labelled twice say."""
+    if any(rate.bounds is not None for rate in report.rates):
+        say(
+            "note: labels not_OK name no side: the omission and hallucination rates are bounds (none of these rows, "
+            "all of them); a gate uses the larger"
+        )
+    for one in report.agreement:
+        say(
+            f"{_NAMES[one.rate]}: two people agree on {one.agree:,} of {one.rows:,} rows; Krippendorff's alpha "
+            f"{number(one.alpha)} ({interval((one.low, one.high))}); a person misses about {share(one.miss)} and "
+            f"raises a false alarm in {share(one.alarm)}"
+        )
+    for rate in report.rates:
+        if rate.group is None and rate.as_labelled is not None:
+            plain = rate.as_labelled
+            say(
+                f"{_NAMES[rate.rate]}: corrected for these errors; with every label taken as right "
+                f"{share(plain.value)} ({interval((plain.low, plain.high), share)})"
+            )
+
+
+def _differences(report: RateReport, say: Callable[..., None]) -> None:
+    """The pairs of groups that differ."""
+    if not report.differences:
+        return
+    apart = [one for one in report.differences if one.p < LEVEL]
+    say(f"\nDifferences of groups: {len(apart):,} of {len(report.differences):,} pairs differ (Holm, .05)")
+    if apart:
+        made = table("first", "second", "rate", "difference, points", INTERVAL, "p", left=3)
+        for one in apart:
+            made.add_row(visible(one.first), visible(one.second), _NAMES[one.rate], points(one.difference),
+                         interval((one.low, one.high), points), number(one.p))  # fmt: skip
+        say(made)
 
 
 def _transferred(report: RateReport) -> Table:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,16 +16,16 @@ from ...errors import UsageError
 from ...scoring.rates_file import RatesFile, SavedClass, SavedRate, SavedStratum
 from ...stats import post_stratified as post
 from ...stats.post_stratified import ClassShare
+from ...system.codec import Record
 from .estimates import Labelled, TrueRate
-from .population import Population, Stratum, classify
+from .population import LABELS, Bools, Population, Stratum, classify
 
 SHIFTED = 0.1
 """Population stability index from which a distribution counts as shifted; the usual limit for *look into it*."""
 LEVEL = 0.05
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(Record, frozen=True, kw_only=True):
     """A rate of this run that follows from the labels of an earlier one. ``labels``: of the earlier run."""
 
     rate: str
@@ -39,8 +38,7 @@ class Transfer:
     classes: tuple[ClassShare, ...]
 
 
-@dataclass(frozen=True)
-class Holding:
+class Holding(Record, frozen=True, kw_only=True):
     """Whether new labels agree with the earlier ones: a test of equal shares in both classes. ``holds``: p is not below
     .05."""
 
@@ -61,19 +59,15 @@ def transfer(population: Population, earlier: RatesFile) -> list[Transfer]:
     for saved in earlier.rates:
         if saved.group is None and saved.rate in population.rates:
             predicted = population.predicted(saved.rate)
-            classes = [
-                ClassShare(float((predicted == one.predicted).mean()), one.value, _size(one), one.labels, one.predicted)
-                for one in saved.classes
-            ]
+            classes = [_carried(one, predicted == one.predicted) for one in saved.classes]
             missing = 1 - sum(one.weight for one in classes)
             if missing > 1e-9:  # a class that the earlier run did not have, of which nothing is known
                 classes.append(ClassShare(missing, 0.5, 0.0, 0, not classes[0].predicted))
             value, (low, high) = post.estimate(classes), post.interval(classes)
             found.append(
-                Transfer(
-                    saved.rate, len(population), saved.labels, float(predicted.mean()), value, low, high, tuple(classes)
-                )
-            )
+                Transfer(rate=saved.rate, rows=len(population), labels=saved.labels, metric=float(predicted.mean()),
+                         value=value, low=low, high=high, classes=tuple(classes))
+            )  # fmt: skip
     return found
 
 
@@ -92,7 +86,7 @@ def still_holds(rates: Sequence[TrueRate], earlier: RatesFile) -> list[Holding]:
                 degrees += 1
         if degrees:
             p = math.erfc(math.sqrt(statistic / 2)) if degrees == 1 else math.exp(-statistic / 2)
-            found.append(Holding(rate.rate, statistic, p, p >= LEVEL))
+            found.append(Holding(rate=rate.rate, statistic=statistic, p=p, holds=p >= LEVEL))
     return found
 
 
@@ -102,7 +96,7 @@ def shift(population: Population, earlier: RatesFile) -> float | None:
     The shares of the labels may change, which the estimate accounts for; this looks at the confidences within them.
     """
     strata = [Stratum(one.label, one.low, one.high) for one in earlier.strata]
-    if not strata or any(one.label == "all rows" for one in strata):
+    if not strata or any(one.label not in LABELS for one in strata):
         return None
     codes = classify(population, strata)
     now = np.bincount(codes[codes >= 0], minlength=len(strata)).astype(float)
@@ -120,24 +114,45 @@ def shift(population: Population, earlier: RatesFile) -> float | None:
 def saved(population: Population, rates: Sequence[TrueRate], labelled: Labelled, by: str | None) -> RatesFile:
     """The file of rates from labels."""
     lines = tuple(
-        SavedRate(one.rate, one.group, one.rows, one.labels, one.metric, one.true.value, one.true.low, one.true.high,
-                  _classes(one.classes))
+        SavedRate(rate=one.rate, group=one.group, rows=one.rows, labels=one.labels, metric=one.metric,
+                  value=one.true.value, low=one.true.low, high=one.true.high, bounds=one.bounds,
+                  classes=_classes(one.classes))
         for one in rates
     )  # fmt: skip
-    strata = tuple(SavedStratum(d.stratum.label, d.stratum.low, d.stratum.high, d.rows) for d in labelled.design)
-    source = "labels" if labelled.designed else "column"
-    signature = population.scored.signature or ""
-    return RatesFile(_name(population), signature, len(population), source, by, lines, strata)
+    strata = tuple(
+        SavedStratum(label=one.stratum.label, low=one.stratum.low, high=one.stratum.high, rows=one.rows)
+        for one in labelled.design
+    )
+    return _file(population, "labels" if labelled.designed else "column", by, lines, strata)
 
 
 def saved_transfer(population: Population, rates: Sequence[Transfer]) -> RatesFile:
     """The file of rates that follow from an earlier run."""
     lines = tuple(
-        SavedRate(one.rate, None, one.rows, one.labels, one.metric, one.value, one.low, one.high, _classes(one.classes))
+        SavedRate(rate=one.rate, group=None, rows=one.rows, labels=one.labels, metric=one.metric, value=one.value,
+                  low=one.low, high=one.high, bounds=None, classes=_classes(one.classes))
         for one in rates
+    )  # fmt: skip
+    return _file(population, "calibration", None, lines, ())
+
+
+def _file(
+    population: Population,
+    source: str,
+    by: str | None,
+    rates: tuple[SavedRate, ...],
+    strata: tuple[SavedStratum, ...],
+) -> RatesFile:
+    return RatesFile(
+        out=population.name,
+        signature=population.scored.signature or "",
+        rows=len(population),
+        digest=population.digest,
+        source=source,
+        by=by,
+        rates=rates,
+        strata=strata,
     )
-    signature = population.scored.signature or ""
-    return RatesFile(_name(population), signature, len(population), "calibration", None, lines, ())
 
 
 def _check(population: Population, earlier: RatesFile) -> None:
@@ -153,17 +168,22 @@ def _check(population: Population, earlier: RatesFile) -> None:
 
 def _classes(classes: Sequence[ClassShare]) -> tuple[SavedClass, ...]:
     return tuple(
-        SavedClass(one.predicted, one.value, one.size if math.isfinite(one.size) else None, one.labels)
+        SavedClass(predicted=one.predicted, value=one.value, size=one.size if math.isfinite(one.size) else None,
+                   labels=one.labels)
         for one in classes
-    )
+    )  # fmt: skip
+
+
+def _carried(one: SavedClass, inside: Bools) -> ClassShare:
+    """A class of this run: its share differs from the earlier one's by chance, in both outputs, so neither the earlier
+    output's finite number of rows nor this one's makes it certain."""
+    rows, labels = int(inside.sum()), min(_size(one), one.labels)
+    size = 1 / (1 / labels + 1 / rows) if labels and rows else 0.0
+    return ClassShare(float(inside.mean()), one.value, size, one.labels, one.predicted)
 
 
 def _size(one: SavedClass) -> float:
     return math.inf if one.size is None else one.size
-
-
-def _name(population: Population) -> str:
-    return population.name.encode("utf-8", "replace").decode()
 
 
 def _score(value: float, size: float, other: float, other_size: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,102 +14,147 @@ import pyarrow.compute as pc
 from ...errors import ColumnError, InputError, UsageError
 from ...metric.verdict import FINE
 from ...scoring.output_columns import fine_codes, from_scores, numbers, rough_codes, rough_of
+from ..inputs import find_inputs
 from .estimates import Labelled
-from .label_file import LabelledItem, read_items
-from .population import Population, Stratum, classify
-from .sampling import Drawn
+from .label_file import LabelledItem, SampleDesign, design_path, read_design, read_items, second_path
+from .population import Drawn, Population, Stratum, classify
 
 Codes = npt.NDArray[np.int8]
 
 
-def from_file(population: Population, path: Path) -> Labelled:
-    """The labels of a file that ``scorer sample`` wrote for this output.
+def from_files(population: Population, paths: Sequence[Path]) -> Labelled:
+    """The labels of files that ``scorer sample`` wrote for this output: a first sample, and others drawn after it.
 
     Raises:
-        InputError: the file cannot be read, has no labels, has none in a stratum, or names rows that the output does
-            not have. UsageError: it was drawn from another output.
+        InputError: a file cannot be read, has no labels, has none for a label of the metric, or names rows that the
+            output does not have. UsageError: it was drawn from another output.
     """
-    items = read_items(path)
+    parts = [_one_file(population, path) for path in paths]
+    rows = np.concatenate([part.rows for part in parts])
+    if len(np.unique(rows)) < len(rows):
+        raise InputError(f"--labels {paths[-1]} has rows of another --labels file; pass each file once")
+    if any(part.strata_found != parts[0].strata_found for part in parts):
+        raise InputError(f"--labels {paths[-1]} has other strata than {paths[0]}; draw it with --pilot {paths[0]}")
+    fine, rough, second_fine, second_rough = (
+        np.concatenate([part.codes[number] for part in parts]) for number in range(4)
+    )
+    strata = parts[0].strata_found
+    codes = classify(population, strata)
+    strata, codes = _collapsed(population, strata, codes, codes[rows], paths[0])
+    counts = np.bincount(codes[codes >= 0], minlength=len(strata))
+    labels = np.bincount(codes[rows], minlength=len(strata))
+    design = [Drawn(one, int(n), int(k)) for one, n, k in zip(strata, counts, labels, strict=True)]
+    skipped = sum(part.skipped for part in parts)
+    twice = (second_rough >= 0).any()
+    return Labelled(rows, codes[rows], fine, rough, design, True, skipped, None,
+                    second_fine if twice else None, second_rough if twice else None)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _File:
+    """``codes``: first FINE and ROUGH label, then those of the second person."""
+
+    rows: npt.NDArray[np.int64]
+    codes: tuple[Codes, Codes, Codes, Codes]
+    strata_found: list[Stratum]
+    skipped: int
+
+
+def _one_file(population: Population, path: Path) -> _File:
+    items, design = read_items(path), read_design(path)
     signature = population.scored.signature or ""
-    other = next((item for item in items if item.signature and item.signature != signature), None)
-    if other is not None:
+    if design.signature != signature:
         raise UsageError(
-            f"--labels {path} was drawn from an output of another signature ({other.signature}); this one has "
-            f"{signature or 'none'}; draw a sample from this output, or use --calibration"
+            f"--labels {path} was drawn from an output of another signature ({design.signature or 'none'}); this one "
+            f"has {signature or 'none'}; draw a sample from this output, or use --calibration"
         )
     filled = [item for item in items if item.label is not None]
     if not filled:
         raise InputError(f"--labels {path} has no label yet; fill in the column label, or label in the HTML page")
-    rows = _rows(population, filled, path)
-    strata = list(dict.fromkeys(item.stratum for item in items))
-    design = _design(population, strata, items, filled, path)
-    fine = np.array([FINE.index(item.label) if item.label in FINE else -1 for item in filled], np.int8)
-    rough = np.array([int(item.label != "OK") for item in filled], np.int8)
-    codes = np.array([strata.index(item.stratum) for item in filled], np.int64)
-    return Labelled(rows, codes, fine, rough, design, True, len(items) - len(filled))
+    rows = _rows(population, filled, design, path)
+    strata = [one.stratum for one in design.strata]
+    counts = np.bincount(classify(population, strata) + 1, minlength=len(strata) + 1)
+    if counts[0] or counts[1:].tolist() != [one.rows for one in design.strata]:
+        raise InputError(
+            f"--labels {path}: {population.name} has other rows in the strata of {design_path(path)}; give the output "
+            "that the sample was drawn from"
+        )
+    again: dict[str, str] = {}
+    if second_path(path).is_file():
+        again = {item.item: item.label for item in read_items(second_path(path)) if item.label is not None}
+    first = _codes([item.label for item in filled])
+    second = _codes([again.get(item.item) for item in filled])
+    return _File(rows, (*first, *second), strata, len(design.items) - len(filled))
 
 
-def _rows(population: Population, items: Sequence[LabelledItem], path: Path) -> npt.NDArray[np.int64]:
-    numbers_found: dict[int, int] = {}
+def _codes(labels: Sequence[str | None]) -> tuple[Codes, Codes]:
+    """FINE and ROUGH codes, int8, -1 for none."""
+    fine = np.array([FINE.index(label) if label in FINE else -1 for label in labels], np.int8)
+    rough = np.array([-1 if label is None else int(label != "OK") for label in labels], np.int8)
+    return fine, rough
+
+
+def _rows(
+    population: Population, items: Sequence[LabelledItem], design: SampleDesign, path: Path
+) -> npt.NDArray[np.int64]:
+    """The rows that the ids stand for; their row keys must be those of the sample."""
+    lines: dict[int, int] = {}
     for item in items:
-        row = population.find(item.file, item.row)
+        where = f"--labels {path}, line {item.line}"
+        known = design.items.get(item.item)
+        if known is None:
+            raise InputError(f"{where}: item {item.item[:60]!r} is not in {design_path(path)}; do not change the ids")
+        row = population.find(known.file, known.row)
         if row is None:
             raise InputError(
-                f"--labels {path}, line {item.line}: {population.name} has no row {item.file}:{item.row}; give the "
-                "output that the sample was drawn from"
+                f"{where}: {population.name} has no row {known.file}:{known.row}; give the output that the sample was "
+                "drawn from"
             )
-        if row in numbers_found:
-            raise InputError(
-                f"--labels {path}, line {item.line}: row {item.file}:{item.row} is there twice (line "
-                f"{numbers_found[row]}); keep one of them"
-            )
-        numbers_found[row] = item.line
-    rows = np.array(list(numbers_found), np.int64)
+        if row in lines:
+            raise InputError(f"{where}: item {item.item} is there twice (line {lines[row]}); keep one of them")
+        lines[row] = item.line
+    rows = np.array(list(lines), np.int64)
     for item, key in zip(items, population.keys(rows), strict=True):
-        if item.row_key and item.row_key != key:
+        known = design.items[item.item]
+        if known.row_key != key:
             raise InputError(
-                f"--labels {path}, line {item.line}: row {item.file}:{item.row} of {population.name} is another row "
-                f"now (row_key {key}, and {item.row_key} in the file); draw a new sample from this output"
+                f"--labels {path}, line {item.line}: row {known.file}:{known.row} of {population.name} is another row "
+                f"now (row_key {key}, and {known.row_key} in the sample); draw a new sample from this output"
             )
     return rows
 
 
-def _design(
+def _collapsed(
     population: Population,
     strata: list[Stratum],
-    items: Sequence[LabelledItem],
-    filled: Sequence[LabelledItem],
+    codes: npt.NDArray[np.int64],
+    labelled: npt.NDArray[np.int64],
     path: Path,
-) -> list[Drawn]:
-    """The strata of the file, held against the output; their labelled rows count as drawn."""
-    counts = np.bincount(classify(population, strata) + 1, minlength=len(strata) + 1)
-    if counts[0]:
-        raise InputError(
-            f"--labels {path}: {counts[0]:,} rows of {population.name} are in no stratum of the file; give the output "
-            "that the sample was drawn from, and keep all lines of the file"
-        )
-    design = []
-    for number, stratum in enumerate(strata):
-        said = next(item.rows for item in items if item.stratum == stratum)
-        if said != counts[number + 1]:
+) -> tuple[list[Stratum], npt.NDArray[np.int64]]:
+    """Strata without a label are joined to the one next to them, of the same label of the metric."""
+    found: list[Stratum] = []
+    number = np.arange(len(strata))
+    for label in dict.fromkeys(one.label for one in strata):
+        inside = [place for place, one in enumerate(strata) if one.label == label]
+        has = [place for place in inside if (labelled == place).any()]
+        if not has:
             raise InputError(
-                f"--labels {path}: stratum {stratum.name!r} has {counts[number + 1]:,} rows in {population.name}, and "
-                f"{said:,} in the file; give the output that the sample was drawn from"
+                f"--labels {path}: no row that the metric calls {label} has a label; its "
+                f"{int(np.isin(codes, inside).sum()):,} rows would not be represented: label at least one of them"
             )
-        drawn = sum(item.stratum == stratum for item in filled)
-        if not drawn:
-            raise InputError(
-                f"--labels {path}: no row of stratum {stratum.name!r} has a label; its {said:,} rows would not be "
-                "represented: label at least one of them"
-            )
-        design.append(Drawn(stratum, said, drawn))
-    return design
+        for place in inside:
+            number[place] = len(found) + max(0, sum(one <= place for one in has) - 1)
+        for at, place in enumerate(has):
+            low = strata[place].low if at else strata[inside[0]].low
+            high = strata[has[at + 1]].low if at + 1 < len(has) else strata[inside[-1]].high
+            found.append(Stratum(label, low, high))
+    return found, np.where(codes >= 0, number[codes], -1)
 
 
 def from_column(population: Population, name: str, threshold: float | None) -> Labelled:
     """The labels of a column of the data: FINE or ROUGH labels, or ratings that are OK from a threshold on.
 
-    The labelled rows are taken for a simple random sample of all rows.
+    The labelled rows are taken for a random sample of all rows, or of all inputs: variances are between inputs.
 
     Raises:
         ColumnError: there is no such column, its values are no labels, or a threshold is missing or too much.
@@ -135,7 +181,21 @@ def from_column(population: Population, name: str, threshold: float | None) -> L
     if not len(rows):
         raise InputError(f"--label-column {name!r} has no value in any row of {population.name}")
     design = [Drawn(Stratum("all rows"), len(population), len(rows))]
-    return Labelled(rows, np.zeros(len(rows), np.int64), fine[rows], rough[rows], design, False)
+    inputs = find_inputs(population.scored, population.columns)
+    codes = np.unique(inputs.codes[rows], return_inverse=True)[1].reshape(-1) if inputs.known else None
+    return Labelled(rows, np.zeros(len(rows), np.int64), fine[rows], rough[rows], design, False, 0, codes)
+
+
+def design_note(population: Population, labelled: Labelled) -> str:
+    """What the labels of a column look like as a sample, and what the intervals take them for."""
+    n = len(labelled.rows)
+    if labelled.inputs is None:
+        return f"the {n:,} labelled rows are taken to be a simple random sample of all {len(population):,} rows"
+    many = int(labelled.inputs.max(initial=-1)) + 1
+    whole = find_inputs(population.scored, population.columns).codes
+    per_input = len(population) / len(np.unique(whole))
+    drawn = f"the {n:,} labelled rows are of {many:,} inputs ({n / many:.1f} of {per_input:.1f} rows an input)"
+    return f"{drawn}; variances are between inputs, which are taken to be a random sample"
 
 
 def _is_rough(column: pa.Array) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,7 @@ from ...scoring.output_files import guarded, open_parquet
 from ...scoring.output_templates import find_templates
 from ...scoring.plan import Plan
 from ...scoring.signature import Signature
-from .label_file import Item
+from .label_file import DesignItem, DesignStratum, Item, SampleDesign
 from .population import Population
 from .sampling import Sample
 
@@ -30,39 +31,43 @@ def templates_of(population: Population) -> Templates | None:
     return found[0] if found is not None else None
 
 
-def make_items(population: Population, sample: Sample, templates: Templates, by: str | None) -> list[Item]:
-    """The drawn rows in the order of the sample.
+def make_items(population: Population, sample: Sample, templates: Templates, seed: int) -> list[Item]:
+    """The drawn rows in the order of the sample, under ids that say nothing of them.
 
     Raises:
         ColumnError: the run did not keep the facts or the texts.
         InputError: a file cannot be read.
     """
-    groups = [""] * len(sample.rows)
-    if by is not None:
-        codes, names = population.groups(by)
-        groups = [str(names[code]) for code in codes[sample.rows].tolist()]
     shown = _contents(population, np.unique(sample.rows), templates)
     keys = population.keys(sample.rows)
-    signature = population.scored.signature or ""
-    items = []
-    for position, row in enumerate(sample.rows.tolist()):
-        drawn = sample.design[int(sample.strata[position])]
-        facts, text = shown[row]
-        items.append(
-            Item(
-                position + 1,
-                *population.locate(row),
-                keys[position],
-                groups[position],
-                facts,
-                text,
-                drawn.stratum,
-                drawn.rows,
-                drawn.drawn,
-                signature,
-            )
-        )
-    return items
+    return [
+        Item(_opaque(seed, row), *population.locate(row), key, *shown[row])
+        for row, key in zip(sample.rows.tolist(), keys, strict=True)
+    ]
+
+
+def make_design(population: Population, sample: Sample, items: list[Item], twice: int, seed: int) -> SampleDesign:
+    """What ``scorer rate`` needs beside the labels. ``twice``: how many rows a second person labels as well."""
+    chosen = np.random.default_rng([seed, 2]).permutation(len(items))[:twice].tolist()
+    again = {items[position].item for position in chosen}
+    strata = [
+        DesignStratum(label=one.stratum.label, low=one.stratum.low, high=one.stratum.high, rows=one.rows,
+                      drawn=one.drawn)
+        for one in sample.design
+    ]  # fmt: skip
+    return SampleDesign(
+        out=population.name,
+        signature=population.scored.signature or "",
+        strata=strata,
+        items={
+            one.item: DesignItem(file=one.file, row=one.row, row_key=one.row_key, twice=one.item in again)
+            for one in items
+        },
+    )
+
+
+def _opaque(seed: int, row: int) -> str:
+    return hashlib.blake2b(f"{seed} {row}".encode(), digest_size=5).hexdigest()
 
 
 def _contents(

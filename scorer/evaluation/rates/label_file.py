@@ -1,7 +1,8 @@
-"""The CSV file of rows to label: written by ``scorer sample``, filled in by people, read by ``scorer rate``.
+"""The files of rows to label: written by ``scorer sample``, filled in by people, read by ``scorer rate``.
 
-Each row carries the design of the sample, so that the file is all that is needed with the output it was drawn from.
-The metric's label is not in it, so that it does not influence the people; the rows are in random order.
+``labels.csv`` is for people: facts, text, and an opaque id. Neither the metric's label nor the system is in it, so that
+neither influences them; the rows are in random order. ``labels.design.json`` beside it says which row of the output
+each id is, and how the rows were drawn. ``labels.second.csv`` asks a second person for some of the same rows.
 """
 
 from __future__ import annotations
@@ -12,75 +13,126 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputError
+from ...errors import DamagedFileError, InputError, SchemaError
 from ...metric.verdict import FINE, ROUGH
+from ...system.codec import Record, decode, encode
+from ...system.files import read_small
+from ...system.formats import DESIGN_SCHEMA
 from .population import Stratum
 
 LABEL, COMMENT = "label", "comment"
-COLUMNS = (
-    "item", "file", "row", "row_key", "group", "facts", "text", LABEL, COMMENT, "stratum", "stratum_label",
-    "stratum_from", "stratum_below", "stratum_rows", "stratum_drawn", "probability", "signature",
-)  # fmt: skip
-NEEDED = ("file", "row", "row_key", LABEL, "stratum_label", "stratum_from", "stratum_below", "stratum_rows")
+COLUMNS = ("item", "facts", "text", LABEL, COMMENT)
 _MEANING = {name.lower(): name for name in (*FINE, *ROUGH)}
 _MEANING |= {"hallucination+omission": "omission+hallucination", "not ok": "not_OK", "both": "omission+hallucination"}
 _LARGEST = 1 << 22  # characters of a field
+_LARGEST_FILE = 256 << 20
 
 
 @dataclass(frozen=True)
 class Item:
-    """A row to label. ``item``: its number in the file, from 1. ``group``: of the column that the sample was spread
-    over, empty without one. ``facts``: in words. ``drawn``: rows drawn from its stratum, of ``rows`` in all."""
+    """A row to label. ``item``: an id that says nothing of the row. ``facts``: in words."""
 
-    item: int
+    item: str
     file: str
     row: int
     row_key: str
-    group: str
     facts: tuple[str, ...]
     text: str
-    stratum: Stratum
-    rows: int
-    drawn: int
-    signature: str
 
     def cells(self) -> list[str]:
         """Values of :data:`COLUMNS`; label and comment are empty."""
-        stratum = self.stratum
-        bounds = ["" if bound is None else repr(bound) for bound in (stratum.low, stratum.high)]
-        shown = [_harmless(value) for value in (self.group, "\n".join(self.facts), self.text)]
-        return [str(self.item), self.file, str(self.row), self.row_key, *shown, "", "", stratum.name, stratum.label,
-                *bounds, str(self.rows), str(self.drawn), repr(self.drawn / self.rows), self.signature]  # fmt: skip
+        return [self.item, _harmless("\n".join(self.facts)), _harmless(self.text), "", ""]
+
+
+class DesignStratum(Record, frozen=True, kw_only=True):
+    """A stratum of the output and how many of its rows were drawn."""
+
+    label: str
+    low: float | None
+    high: float | None
+    rows: int
+    drawn: int
+
+    @property
+    def stratum(self) -> Stratum:
+        return Stratum(self.label, self.low, self.high)
+
+
+class DesignItem(Record, frozen=True, kw_only=True):
+    """The row of the output that an id stands for. ``twice``: a second person is asked as well."""
+
+    file: str
+    row: int
+    row_key: str
+    twice: bool
+
+
+class SampleDesign(Record, frozen=True, kw_only=True):
+    """How a sample was drawn. ``signature``: of the output."""
+
+    schema: int = DESIGN_SCHEMA
+    out: str
+    signature: str
+    strata: list[DesignStratum]
+    items: dict[str, DesignItem]
 
 
 @dataclass(frozen=True)
 class LabelledItem:
-    """A row of the file as people left it. ``label``: ``None`` where they left it empty. ``line``: for messages."""
+    """A line of the file as people left it. ``label``: ``None`` where they left it empty. ``line``: for messages."""
 
     line: int
-    file: str
-    row: int
-    row_key: str
+    item: str
     label: str | None
-    stratum: Stratum
-    rows: int
-    signature: str
+
+
+def design_path(path: Path) -> Path:
+    """``labels.design.json`` of ``labels.csv``."""
+    return path.with_name(path.stem + ".design.json")
+
+
+def second_path(path: Path) -> Path:
+    """``labels.second.csv`` of ``labels.csv``."""
+    return path.with_name(path.stem + ".second" + path.suffix)
 
 
 def write_items(items: Sequence[Item]) -> bytes:
-    """The file, as UTF-8 with the mark by which spreadsheets recognise it."""
+    """The file for people, as UTF-8 with the mark by which spreadsheets recognise it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     writer.writerows(item.cells() for item in items)
-    return out.getvalue().encode("utf-8-sig")
+    return out.getvalue().encode("utf-8-sig", "replace")
+
+
+def write_design(design: SampleDesign) -> bytes:
+    """The file beside it."""
+    return encode(design, indent=1) + b"\n"
+
+
+def read_design(path: Path) -> SampleDesign:
+    """The design that belongs to a file of labels.
+
+    Raises:
+        InputError: it is not there, cannot be read, or is damaged.
+    """
+    place = design_path(path)
+    try:
+        return decode(read_small(place, _LARGEST_FILE), SampleDesign, str(place), advice="draw a new sample")
+    except OSError as e:
+        raise InputError(
+            f"{place}: {e.strerror or e}; `scorer sample` wrote it with the file of labels: keep both in one folder, "
+            "under the names that they had"
+        ) from e
+    except (DamagedFileError, SchemaError) as e:
+        raise InputError(str(e)) from e
 
 
 def read_items(path: Path) -> list[LabelledItem]:
     """Read a file that people filled in, also as a spreadsheet saves it (semicolons or tabs, a byte order mark).
 
     Raises:
-        InputError: cannot be read, lacks a column, or has a label or a number that is not one; names the line.
+        InputError: cannot be read, lacks a column, or has a label that is not one; names the line.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -93,7 +145,7 @@ def read_items(path: Path) -> list[LabelledItem]:
     csv.field_size_limit(_LARGEST)
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+        missing = [name for name in ("item", LABEL) if name not in (reader.fieldnames or ())]
         if missing:
             raise InputError(
                 f"--labels {path} has no column {missing[0]!r}; give the CSV file that `scorer sample` wrote"
@@ -109,19 +161,13 @@ def _harmless(value: str) -> str:
 
 
 def _item(path: Path, line: int, row: dict[str, str | None]) -> LabelledItem:
-    where = f"--labels {path}, line {line}"
-    values = {name: (row.get(name) or "").strip() for name in (*NEEDED, "signature")}
+    item, said = ((row.get(name) or "").strip() for name in ("item", LABEL))
     label = None
-    if values[LABEL]:
-        label = _MEANING.get("+".join(part.strip() for part in values[LABEL].lower().split("+")))
+    if said:
+        label = _MEANING.get("+".join(part.strip() for part in said.lower().split("+")))
         if label is None:
             known = ", ".join((*FINE, ROUGH[1]))
-            raise InputError(f"{where}: label {values[LABEL][:60]!r}; write one of {known}, or leave it empty")
-    try:
-        low, high = (float(values[name]) if values[name] else None for name in ("stratum_from", "stratum_below"))
-        stratum = Stratum(values["stratum_label"], low, high)
-        numbers = int(values["row"]), int(values["stratum_rows"])
-    except ValueError as e:
-        raise InputError(f"{where}: a number was changed: {e}; only the columns label and comment may change") from e
-    return LabelledItem(line, values["file"], numbers[0], values["row_key"], label, stratum, numbers[1],
-                        values["signature"])  # fmt: skip
+            raise InputError(
+                f"--labels {path}, line {line}: label {said[:60]!r}; write one of {known}, or leave it empty"
+            )
+    return LabelledItem(line, item, label)

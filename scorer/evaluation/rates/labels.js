@@ -33,7 +33,7 @@
   function show() {
     const item = data.items[at];
     const now = answer(at);
-    find("place").textContent = `Row ${at + 1} of ${total}` + (item.group ? `, ${item.group}` : "");
+    find("place").textContent = `Row ${at + 1} of ${total}`;
     find("facts").replaceChildren(...item.facts.map((fact) => {
       const line = document.createElement("li");
       line.textContent = fact;
@@ -87,7 +87,7 @@
     const text = "\ufeff" + lines.map((cells) => cells.map(quoted).join(",") + "\r\n").join("");
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-    link.download = "labels.csv";
+    link.download = data.file;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   }

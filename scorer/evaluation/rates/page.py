@@ -19,11 +19,12 @@ from markupsafe import Markup
 from .label_file import COLUMNS, COMMENT, LABEL, Item
 
 
-def render_page(items: Sequence[Item], title: str) -> str:
+def render_page(items: Sequence[Item], title: str, file: str = "labels.csv") -> str:
     """The page for the rows of a sample.
 
     Args:
         title: what is labelled, for the heading: the name of the output.
+        file: name under which the labels are saved.
     """
     style, script = _own("labels.css"), _own("labels.js")
     content = {
@@ -31,9 +32,8 @@ def render_page(items: Sequence[Item], title: str) -> str:
         "label": COLUMNS.index(LABEL),
         "comment": COLUMNS.index(COMMENT),
         "store": _digest(items),
-        "items": [
-            {"facts": item.facts, "text": item.text, "group": item.group, "cells": item.cells()} for item in items
-        ],
+        "file": file,
+        "items": [{"facts": item.facts, "text": item.text, "cells": item.cells()} for item in items],
     }
     return _template().render(
         title=title, count=len(items), style=style, script=script, policy=_policy(style, script), data=_as_data(content)

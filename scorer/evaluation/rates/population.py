@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,17 @@ from ...scoring.output_columns import fine_codes, group_codes, numbers, rough_co
 from ...scoring.output_files import data_files, open_parquet, run_columns
 from ...scoring.places import Places
 from ...scoring.plan import Plan
+from ...scoring.rates_file import labels_digest
 from ..gold import Scored, load, schema_names
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+PARTS, LABELS_OF_STRATUM = 4, 4
+"""Strata of a label at most, and labels that a part of it should get on average."""
 RATES = ("not_ok_rate", "omission_rate", "hallucination_rate")
+LABELS = ("OK", "not_OK", "none")
 _SIDE = {"omission_rate": 1, "hallucination_rate": 2}
 
 
@@ -46,10 +51,24 @@ class Stratum:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A stratum and how many of its rows were drawn. ``probability`` of each row to be drawn: ``drawn / rows``."""
+
+    stratum: Stratum
+    rows: int
+    drawn: int
+
+    @property
+    def probability(self) -> float:
+        return self.drawn / self.rows
+
+
+@dataclass(frozen=True)
 class Population:
     """All rows. ``name``: the output as it was given. ``path``: where it is read. ``fine``: int8, -1 without a label,
     *Shape:* (rows,); ``has_sides``: whether the metric names sides. ``confidence``: float64, NaN without one.
-    ``places``: the files and where their rows are."""
+    ``places``: the files and where their rows are. ``digest``: of row keys and
+    labels."""
 
     name: str
     path: Path
@@ -57,6 +76,7 @@ class Population:
     columns: ColumnNames
     files: list[Path]
     places: Places
+    digest: str
     fine: npt.NDArray[np.int8]
     has_sides: bool
     confidence: Floats
@@ -119,7 +139,7 @@ def read_population(path: Path, more: tuple[str, ...] = (), name: str = "") -> P
     columns = run_columns(path)
     names, prefix = schema_names(path), columns.prefix
     output = [prefix + name for name in ("fine", "rough", "confidence", "error", "row_key")]
-    scored = load(path, [*output, *more])
+    scored = load(path, [*output, *(columns.triples or "triples", columns.facts or "facts", columns.mr or "mr"), *more])
     has_sides = prefix + "fine" in names
     if has_sides:
         fine = fine_codes(scored.array(prefix + "fine"), prefix + "fine")
@@ -142,18 +162,24 @@ def read_population(path: Path, more: tuple[str, ...] = (), name: str = "") -> P
     plan = Plan.load(path) if path.is_dir() else None
     relatives = [file.relative_to(path).as_posix() if path.is_dir() else file.name for file in files]
     places = Places.of(relatives, lengths, plan.inputs if plan is not None else {})
-    return Population(name or str(path), path, scored, columns, files, places, fine, has_sides, confidence)
+    return Population(
+        name or str(path), path, scored, columns, files, places, labels_digest(path), fine, has_sides, confidence
+    )
 
 
-def make_strata(population: Population) -> list[Stratum]:
-    """Up to five strata: OK and not_OK, each divided at its median confidence, and rows without a label."""
+def make_strata(population: Population, labels: int) -> list[Stratum]:
+    """Up to nine strata: OK and not_OK, each divided into up to four by confidence, and rows without a label.
+
+    ``labels``: how many are planned; a part of a label gets at least :data:`LABELS_OF_STRATUM` of them in proportion.
+    """
     found = []
     for label, rows in _by_label(population).items():
         confidence = population.confidence[rows]
-        known = confidence[~np.isnan(confidence)]
-        cut = float(np.median(known)) if len(known) == len(rows) and len(rows) else float("nan")
-        if len(rows) and label != "none" and known.min(initial=1.0) < cut:
-            found += [Stratum(label, high=cut), Stratum(label, low=cut)]
+        parts = min(PARTS, int(labels * len(rows) / max(len(population), 1)) // LABELS_OF_STRATUM)
+        if len(rows) and label != "none" and parts > 1 and not np.isnan(confidence).any():
+            cuts = np.unique(np.quantile(confidence, np.arange(1, parts) / parts))
+            cuts = cuts[cuts > confidence.min()].tolist()
+            found += [Stratum(label, low, high) for low, high in pairwise([None, *cuts, None])]
         elif len(rows):
             found.append(Stratum(label))
     return found

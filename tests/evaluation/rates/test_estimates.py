@@ -12,14 +12,15 @@ import pytest
 
 from scorer.errors import ColumnError, InputError, UsageError
 from scorer.evaluation.rates.calibration import saved, shift, still_holds, transfer
-from scorer.evaluation.rates.estimates import TrueRate, true_rates
-from scorer.evaluation.rates.given import from_column, from_file
-from scorer.evaluation.rates.items import make_items
-from scorer.evaluation.rates.label_file import write_items
-from scorer.evaluation.rates.population import Population, read_population
+from scorer.evaluation.rates.estimates import Labelled, TrueRate, differences, true_rates
+from scorer.evaluation.rates.given import from_column, from_files
+from scorer.evaluation.rates.items import make_design, make_items
+from scorer.evaluation.rates.label_file import design_path, write_design, write_items
+from scorer.evaluation.rates.population import Drawn, Population, Stratum, read_population
 from scorer.evaluation.rates.sampling import draw_sample
 from scorer.metric.templates import Templates
 from scorer.scoring.rates_file import RatesFile
+from scorer.stats.post_stratified import Design, class_shares, interval
 from tests.evaluation.rates.outputs import output
 
 
@@ -35,8 +36,9 @@ def population(tmp_path_factory: pytest.TempPathFactory) -> Population:
 def labels(population: Population, path: Path, rows: int = 120, seed: int = 0, **change: Any) -> Path:
     """A sample, labelled with the truth. ``change``: columns to set in every line."""
     sample = draw_sample(population, rows, seed, "system")
-    items = make_items(population, sample, Templates(), "system")
+    items = make_items(population, sample, Templates(), seed)
     lines = list(csv.DictReader(io.StringIO(write_items(items).decode("utf-8-sig"))))
+    design_path(path).write_bytes(write_design(make_design(population, sample, items, 0, seed)))
     truth = population.scored.array("truth").to_pylist()
     for line, row in zip(lines, sample.rows.tolist(), strict=True):
         line.update({"label": truth[row], **change})
@@ -54,6 +56,10 @@ def write(path: Path, lines: list[dict[str, str]], delimiter: str = ",") -> None
 def read(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def from_file(population: Population, path: Path) -> Labelled:
+    return from_files(population, [path])
 
 
 def rate(found: list[TrueRate], name: str, group: str | None = None) -> TrueRate:
@@ -130,10 +136,7 @@ def test_rows_that_nobody_labelled_are_left_out(population: Population, tmp_path
     [
         ({"label": "maybe"}, "line 2: label 'maybe'; write one of OK, omission"),
         ({"label": ""}, "no label yet"),
-        ({"row": "9999"}, "has no row x/part-"),
-        ({"row": "1x"}, "a number was changed"),
-        ({"row_key": "00" * 16}, "is another row now"),
-        ({"stratum_rows": "7"}, "rows in .* and 7 in the file"),
+        ({"item": "0"}, "item '0' is not in .*l.design.json; do not change the ids"),
     ],
 )
 def test_a_file_that_was_changed_is_refused(
@@ -143,21 +146,191 @@ def test_a_file_that_was_changed_is_refused(
         from_file(population, labels(population, tmp_path / "l.csv", **change))
 
 
-def test_a_stratum_without_a_label_and_a_row_twice_are_refused(population: Population, tmp_path: Path) -> None:
+def test_a_design_of_another_output_is_refused(population: Population, tmp_path: Path) -> None:
     path = labels(population, tmp_path / "l.csv")
-    lines = read(path)
-    empty = [{**line, "label": "" if line["stratum"] == lines[0]["stratum"] else line["label"]} for line in lines]
-    write(path, empty)
-    with pytest.raises(InputError, match="would not be represented"):
+    design = design_path(path).read_text()
+    for old, new, message in (
+        ('"row_key": "', '"row_key": "0', "is another row now"),
+        ('"rows": ', '"rows": 1', "other rows in the strata"),
+        ("part-0", "part-9", "has no row x/part-9"),
+        ('"schema": 1', '"schema": 9', "schema 9"),
+        ('"strata"', '"strato"', "is damaged"),
+    ):
+        design_path(path).write_text(design.replace(old, new))
+        with pytest.raises(InputError, match=message):
+            from_file(population, path)
+    design_path(path).write_text(design.replace("model:", "model:other"))
+    with pytest.raises(UsageError, match="another signature"):
         from_file(population, path)
-    write(path, [*lines, lines[0]])
+    design_path(path).unlink()
+    with pytest.raises(InputError, match="keep both in one folder"):
+        from_file(population, path)
+
+
+def test_a_stratum_without_a_label_joins_its_neighbour(population: Population, tmp_path: Path) -> None:
+    path = labels(population, tmp_path / "l.csv")
+    whole = from_file(population, path)
+    emptied = {f"{row}" for row in whole.rows[whole.strata == 0].tolist()}
+    lines = read(path)
+    for line in lines:
+        if line["text"].removeprefix("text ") in emptied:
+            line["label"] = ""
+    write(path, lines)
+    found = from_file(population, path)
+    assert len(found.design) == len(whole.design) - 1
+    assert sum(one.rows for one in found.design) == 2000
+    write(path, [*lines, lines[-1]])
     with pytest.raises(InputError, match="is there twice"):
         from_file(population, path)
 
 
-def test_labels_of_another_signature_are_refused(population: Population, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="another signature"):
-        from_file(population, labels(population, tmp_path / "l.csv", signature="model:other"))
+def test_labels_that_name_no_side_give_bounds(population: Population) -> None:
+    """All rows labelled, half of the wrong ones as not_OK: an omission rate between half of the truth and all of it."""
+    truth = np.array(population.scored.array("truth").to_pylist()) == "omission"
+    rows = np.arange(2000)
+    fine = np.where(truth, np.where(rows % 2, -1, 1), 0).astype(np.int8)
+    design = [Drawn(Stratum("all rows"), 2000, 2000)]
+    found = true_rates(population, Labelled(rows, rows * 0, fine, truth.astype(np.int8), design, True))
+    one = rate(found, "omission_rate")
+    assert one.bounds == pytest.approx(((truth & (rows % 2 == 0)).mean(), truth.mean()))
+    assert one.true.value == one.true.high == pytest.approx(truth.mean())
+    assert rate(found, "not_ok_rate").bounds is None
+
+
+def bounds_coverage(population: Population, draws: int) -> float:
+    truth = np.array(population.scored.array("truth").to_pylist()) == "omission"
+    rng, inside = np.random.default_rng(7), 0
+    for seed in range(draws):
+        sample = draw_sample(population, 100, seed)
+        wrong = truth[sample.rows]
+        fine = np.where(wrong, np.where(rng.random(len(wrong)) < 0.5, -1, 1), 0).astype(np.int8)
+        given = Labelled(sample.rows, sample.strata, fine, wrong.astype(np.int8), sample.design, True)
+        one = rate(true_rates(population, given), "omission_rate")
+        inside += one.true.low <= truth.mean() <= one.true.high
+    return inside / draws
+
+
+def test_bounds_hold_the_truth(population: Population) -> None:
+    assert bounds_coverage(population, 40) >= 0.85  # .95 less three standard errors
+
+
+@pytest.mark.slow
+def test_bounds_hold_the_truth_in_1500_draws(population: Population) -> None:
+    assert bounds_coverage(population, 1500) >= 0.93
+
+
+def cluster_coverage(draws: int) -> float:
+    """Ten rows an input that share much of their fate, 25 of 200 whole inputs labelled: the rate of all rows."""
+    rng, inside = np.random.default_rng(5), 0
+    hard = rng.beta(0.7, 1.3, 200)
+    truth = rng.random((200, 10)) < hard[:, None]
+    said = truth ^ (rng.random((200, 10)) < np.where(rng.random(200) < 0.3, 0.6, 0.1)[:, None])
+    for _ in range(draws):
+        chosen = rng.choice(200, 25, replace=False)
+        labels, predicted = truth[chosen].ravel().astype(float), said[chosen].ravel()
+        design = Design(np.zeros(250, np.int64), np.array([250]), np.array([2000]), np.repeat(np.arange(25), 10))
+        weights = [float((~said).mean()), float(said.mean())]
+        low, high = interval(class_shares(weights, labels, predicted, np.ones(250, bool), design, [0.5, 0.5]))
+        inside += low <= truth.mean() <= high
+    return inside / draws
+
+
+def test_labels_of_whole_inputs_hold_the_truth() -> None:
+    assert cluster_coverage(150) >= 0.89  # .95 less three standard errors
+
+
+@pytest.mark.slow
+def test_labels_of_whole_inputs_hold_the_truth_in_1500_draws() -> None:
+    assert cluster_coverage(1500) >= 0.93
+
+
+def small_coverage(draws: int) -> float:
+    """A group with ten labels and a true rate of 2 %; the metric is wrong in 2 % of the rows."""
+    rng, inside = np.random.default_rng(9), 0
+    truth = rng.permutation(np.arange(5000) < 100)
+    said = truth ^ (rng.random(5000) < 0.02)
+    weights = [float((~said).mean()), float(said.mean())]
+    for _ in range(draws):
+        few = rng.choice(5000, 10, replace=False)
+        design = Design(np.zeros(10, np.int64), np.array([10]), np.array([5000]))
+        found = class_shares(weights, truth[few].astype(float), said[few], np.ones(10, bool), design, [0.01, 0.5])
+        low, high = interval(found)
+        inside += low <= truth.mean() <= high
+    return inside / draws
+
+
+def test_ten_labels_of_rare_errors_hold_the_truth() -> None:
+    assert small_coverage(150) >= 0.88
+
+
+@pytest.mark.slow
+def test_ten_labels_of_rare_errors_hold_the_truth_in_1500_draws() -> None:
+    assert small_coverage(1500) >= 0.92
+
+
+def allocation_ratio(draws: int) -> float:
+    """Variance with 30 pilot labels and 70 drawn after them, over that of 100 labels drawn in proportion."""
+    rng = np.random.default_rng(3)
+    population = errs_in_one_stratum
+    rows = np.arange(4000)
+    confidence = np.where(rows < 2800, rng.uniform(0.5, 1, 4000), rng.uniform(0, 0.5, 4000))
+    wrong = rng.random(4000) < np.where((confidence > 0.5) & (confidence < 0.62), 0.4, 0.01)
+    truth = (rows >= 2800) ^ wrong
+    made = population(confidence, (rows >= 2800).astype(np.int8))
+    estimates: list[list[float]] = [[], []]
+    for seed in range(draws):
+        one = draw_sample(made, 100, seed)
+        first = draw_sample(made, 30, seed)
+        given = Labelled(first.rows, first.strata, truth[first.rows].astype(np.int8), truth[first.rows].astype(np.int8),
+                         first.design, True)  # fmt: skip
+        more = draw_sample(made, 70, seed + 1, None, given)
+        both = [Drawn(a.stratum, a.rows, a.drawn + b.drawn) for a, b in zip(first.design, more.design, strict=True)]
+        for place, (drawn, strata, design) in enumerate(
+            (
+                (one.rows, one.strata, one.design),
+                (np.concatenate([first.rows, more.rows]), np.concatenate([first.strata, more.strata]), both),
+            )
+        ):
+            weights = np.array([entry.rows / entry.drawn for entry in design])[strata]
+            estimates[place].append(float((weights * truth[drawn]).sum()) / 4000)
+    return float(np.var(estimates[1]) / np.var(estimates[0]))
+
+
+def errs_in_one_stratum(confidence: np.ndarray, fine: np.ndarray) -> Any:
+    """As much of a population as drawing needs."""
+    from types import SimpleNamespace
+
+    class Rows(SimpleNamespace):
+        def __len__(self) -> int:
+            return len(self.fine)
+
+    return Rows(confidence=confidence, fine=fine)
+
+
+def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs() -> None:
+    assert allocation_ratio(150) < 0.95
+
+
+@pytest.mark.slow
+def test_two_phases_lower_the_variance_in_1500_draws() -> None:
+    assert allocation_ratio(1500) < 0.9
+
+
+def test_groups_are_compared_with_holms_correction(population: Population, tmp_path: Path) -> None:
+    found = differences(true_rates(population, from_file(population, labels(population, tmp_path / "l.csv")), "system"))
+    one = next(line for line in found if line.rate == "not_ok_rate")
+    assert (one.first, one.second) == ("a", "b")
+    assert one.low < one.difference < one.high
+    assert (one.p < 0.05) == (one.low > 0 or one.high < 0)
+
+
+def test_rates_of_other_labels_are_refused(population: Population, tmp_path: Path) -> None:
+    labelled = from_column(population, "truth", None)
+    file = saved(population, true_rates(population, labelled), labelled, None)
+    file.check_output(population.path, "--rates")
+    same_keys = output(tmp_path / "other", 2000, wrong=0.2)
+    with pytest.raises(UsageError, match="other rows or labels"):
+        file.check_output(same_keys, "--rates")
 
 
 def test_a_calibration_gives_the_rate_of_another_run(population: Population, tmp_path: Path) -> None:
@@ -195,10 +368,10 @@ def test_a_calibration_of_another_metric_is_refused(population: Population, tmp_
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is not JSON"),
-        ("[]", "schema 'list'"),
+        ("{", "is damaged"),
+        ("[]", "is damaged"),
         ('{"schema": 99}', "schema 99"),
-        ('{"schema": 1}', "out is 'missing'"),
+        ('{"schema": 2}', "missing required field `out`"),
     ],
 )
 def test_a_broken_file_of_rates_is_named(tmp_path: Path, content: str, message: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.evaluation.rates.items import make_items, templates_of
+from scorer.evaluation.rates.items import make_design, make_items, templates_of
 from scorer.evaluation.rates.label_file import COLUMNS, write_items
 from scorer.evaluation.rates.population import Population, Stratum, classify, make_strata, read_population
 from scorer.evaluation.rates.sampling import draw_sample
@@ -23,9 +23,10 @@ def population(tmp_path_factory: pytest.TempPathFactory) -> Population:
 
 
 def test_every_row_is_in_the_stratum_of_its_label_and_confidence(population: Population) -> None:
-    strata = make_strata(population)
+    strata = make_strata(population, 40)
     codes = classify(population, strata)
-    assert [stratum.label for stratum in strata] == ["OK", "OK", "not_OK", "not_OK"]
+    labels = [stratum.label for stratum in strata]
+    assert labels.count("OK") == 4 and 1 < labels.count("not_OK") <= 4
     for row, code in enumerate(codes.tolist()):
         stratum, confidence = strata[code], population.confidence[row]
         assert stratum.label == ("OK" if population.fine[row] == 0 else "not_OK")
@@ -52,7 +53,7 @@ def test_rows_are_drawn_as_often_as_their_probability_says(population: Populatio
     for seed in range(200):
         sample = draw_sample(population, 40, seed, "system")
         counts[sample.rows] += 1
-    codes = classify(population, make_strata(population))
+    codes = classify(population, make_strata(population, 40))
     for number, drawn in enumerate(sample.design):
         expected[codes == number] = 200 * drawn.probability
     assert np.abs(counts - expected).max() < 5 * np.sqrt(200 * 0.25)
@@ -66,23 +67,22 @@ def test_the_file_has_what_people_need_and_not_what_the_metric_says(population: 
     sample = draw_sample(population, 20, 0, "system")
     found = templates_of(population)
     assert found is not None
-    items = make_items(population, sample, found, "system")
+    items = make_items(population, sample, found, 0)
     written = list(csv.DictReader(io.StringIO(write_items(items).decode("utf-8-sig"))))
     assert tuple(written[0]) == COLUMNS
     for line, row in zip(written, sample.rows.tolist(), strict=True):
         assert line["text"] == f"text {row}"
         assert line["facts"] == f"The food of s{row} is o{row}."
-        assert line["group"] == ("a" if row % 4 else "b")
         assert line["label"] == ""
-        stored = pq.read_table(population.path / line["file"])["text"][int(line["row"])].as_py()
-        assert stored == line["text"]
-        assert float(line["probability"]) == int(line["stratum_drawn"]) / int(line["stratum_rows"])
-    assert not {"fine", "confidence"} & set(COLUMNS)
+        place = make_design(population, sample, items, 4, 0).items[line["item"]]
+        assert pq.read_table(population.path / place.file)["text"][place.row].as_py() == line["text"]
+    assert set(COLUMNS) == {"item", "facts", "text", "label", "comment"}
+    assert sum(one.twice for one in make_design(population, sample, items, 4, 0).items.values()) == 4
 
 
 def test_a_text_is_no_formula(population: Population) -> None:
     sample = draw_sample(population, 20, 0)
-    items = make_items(population, sample, Templates(), None)
+    items = make_items(population, sample, Templates(), 0)
     line = items[0].cells()
     assert line[COLUMNS.index("text")].startswith("text")
     dangerous = type(items[0])(**{**items[0].__dict__, "text": '=HYPERLINK("x")'})

@@ -1,0 +1,75 @@
+"""Holm's correction, isotonic regression and the errors of annotators, against other implementations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scorer.stats.annotators import LabelCounts, corrected, krippendorff, label_errors
+from scorer.stats.isotonic import isotonic
+from scorer.stats.multiple import holm, p_of_interval
+
+
+def test_holm_by_hand() -> None:
+    """The example of R's documentation of p.adjust: 0.01, 0.02, 0.03, 0.04, 0.05."""
+    assert holm([0.01, 0.02, 0.03, 0.04, 0.05]) == pytest.approx([0.05, 0.08, 0.09, 0.09, 0.09])
+    assert holm([0.04, None, 0.01]) == [0.04, None, 0.02]
+
+
+def test_the_p_value_of_an_interval_is_below_05_where_it_leaves_out_the_value() -> None:
+    assert p_of_interval(0.5, 0.4, 0.7, 0.4) == pytest.approx(0.05)
+    assert p_of_interval(0.5, 0.4, 0.7, 0.39) < 0.05 < p_of_interval(0.5, 0.4, 0.7, 0.69)
+
+
+def test_isotonic_regression_is_that_of_sklearn() -> None:
+    module = pytest.importorskip("sklearn.isotonic")
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        values, weights = rng.random(15), rng.uniform(0.1, 3, 15)
+        expected = module.isotonic_regression(values, sample_weight=weights)
+        assert isotonic(values, weights) == pytest.approx(expected, abs=1e-12)
+
+
+def test_alpha_is_krippendorffs() -> None:
+    """Two coders, ten units (Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, example A): .095."""
+    first = np.array([0, 1, 0, 0, 0, 0, 0, 0, 1, 0])
+    second = np.array([1, 1, 1, 0, 0, 1, 0, 0, 0, 0])
+    alpha, low, high = krippendorff(first, second)
+    assert alpha == pytest.approx(0.095, abs=5e-4)
+    assert low is not None and high is not None and low < alpha < high
+
+
+def coverage(draws: int, seed: int) -> tuple[float, float]:
+    """True rate of 1 %, 2 % false alarms, 10 % misses, 400 labels, 80 of them twice: with and without correction."""
+    from scorer.stats.post_stratified import jeffreys
+
+    rng = np.random.default_rng(seed)
+    inside = plain = 0
+    for _ in range(draws):
+        truth = np.where(rng.random(400) < 0.5, rng.random(400) < 0.001, rng.random(400) < 0.019)
+        said = rng.random(400) < 0.5  # of the metric's classes
+        truth = np.where(said, rng.random(400) < 0.019, rng.random(400) < 0.001)
+        first, second = (np.where(truth, rng.random(400) >= 0.1, rng.random(400) < 0.02) for _ in range(2))
+        twice, classes = np.arange(400) < 80, []
+        for label in (False, True):
+            once, again = (said == label) & ~twice, (said == label) & twice
+            votes = first[again].astype(int) + second[again]
+            both, mixed, none = ((votes == count).sum() for count in (2, 1, 0))
+            counts = (float(first[once].sum()), float(once.sum()), float(both), float(mixed), float(none))
+            classes.append(LabelCounts(0.5, *counts))
+        _, low, high = corrected(classes, label_errors(classes))
+        inside += low <= 0.01 <= high
+        low, high = jeffreys(float(first.mean()), 400)
+        plain += low <= 0.01 <= high
+    return inside / draws, plain / draws
+
+
+def test_labels_of_people_who_err_are_corrected() -> None:
+    inside, plain = coverage(60, 1)
+    assert inside >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
+    assert plain < 0.6  # with every label taken as right
+
+
+@pytest.mark.slow
+def test_labels_of_people_who_err_are_corrected_in_1500_draws() -> None:
+    assert coverage(1500, 2)[0] >= 0.93
