@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from .figures import Counts, Values, measure
+from ..stats.intervals import wilson_of_share
+from .figures import Counts, Values, measure, shares
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -22,6 +23,8 @@ Statistic = Callable[[Floats, Floats], float]
 
 RESAMPLES = 1000
 SEED = 20201215
+FEW = 10
+"""With fewer wrong rows than this, the percentile bootstrap is too narrow."""
 _CELLS = 4_000_000  # draws in memory at a time
 
 # Wilcox (2009) draws 599 samples; to hold 95 % under heteroscedasticity, the bounds of the difference of Pearson
@@ -49,10 +52,38 @@ def figure_intervals(
         for block, figures in sampled.items():
             for name, values in figures.items():
                 drawn.setdefault(block, {}).setdefault(name, []).append(values)
-    return {
+    found = {
         block: {name: percentiles(np.concatenate(values)) for name, values in figures.items()}
         for block, figures in drawn.items()
     }
+    for block, parts in shares(fine, rough).items() if found else ():
+        for name, (right, whole) in parts.items():
+            ends = few_wrong_interval(right, whole)
+            if ends is not None:
+                low, high = ends
+                found[block][name] = (2 * low / (1 + low), 2 * high / (1 + high)) if name == "f1" else ends
+    return found
+
+
+def few_wrong_interval(right: Indices, whole: Indices) -> Interval | None:
+    """Wilson's interval of a share near 0 or 1, where a bootstrap repeats the few rows that it has.
+
+    Args:
+        right, whole: counts by input, int64, *Shape:* (inputs,).
+
+    Returns: ``None`` where :data:`FEW` rows or more are wrong and as many right, or there are none. The number of rows
+    is divided by the design effect of the inputs; where all rows are alike it is unknown, and each input is one row.
+    """
+    n, hits = int(whole.sum()), int(right.sum())
+    if n == 0 or min(hits, n - hits) >= FEW:
+        return None
+    share, inputs = hits / n, int((whole > 0).sum())
+    size = float(inputs)
+    if 0 < hits < n and inputs > 1:
+        variance = inputs / (inputs - 1) * float(((right - share * whole) ** 2).sum()) / n**2
+        size = min(n, share * (1 - share) / variance) if variance > 0 else inputs
+    low, high = wilson_of_share(share, size)
+    return (0.0 if hits == 0 else low), (1.0 if hits == n else high)
 
 
 def percentiles(values: Values) -> Interval | None:
@@ -102,7 +133,14 @@ class Comparison:
 
 
 def compare_correlations(
-    first: Floats, second: Floats, human: Floats, statistic: Statistic, *, pearson: bool = False, seed: int = SEED
+    first: Floats,
+    second: Floats,
+    human: Floats,
+    statistic: Statistic,
+    *,
+    inputs: Indices | None = None,
+    pearson: bool = False,
+    seed: int = SEED,
 ) -> Comparison | None:
     """Wilcox's percentile bootstrap for two correlations that share the human score.
 
@@ -111,6 +149,7 @@ def compare_correlations(
 
     Args:
         first, second, human: float64, *Shape:* (n,), without NaN.
+        inputs: int64, *Shape:* (n,): rows of one input are drawn together; ``None``: each row alone.
         pearson: move the bounds outwards for small samples, as the paper does for Pearson's correlation.
 
     Returns: ``None`` if there are fewer than three pairs, or if a correlation is undefined (a constant metric).
@@ -118,10 +157,10 @@ def compare_correlations(
     n = len(human)
     if n < 3:
         return None
-    rng = np.random.default_rng(seed)
+    owners = np.arange(n) if inputs is None else inputs
+    many = len(np.unique(owners))
     differences = np.empty(WILCOX_RESAMPLES)
-    for b in range(WILCOX_RESAMPLES):
-        rows = rng.integers(0, n, n)
+    for b, rows in enumerate(cluster_samples(owners, WILCOX_RESAMPLES, seed)):
         differences[b] = statistic(first[rows], human[rows]) - statistic(second[rows], human[rows])
     observed = statistic(first, human) - statistic(second, human)
     # A sample that repeats one row has no correlation. If more than 5 % of the samples are like that, there is no
@@ -129,11 +168,14 @@ def compare_correlations(
     differences = np.sort(differences[~np.isnan(differences)])
     if np.isnan(observed) or len(differences) < 0.95 * WILCOX_RESAMPLES:
         return None
-    ranks = next((ranks for bound, *ranks in _WILCOX_RANKS if n < bound), list(_WILCOX_MANY)) if pearson else [15, 585]
+    ranks = (
+        next((ranks for bound, *ranks in _WILCOX_RANKS if many < bound), list(_WILCOX_MANY)) if pearson else [15, 585]
+    )
     low, high = (differences[min(rank, len(differences)) - 1] for rank in ranks)
     below = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
     higher: Literal["first", "second"] | None = "first" if low > 0 else "second" if high < 0 else None
-    return Comparison(float(observed), float(low), float(high), 2 * min(below, 1 - below), higher, n)
+    p = max(2 * min(below, 1 - below), 2 / (WILCOX_RESAMPLES + 1))  # no smaller one can be told from the samples
+    return Comparison(float(observed), float(low), float(high), p, higher, n)
 
 
 def by_input(codes: Indices, used: npt.NDArray[np.bool_]) -> tuple[Indices, int]:

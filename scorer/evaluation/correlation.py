@@ -70,18 +70,19 @@ def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: in
     return result
 
 
-def compare(first: Floats, second: Floats, human: Floats) -> Differences:
+def compare(first: Floats, second: Floats, human: Floats, inputs: Indices | None = None) -> Differences:
     """Test two metrics with each coefficient, over rows that have all three values; ``None`` if undefined.
 
-    *Shape:* (rows,) each, float64, NaN where there is no value.
+    *Shape:* (rows,) each, float64, NaN where there is no value. ``inputs``: rows of one input are drawn together.
     """
     there = ~(np.isnan(first) | np.isnan(second) | np.isnan(human))
     first, second, human = first[there], second[there], human[there]
+    owners = None if inputs is None else inputs[there]
     if not available() or len(human) > _COMPARED_ROWS:
         return Differences(pearson=None, spearman=None, kendall=None)
 
     def difference(kind: Kind) -> Difference | None:
-        found = compare_correlations(first, second, human, statistic(kind), pearson=kind == "pearson")
+        found = compare_correlations(first, second, human, statistic(kind), inputs=owners, pearson=kind == "pearson")
         if found is None:
             return None
         return Difference(difference=found.difference, low=found.low, high=found.high,

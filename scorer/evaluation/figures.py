@@ -82,11 +82,45 @@ def side_figures(counts: Counts, side: str) -> dict[str, Values]:
 
     *Shape:* (..., 4, 5) → (...).
     """
+    return _side(*_side_counts(counts, side))
+
+
+def _side_counts(counts: Counts, side: str) -> tuple[Counts, Counts, Counts]:
+    """Hits, rows wrongly named, and rows missed."""
     has = _SIDES[side]
     named = counts[..., :_FINE][..., has].sum(axis=-1)
     total = counts.sum(axis=-1)
     hits = named[..., has].sum(axis=-1)
-    return _side(hits, named[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits)
+    return hits, named[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits
+
+
+def _side_shares(hits: Counts, wrongly: Counts, missed: Counts) -> dict[str, tuple[Counts, Counts]]:
+    return {
+        "precision": (hits, hits + wrongly),
+        "recall": (hits, hits + missed),
+        "f1": (hits, hits + wrongly + missed),
+    }
+
+
+def shares(fine: Counts | None, rough: Counts) -> dict[str, dict[str, tuple[Counts, Counts]]]:
+    """The figures that are shares, as right and all rows; F1 as the share of which it is a function, 2s / (1 + s).
+
+    *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each.
+    """
+    flagged = rough[..., 1] + rough[..., 2]
+    right = rough[..., 0, 0] + flagged[..., 1]
+    found = {
+        "rough": {
+            "accuracy": (right, rough.sum(axis=(-2, -1))),
+            **_side_shares(flagged[..., 1], flagged[..., 0], rough[..., 1, 0]),
+        }
+    }
+    if fine is not None:
+        hits = np.diagonal(fine[..., :_FINE], axis1=-2, axis2=-1).sum(axis=-1)
+        found["fine"] = {"accuracy": (hits, fine.sum(axis=(-2, -1)))}
+        for side in _SIDES:
+            found[side] = _side_shares(*_side_counts(fine, side))
+    return found
 
 
 def measure(fine: Counts | None, rough: Counts) -> dict[str, dict[str, Values]]:

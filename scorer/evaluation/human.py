@@ -150,13 +150,13 @@ class Ratings:
         rating = self.human(column)
         lines = []
         for first, second in [(names[0], other) for other in names[1:]]:
-            found = correlation.compare(values[first], values[second], rating)
+            found = correlation.compare(values[first], values[second], rating, self.inputs)
             lines.append(ComparisonLine(first=first, second=second, human=column, level="sentence", **found))
             if self.systems is not None:
                 means, _ = correlation.system_means(
                     [values[first], values[second], rating], self.systems, len(self.system_names)
                 )
-                found = correlation.compare(*means)
+                found = correlation.compare(means[0], means[1], means[2])
                 lines.append(ComparisonLine(first=first, second=second, human=column, level="system", **found))
         return lines
 

@@ -211,12 +211,14 @@ class SentenceCeiling(TypedDict):
 
 
 class HalvesCeiling(TypedDict):
-    """Pearson's correlation of system means on halves of the inputs, and by Spearman & Brown on all inputs."""
+    """Pearson's correlation of system means on halves of the inputs, by Spearman & Brown on all inputs, and the root of
+    the latter, which a metric's correlation can reach at least."""
 
     systems: int
     inputs: int
     halves: float | None
     full: float | None
+    ceiling: float | None
 
 
 class PublishedLine(TypedDict):

@@ -51,14 +51,16 @@ def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, splits: i
     Args:
         ratings: float64, *Shape:* (rows,), NaN for none. systems, inputs: int64, *Shape:* (rows,).
 
-    Returns: the mean over random splits, and what it says of the means over all inputs (Spearman & Brown).
+    Returns: the mean over random splits, what it says of the means over all inputs (Spearman & Brown), and the root of
+    that, which no metric's correlation is expected to exceed. It is a lower bound of the ceiling: that a system does
+    better on some inputs than on others counts as noise here, and a metric sees the same inputs.
     """
     there = ~np.isnan(ratings)
     _, systems = np.unique(systems[there], return_inverse=True)
     names, inputs = np.unique(inputs[there], return_inverse=True)
     systems, inputs, ratings = systems.reshape(-1), inputs.reshape(-1), ratings[there]
     many = int(systems.max(initial=-1)) + 1
-    result = HalvesCeiling(systems=many, inputs=len(names), halves=None, full=None)
+    result = HalvesCeiling(systems=many, inputs=len(names), halves=None, full=None, ceiling=None)
     if many < 3 or len(names) < 4:
         return result
     rng = np.random.default_rng(SEED)
@@ -72,6 +74,8 @@ def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, splits: i
     if found:
         halves = float(np.mean(found))
         result["halves"], result["full"] = halves, 2 * halves / (1 + halves) if halves > -1 else None
+        if result["full"] is not None and result["full"] >= 0:
+            result["ceiling"] = math.sqrt(result["full"])
     return result
 
 

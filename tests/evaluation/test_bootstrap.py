@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scorer.evaluation.bootstrap import cluster_samples, compare_correlations, figure_intervals, percentiles
+from scorer.evaluation.bootstrap import (
+    WILCOX_RESAMPLES,
+    cluster_samples,
+    compare_correlations,
+    figure_intervals,
+    percentiles,
+)
 from scorer.evaluation.figures import collapse, confusion
 
 RNG = np.random.default_rng(11)
@@ -96,7 +102,7 @@ def test_clear_and_absent_differences() -> None:
     same = compare_correlations(good, good, human, _pearson)
     assert better is not None and worse is not None and same is not None
     assert (better.higher, worse.higher, same.higher) == ("first", "second", None)
-    assert better.p == 0
+    assert better.p == 2 / (WILCOX_RESAMPLES + 1)
     assert same.p == 1
 
 

@@ -42,11 +42,12 @@ def print_ceilings(console: Console, report: LabelReport) -> None:
             made.add_row(column, *map(number, figures), f"{found['texts']:,}", f"{found['ratings']:,}")
         console.print(made)
     if any(found["halves"] is not None for found in report["system_ceiling"].values()):
-        console.print("\nCeiling by system: Pearson of system means on two halves of the inputs, and for all inputs")
-        made = table("rating", "halves", "all inputs", "systems", "inputs")
+        console.print("\nCeiling by system: at least the root of their means' reliability over halves of the inputs")
+        made = table("rating", "ceiling", "halves", "reliability", "systems", "inputs")
         for column, halves in report["system_ceiling"].items():
             counts = (f"{halves['systems']:,}", f"{halves['inputs']:,}")
-            made.add_row(column, number(halves["halves"]), number(halves["full"]), *counts)
+            shown = [number(value) for value in (halves["ceiling"], halves["halves"], halves["full"])]
+            made.add_row(column, *shown, *counts)
         console.print(made)
 
 
