@@ -168,7 +168,7 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer,
     sample = _Sample()
     works: list[Work] = []
     for shard in chosen:
-        windows = shard.windows(reader, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=each)
+        windows = shard.windows(reader, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=each, growing=True)
         if reuse is not None:
             reuse.begin_shard()
         for table in windows:

@@ -123,6 +123,7 @@ class ShardStream:
                     self.reader,
                     max_rows=self.budgets.window_rows or WINDOW_ROWS,
                     max_bytes=self.budgets.window_bytes or WINDOW_BYTES,
+                    growing=True,
                 ):
                     seen += len(table)
                     yield Window(shard, table, shard.columns)

@@ -15,7 +15,8 @@ from .reuse import Disagreement
 
 WINDOW_ROWS = 16384
 WINDOW_BYTES = 32 << 20
-"""The largest window by default: rows, and bytes of their columns as they stand in memory."""
+"""The largest window by default: rows, and bytes of their columns as they stand in memory. A run's first windows of
+each shard are smaller (:func:`scorer.storage.reading.windows.most_rows`)."""
 
 
 class ShardColumns(Protocol):

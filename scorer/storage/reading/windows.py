@@ -13,21 +13,46 @@ import pyarrow as pa
 
 from .sizes import batch_bytes
 
+FIRST_ROWS = (1024, 4096)
+"""Rows of the first windows of a shard, if windows may have more: a device begins once the first is prepared."""
 
-def cut(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, max_rows: int, max_bytes: int) -> Iterator[pa.Table]:
+
+def most_rows(start: int, max_rows: int) -> int:
+    """The largest number of rows of a window that begins ``start`` rows after the first row of a shard or piece."""
+    end = 0
+    for rows in FIRST_ROWS:
+        end += rows
+        if start < end:
+            return min(rows, max_rows)
+    return max_rows
+
+
+def cut(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    *,
+    max_rows: int,
+    max_bytes: int,
+    begin: int | None = None,
+) -> Iterator[pa.Table]:
     """Cut a stream of batches into windows.
+
+    Args:
+        begin: number of the first of these rows in the shard or piece, where its first windows are to be smaller
+            (:func:`most_rows`).
 
     A window ends where the next row would make it exceed ``max_rows`` rows or ``max_bytes`` bytes; a row that exceeds
     ``max_bytes`` alone is its own window. Each table has one chunk per column, unless Arrow cannot join them.
     """
     held: list[pa.RecordBatch] = []
     rows = size = 0
+    largest = max_rows if begin is None else most_rows(begin, max_rows)
     for batch in batches:
         count, start = batch.num_rows, 0
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(batch_bytes(batch))])
         while start < count:
             fits = int(np.searchsorted(ends, ends[start] + max_bytes - size, side="right")) - 1 - start
-            take = min(fits, max_rows - rows, count - start)
+            take = min(fits, largest - rows, count - start)
             if take <= 0 and rows == 0:
                 take = 1
             if take > 0:
@@ -35,8 +60,11 @@ def cut(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, max_rows: int, 
                 rows += take
                 size += int(ends[start + take] - ends[start])
                 start += take
-            if rows >= max_rows or (take <= 0 and rows):
+            if rows >= largest or (take <= 0 and rows):
                 yield join(held, schema)
+                if begin is not None:
+                    begin += rows
+                    largest = most_rows(begin, max_rows)
                 held, rows, size = [], 0, 0
     if rows:
         yield join(held, schema)

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from scorer.errors import ShardError
 from scorer.storage import ShardReader
 from scorer.storage.reading.windows import cut
+from tests.processes import kill_and_wait
+from tests.storage.reading.test_reader import child_of
 from tests.storage.tables import cut_rows, rows_table, weight, write
 
 
@@ -167,3 +169,21 @@ def test_every_row_comes_back_once_and_in_order(
     assert pa.concat_tables(windows).equals(pq.read_table(uri))
     if rows:
         assert [len(w) for w in windows] == cut_rows(weights(table), max_rows, max_bytes)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_first_windows_of_a_shard_or_piece_are_smaller(tmp_path: Path, restarted: bool) -> None:
+    """Also where another child goes on after the second window; a budget of bytes or rows cuts them earlier."""
+    uri = write(tmp_path / "a.parquet", pa.table({"n": range(60_000)}), row_group_size=7000)
+    with ShardReader() as reader:
+        windows = reader.windows(uri, max_rows=16_384, max_bytes=1 << 30, first=700, limit=50_000, growing=True)
+        found = [next(windows), next(windows)]
+        if restarted:
+            kill_and_wait(child_of(reader).pid)
+        found += windows
+        assert [len(table) for table in found] == [1024, 4096, 16_384, 16_384, 50_000 - 1024 - 4096 - 2 * 16_384]
+        assert pa.concat_tables(found)["n"].to_pylist() == list(range(700, 50_700))
+        few = reader.windows(uri, max_rows=3000, max_bytes=1 << 30, limit=9000, growing=True)
+        assert [len(table) for table in few] == [1024, 3000, 3000, 1976]
+        narrow = reader.windows(uri, max_rows=16_384, max_bytes=4000, limit=6000, growing=True)
+        assert [len(table) for table in narrow] == [500] * 12
