@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .document import Baseline, BaselineChanges, Callout, Gate, Group, GroupFigures, RateChange, Severity, Test
 from .gates import describe, shown
+from .significance import LEAST_ROWS_OF_INDEX
 
 LEAST_DIFFERENCE = 0.01
 """A significant difference of a rate is called out from one percentage point on."""
@@ -144,7 +145,9 @@ def _drift(group: GroupFigures) -> list[Callout]:
     if moved["psi"] is None or moved["psi"] < LEAST_SHIFT or now is None or moved["before"]["mean"] is None:
         return []
     text = f"{describe(group['group'])}: confidences drifted, mean {moved['before']['mean']:.3f} to {now:.3f}"
-    lines = [f"population stability index {moved['psi']:.2f}", *(_test(test) for test in moved["tests"])]
+    few = min(group["confidence"]["n"], moved["before"]["n"]) < LEAST_ROWS_OF_INDEX
+    index = f"cannot be judged below {LEAST_ROWS_OF_INDEX} rows" if few else f"{moved['psi']:.2f}"
+    lines = [f"population stability index {index}", *(_test(test) for test in moved["tests"])]
     return [_callout("drift", "warn", text, lines, group["group"])]
 
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from ..stats.intervals import combined
 from .confidences import Confidences
-from .document import RATES, Change, ConfidenceChange, GroupFigures, Rate, RateChange, Test
+from .document import ADDED_RATES, RATES, AddedRate, Change, ConfidenceChange, GroupFigures, Rate, RateChange, Test
 from .figures import FactTables, rate_of
 from .grouping import Grouping
 from .join import GroupMatches
 from .scan import ScannedRun
-from .significance import benjamini_hochberg, kolmogorov_smirnov, mcnemar, stability_index, two_proportions
+from .significance import benjamini_hochberg, kolmogorov_smirnov, mcnemar, rose, stability_index, two_proportions
 from .states import FINE_OF, STATES, Counts, Policy, rate_states
 
 LEVEL = 0.05
@@ -116,8 +116,20 @@ class _Comparison:
                 flips=int(kept[flipped].sum()),
                 backoff_before=None,
                 rates={name: self._rate(name, code, group["rates"][name]) for name in RATES},
+                added_rates={name: self._added(name.removeprefix("added_"), code) for name in ADDED_RATES},
                 confidence=self._confidence(code),
             )
+
+    def _added(self, name: str, code: int) -> AddedRate:
+        """A rate of the added rows, and whether it is higher than that of the removed rows and of the baseline."""
+        masks = self.masks[0][name], self.masks[1][name]
+        added = rate_of(masks[1], self.matches.added[code])
+        removed, baseline = rate_of(masks[0], self.matches.removed[code]), rate_of(masks[0], self.states[0][code])
+        chances = [
+            rose(added["count"], added["n"], one["count"], one["n"]) if added["n"] and one["n"] else None
+            for one in (removed, baseline)
+        ]
+        return AddedRate(added=added, removed=removed, baseline=baseline, p_removed=chances[0], p_baseline=chances[1])
 
     def _compared(self, code: int) -> tuple[_Sample, _Sample] | None:
         """Two disjoint samples: the reference, and what is compared with it."""

@@ -25,6 +25,8 @@ Severity = Literal["fail", "warn", "info"]
 
 RATES = ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate")
 """Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
+ADDED_RATES = ("added_not_ok_rate", "added_omission_rate", "added_hallucination_rate", "added_error_rate")
+"""The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
 BINS = 20
 """Equal bins of a confidence histogram over [0, 1]; the last one is closed."""
 
@@ -137,8 +139,23 @@ class ConfidenceChange(TypedDict):
     significant: bool
 
 
+class AddedRate(TypedDict):
+    """A rate of the added rows of a group next to that of the removed rows and of the baseline's rows.
+
+    ``p_removed``, ``p_baseline``: how often chance alone makes the added rows this much worse (one-sided); null where
+    a side has no rows.
+    """
+
+    added: Rate
+    removed: Rate
+    baseline: Rate
+    p_removed: float | None
+    p_baseline: float | None
+
+
 class Change(TypedDict):
-    """A group against the same group of the baseline; a new group has 0 ``rows_before``. ``rates``: by :data:`RATES`.
+    """A group against the same group of the baseline; a new group has 0 ``rows_before``. ``rates``: by :data:`RATES`;
+    ``added_rates``: by :data:`ADDED_RATES`.
 
     ``flips``: kept rows whose FINE label differs. ``backoff_before``: as :class:`GroupFigures` ``backoff``.
     """
@@ -150,6 +167,7 @@ class Change(TypedDict):
     flips: int
     backoff_before: Rate | None
     rates: dict[str, RateChange]
+    added_rates: dict[str, AddedRate]
     confidence: ConfidenceChange
 
 
@@ -221,9 +239,10 @@ class Callout(TypedDict):
 
 class Gate(TypedDict):
     """A gate on one group. ``value``: what the thresholds apply to: the metric in this run, or its change where
-    ``against`` is ``baseline``. ``rings``: the side of a threshold that warns or fails. ``silent``: fewer than
-    ``min_rows`` rows, or nothing to compare. ``missing``: its result when there is no figure. ``reason``: why it is
-    silent, with what it would have needed, or why there is no figure; else null."""
+    ``against`` names what it is compared with. ``p``, ``fail_p``: for added rows, the chance of such an increase
+    without a change, and below which chance the gate fails. ``rings``: the side of a threshold that warns or fails.
+    ``silent``: fewer than ``min_rows`` rows, or nothing to compare. ``missing``: its result when there is no figure.
+    ``reason``: why it is silent, with what it would have needed, or why there is no figure; else null."""
 
     metric: str
     group: Group
@@ -235,8 +254,10 @@ class Gate(TypedDict):
     high: float | None
     warn: float | None
     fail: float | None
+    fail_p: float | None
+    p: float | None
     rings: Literal["above", "below"]
-    against: Literal["baseline"] | None
+    against: Literal["baseline", "removed"] | None
     rows: int
     min_rows: int
     missing: Literal["fail", "pass"]

@@ -14,16 +14,20 @@ from typing import Literal
 from ..errors import UsageError
 from ..metric.group_values import spelled
 from ..scoring.rates_file import RatesFile
+from ..stats.intervals import combined
 from ..stats.percentages import percent, points
-from .document import RATES, Checked, Gate, Group, GroupFigures, Rate, Status
+from .document import ADDED_RATES, RATES, AddedRate, Checked, Gate, Group, GroupFigures, Rate, Status
 from .grouping import Grouping
 from .rules import TRUE_RATES, Rule
+from .significance import LEAST_ROWS_OF_INDEX
 
 ROUNDING = 1e-12
 """Shares are differences of quotients; one this far beyond a threshold equals it."""
 _MOST_LISTED = 20
 _OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
 """Metrics that are 0 or nothing where no row has a label, and say nothing then."""
+_OF_ADDED_LABELS = ("added_omission_rate", "added_hallucination_rate")
+"""The same of added rows."""
 
 
 def evaluate(
@@ -95,24 +99,29 @@ class _Value:
     before: float | None
     low: float | None = None
     high: float | None = None
+    p: float | None = None
+    versus: str = "the baseline"
 
 
 def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesFile | None) -> Gate:
     found = _true_rate(rule, group, rates) if rule.metric in TRUE_RATES else _value(rule, group)
     value = found.now
+    if rule.metric in TRUE_RATES:  # fails where the labels leave no doubt, not on the point of a wide interval
+        value = found.low
     if rule.signed:
         value = None if found.now is None or found.before is None else found.now - found.before
     status: Literal["pass", "warn", "fail", "silent"] = "pass"
     reason: str | None = None
-    if group["rows"] < rule.min_rows:
-        status, reason = "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {group['rows']:,}"
+    rows = _rows(rule, group)
+    if rows < rule.min_rows:
+        status, reason = "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
     elif nobody := _nothing_in_this_run(rule, group):
         status, reason = rule.missing, nobody
     elif nothing := _nothing_to_compare(rule, group):
         status, reason = "silent", nothing
     elif none := _no_figure(rule, group, value, checks_omissions):
         status, reason = rule.missing, none
-    elif value is not None and _beyond(rule, value, rule.fail):
+    elif _fails(rule, value, found.p):
         status = "fail"
     elif value is not None and _beyond(rule, value, rule.warn):
         status = "warn"
@@ -129,9 +138,11 @@ def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesF
         high=found.high,
         warn=rule.warn,
         fail=rule.fail,
+        fail_p=rule.fail_p,
+        p=found.p,
         rings=rule.rings,
         against=rule.against,
-        rows=group["rows"],
+        rows=rows,
         min_rows=rule.min_rows,
         missing=rule.missing,
         reason=reason,
@@ -153,6 +164,11 @@ def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
     change = group["change"]
     if not rule.needs_baseline or change is None:
         return None
+    if rule.metric in ADDED_RATES and not change["added"]:
+        return "needs added rows, and there are none"
+    labelled = group["confidence"]["n"], change["confidence"]["before"]["n"]
+    if rule.metric == "psi_confidence" and all(labelled) and min(labelled) < LEAST_ROWS_OF_INDEX:
+        return f"cannot be judged below {LEAST_ROWS_OF_INDEX} rows with a label in each run"
     if rule.by and not change["rows_before"]:
         return "needs rows in the baseline, and this group is new"
     if rule.metric == "label_flips" and not change["kept"]:
@@ -163,6 +179,10 @@ def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
 def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omissions: bool) -> str | None:
     """Why there is no figure although there are rows; ``None`` when there is one."""
     change = group["change"]
+    if rule.metric in _OF_ADDED_LABELS and change is not None:
+        errors = change["added_rates"]["added_error_rate"]["added"]
+        if errors["count"] == errors["n"]:
+            return "no added row has a label, all have errors"
     if value is not None:
         return None
     if rule.metric in TRUE_RATES:
@@ -174,6 +194,20 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
     if rule.needs_baseline and change is not None:
         return "the baseline has no such figure" if change["rows_before"] else "the baseline has no such rows"
     return "no row counts for it"
+
+
+def _rows(rule: Rule, group: GroupFigures) -> int:
+    """Rows that the gate looks at."""
+    change = group["change"]
+    return change["added"] if rule.metric in ADDED_RATES and change is not None else group["rows"]
+
+
+def _fails(rule: Rule, value: float | None, p: float | None) -> bool:
+    """Whether all conditions that the rule has for a failure hold."""
+    said = [] if rule.fail is None else [value is not None and _beyond(rule, value, rule.fail)]
+    if rule.fail_p is not None:
+        said.append(p is not None and p < rule.fail_p)
+    return bool(said) and all(said)
 
 
 def _beyond(rule: Rule, value: float, threshold: float | None) -> bool:
@@ -201,7 +235,23 @@ def _value(rule: Rule, group: GroupFigures) -> _Value:
         return _Value(group["confidence"]["mean"], change["confidence"]["before"]["mean"] if change else None)
     if change is None:
         return _Value(None, None)
+    if rule.metric in ADDED_RATES:
+        return _of_added(rule, change["added_rates"][rule.metric])
     return _Value(float(change["flips"]) if rule.metric == "label_flips" else change["confidence"]["psi"], None)
+
+
+def _of_added(rule: Rule, found: AddedRate) -> _Value:
+    """The added rows beside the removed ones; beside the baseline's, where fewer than half as many were removed."""
+    added, other, p, versus = found["added"], found["removed"], found["p_removed"], "the removed rows"
+    if rule.against is None:
+        return _of_rate(added)
+    if rule.against == "baseline" or 2 * other["n"] < added["n"]:
+        other, p, versus = found["baseline"], found["p_baseline"], "the baseline"
+    if added["value"] is None or other["value"] is None:
+        return _Value(added["value"], other["value"])
+    sides = [(1.0, added["count"], added["n"]), (-1.0, other["count"], other["n"])]
+    low, high = combined(added["value"] - other["value"], sides)
+    return _Value(added["value"], other["value"], low, high, p, versus)
 
 
 def _true_rate(rule: Rule, group: GroupFigures, rates: RatesFile | None) -> _Value:
@@ -239,12 +289,18 @@ def _message(
         return f"{text} has no figure: {reason}, {after}"
     text += f" {shown(rule.metric, found.now)}"
     if rule.signed:
-        text += f", {shown(rule.metric, value, signed=True)} since the baseline ({shown(rule.metric, found.before)})"
+        since = "against" if rule.metric in ADDED_RATES else "since"
+        before = shown(rule.metric, found.before)
+        text += f", {shown(rule.metric, value, signed=True)} {since} {found.versus} ({before})"
     if found.low is not None and found.high is not None:
         ends = [shown(rule.metric, end, signed=rule.signed).removesuffix(" points") for end in (found.low, found.high)]
         text += f", 95% interval {ends[0]} to {ends[1]}"
+    if found.p is not None:
+        text += f", p {found.p:.2g}"
     limits = [(name, limit) for name, limit in (("warn", rule.warn), ("fail", rule.fail)) if limit is not None]
-    return text + f" ({', '.join(f'{name} {rule.rings} {_limit(rule, limit)}' for name, limit in limits)})"
+    said = [f"{name} {rule.rings} {_limit(rule, limit)}" for name, limit in limits]
+    said += [f"fail_p {rule.fail_p:g}"] if rule.fail_p is not None else []
+    return f"{text} ({', '.join(said)})"
 
 
 def _limit(rule: Rule, limit: float) -> str:

@@ -14,7 +14,7 @@ from typing import Literal
 from ..scoring.rates_file import RatesFile
 from ..scoring.signature import parse
 from ..stats.percentages import percent
-from .document import RATES, Document, Gate, Group, GroupFigures
+from .document import ADDED_RATES, RATES, Document, Gate, Group, GroupFigures
 from .gates import describe, evaluate, shown
 from .grouping import Grouping
 from .power import MOST_ROWS, detectable, rings
@@ -130,6 +130,11 @@ def _first(rule: Rule) -> float:
 def _before(rule: Rule, group: GroupFigures, has_baseline: bool) -> float | None:
     """The figure that a comparison starts from: of the baseline or, without one, of this output."""
     change = group["change"] if has_baseline else None
+    if rule.metric in ADDED_RATES:  # without a baseline, as if all rows were new
+        if change is None:
+            return group["rates"][rule.metric.removeprefix("added_")]["value"]
+        found = change["added_rates"][rule.metric]
+        return (found["removed"] if rule.against == "removed" and found["removed"]["n"] else found["baseline"])["value"]
     if rule.metric in RATES:
         return (change["rates"][rule.metric]["before"] if change else group["rates"][rule.metric])["value"]
     if rule.metric == "mean_confidence":
@@ -142,7 +147,7 @@ def _before(rule: Rule, group: GroupFigures, has_baseline: bool) -> float | None
 
 def _why_not(rule: Rule, gate: Gate, group: GroupFigures, before: float | None, has_baseline: bool) -> str | None:
     """Why a gate cannot fire in a group; ``None`` when it can."""
-    if group["rows"] < rule.min_rows:
+    if rule.metric not in ADDED_RATES and group["rows"] < rule.min_rows:
         return f"it needs {rule.min_rows:,} rows (min_rows), there are {group['rows']:,}"
     if rule.needs_baseline and not has_baseline:
         if rule.metric in SHARES and before is None:
@@ -156,13 +161,11 @@ def _why_not(rule: Rule, gate: Gate, group: GroupFigures, before: float | None, 
 
 def _out_of_reach(rule: Rule, before: float | None) -> str | None:
     """Why no value can pass the lower threshold."""
-    first = _first(rule)
-    if rule.metric not in SHARES:
+    if rule.metric not in SHARES or (rule.warn is None and rule.fail is None):
         return None
+    first = _first(rule)
     if not rule.signed:
-        beyond = first >= 1 if rule.rings == "above" else first <= 0
-        end = "100%" if rule.rings == "above" else "0"
-        return f"no value is {rule.rings} {end}" if beyond else None
+        return None  # a threshold that no value passes is refused when the file is read
     room = None if before is None else before if rule.rings == "below" else 1 - before
     if room is not None and first >= room:
         word = "fall" if rule.rings == "below" else "rise"

@@ -8,6 +8,7 @@
     fail = 0.10
     group = { system = "tgen" }  # or by = ["system"]: one gate for each value; left out: all rows
     against = "baseline"         # thresholds are on the increase since then
+    fail_p = 0.001               # of added rows: fails where chance alone seldom gives such an increase
     min_rows = 100               # silent in smaller groups
     missing = "fail"             # without a figure; or "pass"
 
@@ -28,13 +29,13 @@ from ..errors import UsageError
 from ..metric.group_values import as_text
 from ..scoring.rates_file import RatesFile
 from ..system.files import read_small
-from .document import RATES, Group
+from .document import ADDED_RATES, RATES, Group
 from .grouping import Grouping
 
-METRICS = (*RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
+METRICS = (*RATES, *ADDED_RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
 TRUE_RATES = ("true_not_ok_rate", "true_omission_rate", "true_hallucination_rate")
 """Rates that ``scorer rate --save`` estimated from labels of people."""
-SHARES = (*RATES, *TRUE_RATES, "backoff_rate", "mean_confidence")
+SHARES = (*RATES, *ADDED_RATES, *TRUE_RATES, "backoff_rate", "mean_confidence")
 """Metrics between 0 and 1."""
 OF_BASELINE = ("label_flips", "psi_confidence")
 """Metrics that are comparisons by themselves; ``against`` changes nothing about them."""
@@ -45,21 +46,23 @@ MOST_DOTS = 100
 """Full stops in a line: the parser's memory grows with the square of the parts of a dotted key."""
 MOST_ROWS = 2**53
 """Of ``min_rows``: the largest number that every reader of JSON has."""
-_KEYS = ("metric", "warn", "fail", "group", "by", "against", "min_rows", "missing")
+_KEYS = ("metric", "warn", "fail", "fail_p", "group", "by", "against", "min_rows", "missing")
 _MOST_SHOWN = 60
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One ``[[gates]]`` table. ``where``: its name in messages."""
+    """One ``[[gates]]`` table. ``where``: its name in messages. ``fail_p``: of added rows; with ``fail`` too, the gate
+    fails where both say so."""
 
     where: str
     metric: str
     warn: float | None
     fail: float | None
+    fail_p: float | None
     group: Group
     by: Grouping
-    against: Literal["baseline"] | None
+    against: Literal["baseline", "removed"] | None
     min_rows: int
     missing: Literal["fail", "pass"] = "fail"
 
@@ -71,7 +74,7 @@ class Rule:
     @property
     def needs_baseline(self) -> bool:
         """Whether its figure is a comparison."""
-        return self.against is not None or self.metric in OF_BASELINE
+        return self.against is not None or self.metric in (*OF_BASELINE, *ADDED_RATES)
 
     @property
     def signed(self) -> bool:
@@ -127,7 +130,13 @@ def _rule(table: Mapping[str, Any], where: str) -> Rule:
     if metric not in (*METRICS, *TRUE_RATES):
         what = "no metric" if metric is None else f"unknown metric {_shown(metric)}"
         raise UsageError(f"{where}: {what}; the metrics are {', '.join((*METRICS, *TRUE_RATES))}")
-    against = _choice(table, "against", (None, "baseline"), where)
+    against = _choice(table, "against", (None, "baseline", "removed"), where)
+    if against == "removed" and metric not in ADDED_RATES:
+        raise UsageError(
+            f'{where}: against = "removed" is for metrics of added rows, {", ".join(ADDED_RATES)}; '
+            'write against = "baseline"'
+        )
+    fail_p = _chance(table, metric, against, where)
     if against is not None and metric in TRUE_RATES:
         raise UsageError(f"{where}: {metric} is of one run and has no baseline; remove against")
     warn, fail = _thresholds(table, metric, against is not None, where)
@@ -140,7 +149,7 @@ def _rule(table: Mapping[str, Any], where: str) -> Rule:
     if isinstance(least, bool) or not isinstance(least, int) or not 0 <= least <= MOST_ROWS:
         raise UsageError(f"{where}: min_rows = {_shown(least)} is not a number of rows")
     missing = _choice(table, "missing", ("fail", "pass"), where)
-    return Rule(where, metric, warn, fail, group, tuple(dict.fromkeys(by)), against, least, missing)
+    return Rule(where, metric, warn, fail, fail_p, group, tuple(dict.fromkeys(by)), against, least, missing)
 
 
 def _choice(table: Mapping[str, Any], key: str, choices: tuple[Any, ...], where: str) -> Any:
@@ -169,12 +178,27 @@ def _thresholds(
 ) -> tuple[float | None, float | None]:
     falls = metric in LOWER_IS_WORSE and is_change
     warn, fail = (_threshold(table, key, metric, falls, where) for key in ("warn", "fail"))
-    if warn is None and fail is None:
+    if warn is None and fail is None and "fail_p" not in table:
         raise UsageError(f"{where}: neither warn nor fail is given; write at least one of them")
     sign = -1 if metric in LOWER_IS_WORSE and not falls else 1
     if warn is not None and fail is not None and sign * warn > sign * fail:
         raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; exchange them")
     return warn, fail
+
+
+def _chance(table: Mapping[str, Any], metric: str, against: str | None, where: str) -> float | None:
+    """``fail_p``: a probability, of a comparison of added rows."""
+    value = table.get("fail_p")
+    if value is None:
+        return None
+    if metric not in ADDED_RATES or against is None:
+        raise UsageError(
+            f"{where}: fail_p compares added rows with others; use it with a metric of {', '.join(ADDED_RATES)} and "
+            'against = "removed"'
+        )
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise UsageError(f"{where}: fail_p = {_shown(value)} is not a probability between 0 and 1, such as 0.001")
+    return float(value)
 
 
 def _threshold(table: Mapping[str, Any], key: str, metric: str, falls: bool, where: str) -> float | None:
@@ -198,6 +222,10 @@ def _threshold(table: Mapping[str, Any], key: str, metric: str, falls: bool, whe
     if metric in SHARES and number > 1:
         instead = f"did you mean {_share(number)}?" if number <= 100 else "write a share between 0 and 1"
         raise UsageError(f"{said} is above 1, and {metric} is a share between 0 and 1; {instead}")
+    never_low = metric in LOWER_IS_WORSE and not falls and number == 0
+    if never_low or (metric in SHARES and number == 1 and (falls or metric not in LOWER_IS_WORSE)):
+        side = "below 0" if never_low else "above 1"
+        raise UsageError(f"{said} never fires: a value equal to the threshold passes, and {metric} is never {side}")
     return number
 
 

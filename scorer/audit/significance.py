@@ -17,6 +17,8 @@ EXACT_BELOW = 25
 LEAST_EXPECTED = 5.0
 """Two proportions are compared exactly where a cell of the 2 x 2 table is expected to hold less than this."""
 BUCKETS = 10
+LEAST_ROWS_OF_INDEX = 500
+"""The stability index of fewer rows cannot be judged: without any change it often exceeds 0.1 by chance."""
 _BLOCK = 1 << 20
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -54,6 +56,26 @@ def two_proportions(count: int, n: int, other: int, m: int) -> tuple[str, float,
     pooled = hits / (n + m)
     z = (count / n - other / m) / math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
     return "two_proportions", z, math.erfc(abs(z) / math.sqrt(2))
+
+
+def rose(count: int, n: int, other: int, m: int) -> float:
+    """One-sided p of a share that rose: how often chance gives ``count`` of ``n`` or more, beside ``other`` of ``m``.
+
+    The pooled z test, or Fisher's exact test where an expected count is below :data:`LEAST_EXPECTED`.
+    """
+    hits = count + other
+    misses = n + m - hits
+    if min(n, m) * min(hits, misses) / (n + m) >= LEAST_EXPECTED:
+        pooled = hits / (n + m)
+        z = (count / n - other / m) / math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+        return 0.5 * math.erfc(z / math.sqrt(2))
+    total = _log_choose(n + m, hits)
+    tables = range(count, min(hits, n) + 1)
+    return min(1.0, math.fsum(math.exp(_log_choose(n, x) + _log_choose(m, hits - x) - total) for x in tables))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def fisher_exact(count: int, n: int, other: int, m: int) -> tuple[float, float]:

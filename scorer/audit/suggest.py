@@ -59,6 +59,9 @@ def change_gates(document: Document) -> str:
     for columns in document["options"]["by"]:
         groups = [group for group in document["groups"] if group["grouping"] == columns]
         parts.append(_increase(tuple(columns), groups, f"Each group of {visible(', '.join(columns))} by itself."))
+    parts.append(_added((), document["groups"][:1]))
+    for columns in document["options"]["by"]:
+        parts.append(_added(tuple(columns), [g for g in document["groups"] if g["grouping"] == columns]))
     if not document["options"]["by"]:
         parts.append("# No grouping: `scorer gates init --by COLUMNS` adds a gate for each group.\n")
     said = "# Rows in both runs keep their labels under equal signatures.\n"
@@ -113,6 +116,18 @@ def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> s
     keys = [("by", json.dumps(list(columns), ensure_ascii=False))] if columns else []
     keys += [("against", '"baseline"'), ("warn", _share(warn)), ("fail", _share(fail))]
     return comment + _table("not_ok_rate", keys + ([("min_rows", str(FEW_ROWS))] if columns else []))
+
+
+def _added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
+    """A gate on the rows that are new, which finds a few bad ones among many that were kept."""
+    chance = SELDOM / max(len(groups), 1)
+    what = f"each group of {visible(', '.join(columns))}" if columns else "all groups together"
+    comment = f"# The new rows of {what} against those that they replace. Few bad ones hardly move a rate over\n"
+    comment += f"# all rows. Without a change it fails in at most {percent(SELDOM)} of runs"
+    comment += f", over all {len(groups)} groups.\n" if columns else ".\n"
+    keys = [("by", json.dumps(list(columns), ensure_ascii=False))] if columns else []
+    keys += [("against", '"removed"'), ("fail_p", f"{chance:.1g}")]
+    return comment + _table("added_not_ok_rate", keys)
 
 
 def _limits(by_chance: Callable[[float], float], room: float) -> tuple[float, float] | None:

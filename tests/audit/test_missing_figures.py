@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.document import Document
+from scorer.audit.document import ADDED_RATES, Document
 from scorer.audit.rules import METRICS, OF_BASELINE
 from scorer.commands import app
 from tests.audit.nights import SIGNATURE, Row, night, row, table
@@ -53,20 +53,24 @@ def outs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_a_night_of_errors_or_of_nothing_fails_every_gate(
     outs: dict[str, Path], tmp_path: Path, metric: str, out: str, by: str
 ) -> None:
-    limit = "0.99" if metric == "mean_confidence" else "0.0" if metric in ("not_ok_rate", "error_rate") else "1"
+    limit = (
+        "0.99" if metric == "mean_confidence" else "0.0" if metric.endswith(("not_ok_rate", "error_rate")) else "0.99"
+    )
     file = gates(tmp_path, f'metric = "{metric}"\nfail = {limit}{by}')
-    baseline = outs["good"] if metric in OF_BASELINE else None
+    baseline = outs["good"] if metric in (*OF_BASELINE, *ADDED_RATES) else None
     document = judged(outs[out], file, baseline=baseline)
     assert document["status"] == "fail"
     lenient = gates(tmp_path, f'metric = "{metric}"\nfail = {limit}{by}\nmissing = "pass"')
-    has_figure = out == "errors" and metric in ("not_ok_rate", "error_rate")
+    has_figure = out == "errors" and metric.endswith(("not_ok_rate", "error_rate"))
     assert judged(outs[out], lenient, baseline=baseline)["status"] == ("fail" if has_figure else "pass")
     for gate in document["gates"]:
         if not has_figure:
             assert gate["value"] is None
-            assert gate["reason"] in ("there are no rows", "no row has a label, all have errors") or (
-                metric == "backoff_rate" and str(gate["reason"]).startswith("the run did not count facts")
-            )
+            assert gate["reason"] in (
+                "there are no rows",
+                "no row has a label, all have errors",
+                "no added row has a label, all have errors",
+            ) or (metric == "backoff_rate" and str(gate["reason"]).startswith("the run did not count facts"))
             assert gate["message"].endswith('which fails unless missing = "pass"')
 
 
@@ -100,7 +104,7 @@ def test_what_the_run_did_not_look_for(tmp_path: Path) -> None:
 
 
 def test_error_rows_left_out_leave_no_figure(outs: dict[str, Path], tmp_path: Path) -> None:
-    document = judged(outs["errors"], gates(tmp_path, 'metric = "not_ok_rate"\nfail = 1'), errors="excluded")
+    document = judged(outs["errors"], gates(tmp_path, 'metric = "not_ok_rate"\nfail = 0.9'), errors="excluded")
     assert (document["status"], document["gates"][0]["reason"]) == ("fail", "no row counts for it")
 
 

@@ -69,9 +69,11 @@ def test_what_cannot_be_meant(tmp_path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_has_bounds(tmp_path: Path, metric: str) -> None:
     text = f'[[gates]]\nmetric = "{metric}"\n'
-    load(tmp_path, text + "fail = 0")
-    load(tmp_path, text + "fail = 1")
+    load(tmp_path, text + "fail = 0.5")
+    never = {"mean_confidence": "0"}.get(metric, "1")
     if metric in SHARES:
+        with pytest.raises(UsageError, match=f"fail = {never} never fires"):
+            load(tmp_path, text + f"fail = {never}")
         with pytest.raises(UsageError, match=r"did you mean 0\.95\?"):
             load(tmp_path, text + "fail = 95")
     else:
