@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,14 @@ def from_scores(scores: npt.NDArray[np.float64], threshold: float) -> npt.NDArra
 
 
 def numbers(column: pa.Array, what: str) -> npt.NDArray[np.float64]:
-    """A numeric or boolean column; NaN for null. float64, *Shape:* (rows,).
+    """A numeric or boolean column, or strings that are numbers; NaN for null. float64, *Shape:* (rows,).
 
     Raises:
         ColumnError: not numeric.
     """
+    if pa.types.is_string(column.type):  # of a CSV, whose numbers stay as they are written
+        with suppress(pa.ArrowInvalid):
+            column = pc.if_else(pc.equal(column, ""), None, column).cast(pa.float64())
     kind = column.type
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if not any(test(kind) for test in tests):

@@ -44,7 +44,9 @@ def test_numbers() -> None:
     assert numbers(pa.array([1, None, 3]), "x").tolist()[::2] == [1.0, 3.0]
     assert numbers(pa.array([True, False]), "x").tolist() == [1.0, 0.0]
     with pytest.raises(ColumnError, match="'x' is string, but a score must be a number"):
-        numbers(pa.array(["1"]), "x")
+        numbers(pa.array(["1", "one"]), "x")
+    assert numbers(pa.array(["1.50", "1e3"]), "x").tolist() == [1.5, 1000.0]  # as CSV has them
+    assert np.isnan(numbers(pa.array(["", None]), "x")).all()
 
 
 def test_lists_are_reduced_without_their_nulls() -> None:

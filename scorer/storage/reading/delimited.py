@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 
 import pyarrow as pa
 
@@ -14,23 +15,37 @@ from .opened import RefusedError
 Record = tuple[int, list[str]]
 """The number of the record's last line, from 1, and its fields."""
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_QUOTED = re.compile(rb'"[^"]*"')
+
+
+def delimiter_of(form: str, header: bytes) -> str:
+    """What separates the fields of a file: in ``csv`` a comma, or where its header has none a semicolon or a tab."""
+    if form == "tsv":
+        return "\t"
+    bare = _QUOTED.sub(b"", header)
+    return next((one for one in (",", ";", "\t") if one.encode() in bare), ",")
+
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
-_PATTERNS = {"integer": _INTEGER, "number": _NUMBER}
 _ARROW = {"integer": pa.int64(), "number": pa.float64(), "text": pa.string()}
 _MOST_SHOWN = 60
 
 
-def parse_records(lines: Iterable[bytes], delimiter: str) -> Iterator[Record]:
-    """The header, then the records; blank lines are passed over.
+def parse_records(lines: Iterable[bytes], form: str) -> Iterator[Record]:
+    """The header, then the records of a file of the form ``csv`` or ``tsv``; blank lines are passed over.
 
     Raises:
         RefusedError: no header, a quote out of place, or a record with another number of fields; says which line.
     """
     csv.field_size_limit(1 << 28)
+    rest = iter(lines)
+    first = list(islice(rest, 1))
+    delimiter = delimiter_of(form, first[0] if first else b"")
     # A quoted field may have line ends; csv.reader asks for the next line then, and counts them.
-    reader = csv.reader((line.decode("utf-8", "surrogateescape") for line in lines), delimiter=delimiter, strict=True)
+    reader = csv.reader(
+        (line.decode("utf-8", "surrogateescape") for line in chain(first, rest)), delimiter=delimiter, strict=True
+    )
     width = None
     while True:
         try:
@@ -57,12 +72,13 @@ def parse_records(lines: Iterable[bytes], delimiter: str) -> Iterator[Record]:
 
 class DelimitedTypes:
     """The types of the columns, found from all records: integers or numbers where every field that is not empty is
-    one, otherwise text. Numbers with leading zeros and those of more than 18 digits are text, as they may be names."""
+    written as that type is, otherwise text. So ``0123``, ``1.50`` and ``1e3`` stay as they are."""
 
     def __init__(self, header: list[str]) -> None:
         self._names = header
         self._kinds = ["integer"] * len(header)
         self._seen = [False] * len(header)
+        self._wide = [False] * len(header)  # whether there is an integer that no number of 64 bits is
 
     def add(self, records: list[Record]) -> None:
         """Take in some records."""
@@ -74,7 +90,8 @@ class DelimitedTypes:
                 if not field:
                     continue
                 self._seen[column] = True
-                while kind != "text" and _PATTERNS[kind].fullmatch(field) is None:
+                self._wide[column] |= len(field) > 15 and _INTEGER.fullmatch(field) is not None
+                while not _survives(field, kind):
                     kind = "number" if kind == "integer" else "text"
                 if kind == "text":
                     break
@@ -82,8 +99,18 @@ class DelimitedTypes:
 
     def schema(self) -> pa.Schema:
         """The columns; one with nothing but empty fields is text."""
-        kinds = [kind if seen or kind == "text" else "text" for kind, seen in zip(self._kinds, self._seen, strict=True)]
+        found = zip(self._kinds, self._seen, self._wide, strict=True)
+        kinds = [kind if seen and not (wide and kind == "number") else "text" for kind, seen, wide in found]
         return pa.schema([(name, _ARROW[kind]) for name, kind in zip(self._names, kinds, strict=True)])
+
+
+def _survives(field: str, kind: str) -> bool:
+    """Whether a field that is read as a type is written again as it was."""
+    if kind == "integer":
+        return _INTEGER.fullmatch(field) is not None
+    if kind == "text" or _INTEGER.fullmatch(field) is not None:
+        return True
+    return _NUMBER.fullmatch(field) is not None and repr(float(field)) == field
 
 
 def delimited_arrays(records: list[Record], positions: list[int], fields: list[pa.Field]) -> list[pa.Array]:

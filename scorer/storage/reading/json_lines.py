@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +19,28 @@ _KINDS = {str: "string", bool: "Boolean", int: "integer", float: "number", list:
 _ARROW = {"string": pa.string(), "Boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64()}
 _MIXED = "mixed"
 _MOST_SHOWN = 60
+MOST_KEYS = 1000
+"""Objects of one column that have more keys than this together are text, not structs."""
+MOST_DEPTH = 32
+
+
+class Written(str):
+    """A number that no type of Arrow gives back as it is written: ``9.90``, ``1e3``, one of more than 64 bits."""
+
+    __slots__ = ()
+
+
+_KINDS[Written] = "written"
+
+
+def _integer(text: str) -> int | Written:
+    found = int(text) if len(text) < 20 else 1 << 63
+    return found if -(1 << 63) <= found < 1 << 63 and str(found) == text else Written(text)
+
+
+def _number(text: str) -> float | Written:
+    found = float(text)
+    return found if repr(found) == text and "e" not in text else Written(text)
 
 
 def parse_lines(lines: Iterable[bytes]) -> Iterator[Row]:
@@ -33,7 +57,9 @@ def parse_lines(lines: Iterable[bytes]) -> Iterator[Row]:
 
 def _parse(number: int, text: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text.decode("utf-8", "surrogateescape"), object_pairs_hook=_object)
+        found = json.loads(
+            text.decode("utf-8", "surrogateescape"), object_pairs_hook=_object, parse_int=_integer, parse_float=_number
+        )
     except _TwiceError as error:
         raise RefusedError(f"line {number}: the key {str(error)!r} occurs twice") from error
     except (ValueError, RecursionError) as error:
@@ -46,66 +72,121 @@ def _parse(number: int, text: bytes) -> dict[str, Any]:
     return found
 
 
+class _Shape:
+    """What the values at one place of a column are. ``kinds``: of single values; ``keys``, ``items``: of objects and
+    lists, ``None`` where there are none."""
+
+    __slots__ = ("items", "keys", "kinds")
+
+    def __init__(self) -> None:
+        self.kinds: set[str] = set()
+        self.keys: dict[str, _Shape] | None = None
+        self.items: _Shape | None = None
+
+    def add(self, value: Any, depth: int = 0) -> None:
+        """Take in a value."""
+        if value is None:
+            return
+        if depth > MOST_DEPTH:
+            self.kinds.add(_MIXED)
+        elif isinstance(value, dict):
+            if self.keys is None:
+                self.keys = {}
+            for key, item in value.items():
+                shape = self.keys.get(key)
+                if shape is None:
+                    if len(self.keys) >= MOST_KEYS:
+                        self.kinds.add(_MIXED)
+                        return
+                    shape = self.keys[key] = _Shape()
+                shape.add(item, depth + 1)
+        elif isinstance(value, list):
+            if self.items is None:
+                self.items = _Shape()
+            for item in value:
+                self.items.add(item, depth + 1)
+        else:
+            self.kinds.add("written" if isinstance(value, float) and _is_rewritten(value) else _KINDS[type(value)])
+
+    def type(self) -> pa.DataType | None:
+        """The type of Arrow that gives back all values as they are written; ``None`` if there is none."""
+        if len(self.kinds) + (self.keys is not None) + (self.items is not None) > 1:
+            return None
+        if self.kinds:
+            return _ARROW.get(*self.kinds)
+        if self.items is not None:
+            inner = self.items.type()
+            return pa.list_(inner) if inner is not None else None
+        if self.keys is None:
+            return pa.null()
+        fields = {key: shape.type() for key, shape in self.keys.items()}
+        return None if not fields or None in fields.values() else pa.struct(list(fields.items()))
+
+
 class JsonTypes:
     """The types of the columns, found from all rows.
 
-    A column of objects and arrays has the Arrow type that fits all of them. Where none does (a triple with a number
-    next to one with a string), the column is text: the JSON of each value.
+    A column of objects and arrays has the Arrow type that gives back all of them as they are written. Where none does
+    (a triple with a number next to one with a string, whole numbers next to fractions, ``9.90``), the column is text:
+    the JSON of each value. Single numbers may be of both kinds; they are text where a value would change.
     """
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}
         self._first: dict[str, int] = {}
-        self._nested: dict[str, pa.DataType] = {}
+        self._nested: dict[str, _Shape] = {}
 
     def add(self, rows: list[Row]) -> None:
         """Take in some rows.
 
         Raises:
-            RefusedError: single values of different types in one column, or an integer beyond 64 bits.
+            RefusedError: single values of different types in one column.
         """
         for number, row in rows:
             for name, value in row.items():
                 self._see(number, name, value)
-        for name, kind in self._kinds.items():
-            if kind == "nested":
-                self._fit(name, [row.get(name) for _, row in rows])
 
     def schema(self) -> pa.Schema:
         """The columns in the order of their first appearance; one of nothing but nulls has the type null."""
-        kinds = self._kinds.items()
-        return pa.schema([(name, self._nested.get(name) or _ARROW.get(kind, _unknown(kind))) for name, kind in kinds])
+        return pa.schema([(name, self._type(name, kind)) for name, kind in self._kinds.items()])
+
+    def _type(self, name: str, kind: str) -> pa.DataType:
+        if kind == "nested":
+            return self._nested[name].type() or pa.string()
+        return _ARROW.get(kind, pa.string() if kind else pa.null())
 
     def _see(self, number: int, name: str, value: Any) -> None:
         if value is None:
             self._kinds.setdefault(name, "")
             return
         kind, before = _KINDS[type(value)], self._kinds.get(name)
-        if kind == "integer" and not -(1 << 63) <= value < 1 << 63:
-            raise RefusedError(f"line {number}: {name!r} is {value}, which has more than 64 bits; write it as a string")
+        if kind == "written":
+            kind = "number" if _is_exact(value) else "written"
         if not before:
             self._kinds[name], self._first[name] = kind, number
         elif before not in (kind, _MIXED):
             if "nested" in (kind, before):
                 self._kinds[name] = _MIXED
-                self._nested.pop(name, None)
-            elif {kind, before} == {"integer", "number"}:
-                self._kinds[name] = "number"
+            elif {kind, before} <= {"integer", "number", "written"}:
+                self._kinds[name] = "written" if "written" in (kind, before) else "number"
             else:
                 raise RefusedError(
-                    f"line {number}: {name!r} is {_shown(json.dumps(value).encode())} ({kind}), but line "
+                    f"line {number}: {name!r} is {_shown(_text(value).encode(errors='replace'))} ({kind}), but line "
                     f"{self._first[name]} has a value of another type ({before}); write the same type in all lines"
                 )
+        if kind == "nested":
+            self._nested.setdefault(name, _Shape()).add(value)
 
-    def _fit(self, name: str, values: list[Any]) -> None:
-        try:
-            found = pa.schema([(name, pa.array(values).type)])
-            known = [pa.schema([(name, self._nested[name])])] if name in self._nested else []
-            self._nested[name] = pa.unify_schemas([*known, found], promote_options="permissive").field(0).type
-            pa.array(values, self._nested[name])
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            self._kinds[name] = _MIXED
-            self._nested.pop(name, None)
+
+def _is_rewritten(value: float) -> bool:
+    """Whether Arrow writes a number otherwise than JSON where it makes text of it, as it does of parts of triples."""
+    return value.is_integer() or not 1e-4 <= abs(value) < 1e9
+
+
+def _is_exact(text: str) -> bool:
+    """Whether a number has the same value as one of 64 bits."""
+    found = float(text)
+    return math.isfinite(found) and len(text) < 40 and Decimal(repr(found)) == Decimal(text)
 
 
 def json_arrays(rows: list[Row], fields: list[pa.Field]) -> list[pa.Array]:
@@ -114,9 +195,22 @@ def json_arrays(rows: list[Row], fields: list[pa.Field]) -> list[pa.Array]:
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_floating(kind):
+        return pa.array([None if value is None else float(value) for value in values], kind)
     if not pa.types.is_string(kind):
         return pa.array(values, kind)
-    return text_array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])
+    return text_array([value if value is None or isinstance(value, str) else _text(value) for value in values])
+
+
+def _text(value: Any) -> str:
+    """The JSON of a value, its numbers as they are written."""
+    if isinstance(value, Written):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}: {_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    return json.dumps(value)
 
 
 def text_array(values: list[str | None]) -> pa.Array:
@@ -130,10 +224,6 @@ def _encoded(value: str) -> bytes:
         return value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # half a character, which JSON can name
         return value.encode("utf-8", "surrogatepass")
-
-
-def _unknown(kind: str) -> pa.DataType:
-    return pa.string() if kind == _MIXED else pa.null()
 
 
 def _shown(text: bytes) -> str:

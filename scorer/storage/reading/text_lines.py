@@ -6,12 +6,14 @@ import codecs
 import hashlib
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from .opened import OpenedFile, RefusedError
 
 CHUNK_BYTES = 1 << 20
 MOST_LINE_BYTES = 64 << 20
 GZIP = b"\x1f\x8b"
+_PART_BYTES = 4096
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way to say: with the header and the check sum of gzip
 _NOT_TEXT = {
     codecs.BOM_UTF16_LE: "UTF-16 text; save it as UTF-8",
@@ -48,7 +50,8 @@ class TextLines:
                 :data:`MOST_LINE_BYTES`.
         """
         self._opened.file.seek(0)
-        rest = b""
+        rest: list[bytes] = []  # of a line whose end has not come yet
+        length = 0
         for chunk in self._text():
             if not self.bytes:
                 for start, what in _NOT_TEXT.items():
@@ -57,14 +60,18 @@ class TextLines:
             text = chunk if self.bytes else chunk.removeprefix(codecs.BOM_UTF8)
             self.bytes += len(chunk)
             self._tick()
-            *complete, rest = (rest + text).split(b"\n")
-            for line in complete:
-                self._lines += 1
-                yield line + b"\n"
-            if len(rest) > MOST_LINE_BYTES:
+            if b"\n" in text:
+                *complete, text = b"".join([*rest, text]).split(b"\n")
+                rest, length = [], 0
+                for line in complete:
+                    self._lines += 1
+                    yield line + b"\n"
+            rest.append(text)
+            length += len(text)
+            if length > MOST_LINE_BYTES:
                 raise RefusedError(f"line {self._lines + 1} is longer than {MOST_LINE_BYTES >> 20} MiB; is this text?")
-        if rest:
-            yield rest
+        if length:
+            yield b"".join(rest)
 
     def _text(self) -> Iterator[bytes]:
         """The text in chunks of bounded size, never empty."""
@@ -85,23 +92,36 @@ class TextLines:
     def _unpacked(self, first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
         """The text of compressed data, which may have several members after each other and zeros at its end."""
         unpacker = zlib.decompressobj(_GZIP_WINDOW)
-        packed = first
-        while packed or (packed := next(others, b"")):
-            if unpacker.eof:
-                packed = packed.lstrip(b"\0")
-                if not packed:
-                    continue
-                unpacker = zlib.decompressobj(_GZIP_WINDOW)
-            try:
-                text = unpacker.decompress(packed, CHUNK_BYTES)
-            except zlib.error as error:
-                raise RefusedError(
-                    f"its gzip data is damaged behind line {self._lines} ({error}); copy or pack the file again"
-                ) from error
-            packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
-            if text:
-                yield text
-            else:
-                self._tick()
+        pieces: list[bytes] = []
+        length = 0
+        for packed in self._small(first, others):
+            while packed:
+                if unpacker.eof:
+                    packed = packed.lstrip(b"\0")
+                    if not packed:
+                        break
+                    unpacker = zlib.decompressobj(_GZIP_WINDOW)
+                try:
+                    text = unpacker.decompress(packed, CHUNK_BYTES - length)
+                except zlib.error as error:
+                    yield from (b"".join(pieces),) if pieces else ()
+                    raise RefusedError(
+                        f"its gzip data is damaged behind line {self._lines} ({error}); copy or pack the file again"
+                    ) from error
+                packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+                pieces.append(text)
+                length += len(text)
+                if length >= CHUNK_BYTES:
+                    yield b"".join(pieces)
+                    pieces, length = [], 0
+        if length:
+            yield b"".join(pieces)
         if not unpacker.eof:
             raise RefusedError(f"its gzip data is cut off behind line {self._lines}; copy or pack the file again")
+
+    def _small(self, first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
+        """Compressed data in small parts: what follows a member is copied, and a part may have many members."""
+        for chunk in chain([first], others):
+            for start in range(0, len(chunk), _PART_BYTES):
+                yield chunk[start : start + _PART_BYTES]
+            self._tick()

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ...system.closing import Closing
 from ..pieces import Piece
-from .delimited import DELIMITERS, DelimitedTypes, delimited_arrays, parse_records
+from .delimited import DelimitedTypes, delimited_arrays, parse_records
 from .json_lines import JsonTypes, json_arrays, parse_lines
 from .opened import OpenedFile, RefusedError, positions_of
 from .text_lines import TextLines
@@ -103,7 +103,7 @@ class TextSource(Closing):
             records: Iterator[Any] = parse_lines(lines)
             types = JsonTypes()
         else:
-            records = parse_records(lines, DELIMITERS[self._form])
+            records = parse_records(lines, self._form)
             _, header = next(records)
             types = DelimitedTypes(header)
         count = 0
@@ -118,7 +118,7 @@ class TextSource(Closing):
     def _records(self, lines: TextLines) -> Iterator[Any]:
         if self._form == "jsonl":
             return parse_lines(lines)
-        return islice(parse_records(lines, DELIMITERS[self._form]), 1, None)
+        return islice(parse_records(lines, self._form), 1, None)
 
 
 def _batched(records: Iterable[Any], lines: TextLines, most_rows: int, most_bytes: int) -> Iterator[list[Any]]:

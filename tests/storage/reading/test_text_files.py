@@ -14,6 +14,8 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import InputError, ShardError, UsageError
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.triples import iterate
 from scorer.storage import ShardReader, resolve_inputs
 from scorer.system.input_formats import Format
 
@@ -75,6 +77,54 @@ def test_values_that_have_no_common_type_become_their_json(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["9.90", "1e3", "1.0", "12345678901234567890", "12345678901.5", "-0", "0.00001", "9.9", "7", "true", '"9.90"'],
+)
+@pytest.mark.parametrize("also", ["1", "0.5", '"x"', "null"])
+def test_numbers_in_facts_stay_as_they_are_written(tmp_path: Path, value: str, also: str) -> None:
+    lines = [f'{{"triples": [{{"s": "a", "p": "b", "o": {one}}}], "text": "t"}}\n' for one in (value, also)]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    found = find_columns((table := read(tmp_path / "a.jsonl")).schema, ColumnNames()).rows(table)
+    assert [triple.object for triple in next(iterate(found.triples))] == [value.strip('"')]
+
+
+def test_single_values_are_numbers_where_none_of_them_changes(tmp_path: Path) -> None:
+    values = ["9007199254740993", "1e999", "0123", "1.50", "1e3", "-0", "12345678901234567890"]
+    for value in values:
+        (tmp_path / "a.csv").write_text(f"a,b\n{value},1.5\n1,2.5\n")
+        found = read(tmp_path / "a.csv")
+        exact = value == "9007199254740993"
+        assert found["a"].to_pylist() == ([int(value), 1] if exact else [value, "1"])
+        assert found["b"].to_pylist() == [1.5, 2.5]
+    (tmp_path / "a.csv").write_text("a\n9007199254740993\n0.5\n")
+    assert read(tmp_path / "a.csv")["a"].to_pylist() == ["9007199254740993", "0.5"]
+    (tmp_path / "a.csv").write_text("a\n0.5\n1\n")
+    assert read(tmp_path / "a.csv")["a"].to_pylist() == [0.5, 1.0]
+    (tmp_path / "a.jsonl").write_text('{"a": 12345678901234567890, "b": 1.50}\n{"a": 1, "b": 2}\n')
+    assert read(tmp_path / "a.jsonl").to_pydict() == {"a": ["12345678901234567890", "1"], "b": [1.5, 2.0]}
+
+
+def test_semicolons_and_tabs_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('"text, short";n\n"a; b, c";1\n')
+    assert read(tmp_path / "a.csv").to_pylist() == [{"text, short": "a; b, c", "n": 1}]
+    (tmp_path / "b.csv").write_text("text\tn\na; b\t1\n")
+    assert read(tmp_path / "b.csv").to_pylist() == [{"text": "a; b", "n": 1}]
+    (tmp_path / "c.csv").write_text("text,a;b\n1,2\n")
+    assert read(tmp_path / "c.csv").column_names == ["text", "a;b"]
+
+
+def test_objects_with_very_many_keys_or_levels_are_text(tmp_path: Path) -> None:
+    wide = [{"attributes": {f"k{i}": i}} for i in range(1500)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in wide))
+    assert [json.loads(one) for one in read(tmp_path / "a.jsonl")["attributes"].to_pylist()] == [
+        row["attributes"] for row in wide
+    ]
+    deep = "[" * 200 + "1.50" + "]" * 200
+    (tmp_path / "b.jsonl").write_text(f'{{"a": {deep}, "b": {{}}}}\n')
+    assert read(tmp_path / "b.jsonl").to_pylist() == [{"a": deep, "b": "{}"}]
+
+
 def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"text,n\nok,1\nb\xffd,2\n")
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "ok"}\n{"text": "b\xffd"}\n{"text": "\\ud800"}\n')
@@ -97,7 +147,6 @@ def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
         ("a.jsonl", b'[{"a": 1}]', r"line 1 is an array, not an object: .*jq"),
         ("a.jsonl", b'{"a": 1}\n{"a": "x"}\n', r"line 2: 'a' is \"x\" \(string\), but line 1 .*\(integer\)"),
         ("a.jsonl", b'{"a": 1, "b": 2, "a": 3}', r"line 1: the key 'a' occurs twice"),
-        ("a.jsonl", b'{"a": 123456789012345678901}', r"line 1: 'a' is 1234.* more than 64 bits"),
         ("a.jsonl", b"[" * 100_000, "line 1 is not JSON"),
     ],
 )

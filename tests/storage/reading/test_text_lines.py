@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import zlib
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,37 @@ def test_a_small_file_of_a_long_text_is_read_in_pieces(tmp_path: Path) -> None:
         count = sum(one == line for one in TextLines(opened, lambda: ticks.append(None)))
     assert count == 200_000
     assert len(ticks) >= 20  # one for each MiB at most
+
+
+def test_many_members_are_unpacked_in_proportion_and_tick_by_the_bytes_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is copied behind each member is counted: it does not grow with the number of members."""
+    copied = 0
+    unpacker = zlib.decompressobj
+
+    class Counting:
+        def __init__(self, form: int) -> None:
+            self._inner = unpacker(form)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._inner, name)
+
+        @property
+        def unused_data(self) -> bytes:
+            nonlocal copied
+            copied += len(self._inner.unused_data)
+            return self._inner.unused_data
+
+    monkeypatch.setattr(text_lines.zlib, "decompressobj", Counting)
+    path, ticks = tmp_path / "many.gz", 0
+    path.write_bytes(gzip.compress(b"a\n", mtime=0) * 20_000)
+
+    def tick() -> None:
+        nonlocal ticks
+        ticks += 1
+
+    with OpenedFile(str(path)) as opened:
+        assert sum(1 for _ in TextLines(opened, tick)) == 20_000
+    assert copied < 4096 * 20_000
+    assert ticks < 10
