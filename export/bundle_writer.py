@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import re
 import shutil
 import sys
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import BundleError, UsageError
-from scorer.inference.bundle import PRECISIONS, SCHEMA, Bundle
-from scorer.inference.schemes import NLI
+from scorer.inference.bundle import PRECISIONS, Bundle
+from scorer.inference.manifest import Manifest, Parity, SmallFile, Variant, write_manifest
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
@@ -84,7 +83,7 @@ def export_bundle(
         else:
             opened = open_checkpoint(checkpoint, revision, answers, log)
         log(
-            f"{opened.source['checkpoint']}: {opened.architecture['layers']} layers, "
+            f"{opened.source.checkpoint}: {opened.architecture['layers']} layers, "
             f"{opened.architecture['parameters'] / 1e6:.1f} million parameters, scheme {opened.scheme.kind}, labels "
             f"{', '.join(opened.labels)}, "
             f"pairs of up to {opened.max_length} tokens"
@@ -119,11 +118,12 @@ def _fill(
     expected = checkpoint_logits(model, opened.tokenizer, probes)
     log("exporting to ONNX and fusing")
     fused, fp32 = folder / "fused.onnx", folder / "model.fp32.onnx"
-    if not opened.source["random_init"]:
+    forced: list[str] = []
+    if not opened.source.random_init:
         plain = fact_pairs() if opened.tokenizer.layout.one_text else PLAIN_PAIRS
         log(f"asking {len(plain)} plain pairs")
         refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, opened.scheme, plain), opened.scheme)
-        _refuse(refusal, force, log)
+        forced += _refuse(refusal, force, log)
     if half_weights:
         round_weights(model)
     export_fused(model, opened.family, opened.architecture, opened.tokenizer.layout.segments, fused)
@@ -154,17 +154,17 @@ def _fill(
         share_weights(paths.values(), folder / SHARED)
     elif forms:
         share_weights((paths[key] for key in ("fp16", *forms)), folder / FP16_SHARED)
-    variants: dict[str, Any] = {}
+    variants: dict[str, Variant] = {}
     for key, path in paths.items():
         log(f"verifying {key} against PyTorch")
-        precision, operator = ("fp16" if key in forms else key), forms.get(key)
+        precision, packed = ("fp16" if key in forms else key), key in forms
         alone = precision == "int8" and "Scan" not in counts[key]
         try:
             parity = measure_variant(
-                path, precision, opened.tokenizer, probes, expected, opened.scheme, alone, packed=operator is not None
+                path, precision, opened.tokenizer, probes, expected, opened.scheme, alone, packed=packed
             )
         except BundleError as e:
-            if operator is None:
+            if not packed:
                 raise
             # Which packed forms run is found out on each device, so one that does not run here ends no export.
             reason = str(e).rpartition("; ")[0]  # without the advice to leave the precision out
@@ -172,61 +172,56 @@ def _fill(
             parity = None
         else:
             log(_say(key, parity))
-        _refuse(accept(key, parity), force, log)
-        variants[key] = _variant(path, precision, counts[key], parity, opened, operator)
+        forced += _refuse(accept(key, parity), force, log)
+        variants[key] = _variant(path, precision, counts[key], parity, opened, packed)
     _write_small_files(folder, opened, probes, expected, templates)
-    small = ["tokenizer.json", "probes.parquet", *(["templates.json"] if templates is not None else [])]
-    scheme = opened.scheme
-    manifest = {
-        "schema": SCHEMA,
-        "name": name or re.sub(NOT_IN_NAMES, "-", opened.name) or "checkpoint",
-        "source": dict(opened.source),
-        "architecture": dict(opened.architecture),
-        "scheme": scheme.kind,
-        "labels": list(scheme.labels),
-        "supported": scheme.supported,
-        "threshold": None if scheme.kind == NLI else scheme.threshold,
-        "pair_layout": opened.tokenizer.layout.describe(),
-        "max_length": opened.max_length,
-        "files": {file: sha256(folder / file) for file in small},
-        "variants": variants,
-        "versions": toolchain.versions(),
-    }
-    # Last, because a folder without it is not a bundle.
-    (folder / "bundle.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    small: list[SmallFile] = ["tokenizer.json", "probes.parquet"]
+    if templates is not None:
+        small.append("templates.json")
+    write_manifest(
+        folder,
+        Manifest(
+            name=name or re.sub(NOT_IN_NAMES, "-", opened.name) or "checkpoint",
+            source=opened.source,
+            forced=tuple(forced),
+            architecture=dict(opened.architecture),
+            scheme=opened.scheme,
+            pair_layout=opened.tokenizer.layout,
+            max_length=opened.max_length,
+            files={file: sha256(folder / file) for file in small},
+            variants=variants,
+            versions=toolchain.versions(),
+        ),
+    )
 
 
-def _refuse(reason: str | None, force: bool, log: Callable[[str], None]) -> None:
-    """End the export for a reason, or with ``force`` only say it."""
-    if reason is not None and not force:
+def _refuse(reason: str | None, force: bool, log: Callable[[str], None]) -> list[str]:
+    """End the export for a reason, or with ``force`` say it and return it."""
+    if reason is None:
+        return []
+    if not force:
         raise BundleError(f"{reason}; to keep it nevertheless, export with --force")
-    if reason is not None:
-        log(f"warning: {reason}; kept because of --force")
+    log(f"warning: {reason}; kept because of --force")
+    return [reason]
 
 
 def _variant(
-    path: Path,
-    precision: str,
-    counts: dict[str, int],
-    parity: dict[str, Any] | None,
-    opened: Checkpoint,
-    attention: str | None,
-) -> dict[str, Any]:
-    """A variant as ``bundle.json`` has it. ``attention``: the operator of a packed form; ``None`` of a padded one."""
-    external, segments = external_files(path), opened.tokenizer.layout.segments
-    form = {"layout": "packed", "attention": attention} if attention is not None else {"layout": "padded"}
-    return {
-        "file": path.name,
-        "precision": precision,
-        **form,
-        "sha256": sha256(path),
-        "bytes": path.stat().st_size,
-        "external": {name: sha256(path.parent / name) for name in external},
-        "opset": OPSET,
-        "inputs": packed_inputs(segments) if attention is not None else inputs_of(segments),
-        "fused": {operator: counts[operator] for operator in _FUSED if operator in counts},
-        "parity": parity,
-    }
+    path: Path, precision: str, counts: dict[str, int], parity: dict[str, Any] | None, opened: Checkpoint, packed: bool
+) -> Variant:
+    """A variant as ``bundle.json`` has it."""
+    segments = opened.tokenizer.layout.segments
+    return Variant(
+        file=path.name,
+        precision=precision,  # type: ignore[arg-type]  # checked by _check_options
+        layout="packed" if packed else "padded",
+        sha256=sha256(path),
+        bytes=path.stat().st_size,
+        external={name: sha256(path.parent / name) for name in external_files(path)},
+        opset=OPSET,
+        inputs=tuple(packed_inputs(segments) if packed else inputs_of(segments)),
+        fused={operator: counts[operator] for operator in _FUSED if operator in counts},
+        parity=None if parity is None else Parity(**parity),
+    )
 
 
 def _write_small_files(

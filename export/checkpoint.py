@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import CheckpointError
+from scorer.inference.manifest import CheckpointSource
 from scorer.inference.schemes import Scheme
 
 from .architectures import Family, find_family
@@ -29,7 +30,7 @@ class Checkpoint:
     """
 
     name: str
-    source: Mapping[str, Any]
+    source: CheckpointSource
     family: Family
     known: Mapping[str, Any]
     architecture: Mapping[str, Any]
@@ -63,12 +64,7 @@ def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log
     tokenizer.check_ids(known[family.sizes.vocab], config.get("pad_token_id", known.get("pad_token_id")))
     return Checkpoint(
         name=source.name.split("/")[-1],
-        source={
-            "checkpoint": source.name,
-            "revision": source.revision,
-            "random_init": False,
-            "files": source.hashes(),
-        },
+        source=CheckpointSource(checkpoint=source.name, revision=source.revision, files=source.hashes()),
         family=family,
         known=known,
         architecture=family.describe(known, family.parameters(known, scheme.width)),

@@ -6,7 +6,6 @@ config, the encoder alone is read, with its first layers up to the wanted one.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from scorer.errors import BundleError, CheckpointError, UsageError
-from scorer.inference.bundle import SCHEMA
-from scorer.inference.encoder import EMBEDDINGS, OUTPUT, Encoder, EncoderBundle
+from scorer.inference.encoder import OUTPUT, Encoder, EncoderBundle
+from scorer.inference.manifest import CheckpointSource, EncoderManifest, write_manifest
 
 from . import toolchain
 from .architectures import FAMILIES
@@ -78,23 +77,21 @@ def export_embeddings(
             (folder / "tokenizer.json").write_text(tokenizer.text, encoding="utf-8")
             log("exporting to ONNX")
             files = ["tokenizer.json", *_write_graph(model, folder)]
-            manifest = {
-                "schema": SCHEMA,
-                "task": EMBEDDINGS,
-                "name": name or re.sub(NOT_IN_NAMES, "-", source.name.split("/")[-1]) or "encoder",
-                "source": {"checkpoint": source.name, "revision": source.revision, "files": source.hashes()},
-                "architecture": {"model_type": family.model_type, "layers": layers},
-                "layer": chosen,
-                "width": int(known[family.sizes.hidden]),
-                "pair_layout": tokenizer.layout.describe(),
+            manifest = EncoderManifest(
+                name=name or re.sub(NOT_IN_NAMES, "-", source.name.split("/")[-1]) or "encoder",
+                source=CheckpointSource(checkpoint=source.name, revision=source.revision, files=source.hashes()),
+                architecture={"model_type": family.model_type, "layers": layers},
+                layer=chosen,
+                width=int(known[family.sizes.hidden]),
+                pair_layout=tokenizer.layout,
                 # The package bert-score puts a blank before a text for this tokenizer, and for no other of these.
-                "blank_first": family.model_type == "roberta",
-                "max_length": longest_pair(family.positions(known), longest),
-                "model": MODEL,
-                "files": {file: sha256(folder / file) for file in files},
-                "versions": toolchain.versions(),
-            }
-            (folder / "bundle.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8")
+                blank_first=family.model_type == "roberta",
+                max_length=longest_pair(family.positions(known), longest),
+                model=MODEL,
+                files={file: sha256(folder / file) for file in files},
+                versions=toolchain.versions(),
+            )
+            write_manifest(folder, manifest)
             log("comparing with PyTorch")
             difference = _difference(model, folder)
             log(f"largest difference of a component of an embedding: {difference:.2g}")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import CheckpointError
-from scorer.inference.bundle import PACKED_ATTENTION as ATTENTION
+from scorer.inference.manifest import PACKED_ATTENTION as ATTENTION
 
 from .architectures.family import ENCODER, Family
 from .graph import expect, save

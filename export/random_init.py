@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scorer.errors import UsageError
+from scorer.inference.manifest import CheckpointSource
 from scorer.inference.schemes import LABELS, NLI, Scheme
 
 from .architectures import FAMILIES, Family
@@ -47,7 +48,7 @@ def random_checkpoint(name: str, seed: int) -> Checkpoint:
     scheme = Scheme(NLI, LABELS)
     return Checkpoint(
         name=f"{name}-random",
-        source={"checkpoint": name, "revision": None, "random_init": True, "seed": seed, "files": {}},
+        source=CheckpointSource(checkpoint=name, random_init=True, seed=seed),
         family=family,
         known=known,
         architecture=family.describe(known, family.parameters(known, scheme.width)),

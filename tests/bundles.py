@@ -109,13 +109,13 @@ def make_bundle(
     max_length: int = 128,
     templates: dict[str, Any] | None = None,
     bad: dict[str, tuple[str, float]] | None = None,
-    scheme: tuple[str, str | None, float | None] | None = None,
+    scheme: tuple[str, str | None, float] = ("nli", None, 0.5),
     order: str = "premise_first",
     one_text: bool = False,
 ) -> Path:
     """Write a bundle. ``bad``: by precision, (a text of one token, what pairs with it get as logits). ``scheme``: its
-    name, the supported label and the threshold; without one, the bundle is of schema 1. ``one_text``: pairs are one
-    text with a blank between its halves."""
+    name, the supported label and the threshold. ``one_text``: pairs are one text with a blank between its halves."""
+    kind, supported, threshold = scheme
     path.mkdir(parents=True)
     made = tokenizer()
     made.save(str(path / "tokenizer.json"))
@@ -143,27 +143,41 @@ def make_bundle(
         token, value = (bad or {}).get(precision, (None, 0.0))
         broken = made.encode(token, add_special_tokens=False).ids[0] if token else None
         onnx.save(graph(size, broken, value, width), str(path / f"model.{precision}.onnx"))
-        variants[precision] = {"file": f"model.{precision}.onnx", "precision": precision, "parity": None}
-        variants[precision]["sha256"] = digest(path / f"model.{precision}.onnx")
+        variants[precision] = variant(path / f"model.{precision}.onnx", precision)
     files = ["tokenizer.json", "probes.parquet"]
     if templates is not None:
         (path / "templates.json").write_text(json.dumps(templates))
         files.append("templates.json")
     manifest = {
-        "schema": 1,
+        "schema": 3,
+        "task": "classification",
         "name": "tiny",
-        "labels": list(labels),
-        "pair_layout": {"prefix": [0], "separator": [2, 2], "suffix": [2], "pad_id": 1},
+        "source": {"checkpoint": "tiny", "files": {}},
+        "architecture": {},
+        "versions": {},
+        "scheme": {"kind": kind, "labels": list(labels), "supported": supported, "threshold": threshold},
+        "pair_layout": {
+            "prefix": [0],
+            "separator": [] if one_text else [2, 2],
+            "suffix": [2],
+            "pad_id": 1,
+            "hypothesis_first": order == "hypothesis_first",
+            "one_string": one_text,
+        },
         "max_length": max_length,
         "files": {name: digest(path / name) for name in files},
         "variants": variants,
     }
-    if scheme is not None:
-        manifest |= {"schema": 2, "scheme": scheme[0], "supported": scheme[1], "threshold": scheme[2]}
-        manifest["pair_layout"] |= {"order": order, "strings": 1 if one_text else 2, "segments": None}
-        manifest["pair_layout"] |= {"separator": []} if one_text else {}
     (path / "bundle.json").write_text(json.dumps(manifest))
     return path
+
+
+def variant(file: Path, precision: str, **changes: Any) -> dict[str, Any]:
+    """A variant as a bundle describes it."""
+    return {
+        "file": file.name, "precision": precision, "sha256": digest(file), "bytes": file.stat().st_size, "opset": 17,
+        "inputs": ["input_ids", "attention_mask"], "parity": None, **changes,
+    }  # fmt: skip
 
 
 def edit_manifest(path: Path, **changes: Any) -> None:

@@ -112,9 +112,15 @@ def parse_by(given: list[str] | None) -> tuple[tuple[str, ...], ...]:
 
 
 def note_of(settings: Settings) -> str | None:
-    """What a user should know of the model that ships; ``None`` for a bundle folder."""
+    """What a user should know of the bundle before its labels; ``None`` where there is nothing.
+
+    Raises:
+        BundleError: it is not there, or its description cannot be read.
+    """
+    from ..inference.manifest import read_manifest
+
     shipped = SHIPPED.get(str(settings.bundle))
-    return shipped.note if shipped else None
+    return shipped.note if shipped else read_manifest(folder_of(settings.bundle))[0].caveat
 
 
 def metric_scoring(settings: Settings) -> MetricScoring:

@@ -151,6 +151,7 @@ def _bundle(bundle: str) -> BundleFindings:
     return BundleFindings(
         name=opened.name,
         path=str(Path(opened.path)),
+        caveat=opened.manifest.caveat,
         variants=list(opened.variants),
         device=f"{engine.device} ({engine.device.name})",
         precision=engine.precision,

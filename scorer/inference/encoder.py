@@ -7,7 +7,7 @@ with PyTorch when it is exported, and fp32 is its only precision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +17,11 @@ import numpy.typing as npt
 from ..errors import BundleError
 from ..system.closing import Closing
 from .bundle import PairLayout
-from .manifest import EMBEDDINGS, check_file, line, read_manifest, whole
+from .manifest import EncoderManifest, check_file, read_manifest
 from .sessions import available_threads, create_session, first_line, resolve_device
 from .texts import TextTokenizer
 
-__all__ = ["EMBEDDINGS", "OUTPUT", "Encoder", "EncoderBundle"]
+__all__ = ["OUTPUT", "Encoder", "EncoderBundle"]
 
 OUTPUT = "last_hidden_state"
 """The output of the graph."""
@@ -59,42 +59,28 @@ class EncoderBundle:
         """
         folder = Path(path)
         manifest, digest = read_manifest(folder)
-        if manifest.get("task") != EMBEDDINGS:
+        if not isinstance(manifest, EncoderManifest):
             raise BundleError(
                 f"{folder} is a bundle of a classifier, and embeddings are needed; export an encoder with "
                 "`scorer export --task embeddings`"
             )
-        try:
-            files = {line(name): line(sha256) for name, sha256 in manifest["files"].items()}
-            bundle = cls(
-                folder,
-                line(manifest["name"]),
-                digest,
-                PairLayout.read(manifest["pair_layout"]),
-                manifest["blank_first"] is True,
-                whole(manifest["layer"]),
-                whole(manifest["width"]),
-                whole(manifest["max_length"]),
-                folder / line(manifest["model"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as e:
-            raise BundleError(
-                f"{folder}/bundle.json: field missing or of the wrong form ({repr(e)[:200]}); export it again"
-            ) from e
-        bundle._check(files)
-        return bundle
+        for name, expected in manifest.files.items():
+            check_file(folder, name, expected)
+        return cls(
+            path=folder,
+            name=manifest.name,
+            sha256=digest,
+            layout=manifest.pair_layout,
+            blank_first=manifest.blank_first,
+            layer=manifest.layer,
+            width=manifest.width,
+            max_length=manifest.max_length,
+            model=folder / manifest.model,
+        )
 
     @property
     def tokenizer_file(self) -> Path:
         return self.path / "tokenizer.json"
-
-    def _check(self, files: Mapping[str, str]) -> None:
-        if not {"tokenizer.json", self.model.name} <= files.keys() or not self.layout.one_text:
-            raise BundleError(f"{self.path}/bundle.json does not describe an encoder and its files; export it again")
-        if not 8 <= self.max_length <= 1 << 20 or not self.width:
-            raise BundleError(f"{self.path}/bundle.json: a text has {self.max_length} tokens at most; export it again")
-        for name, expected in files.items():
-            check_file(self.path, name, expected)
 
 
 class Encoder(Closing):

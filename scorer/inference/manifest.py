@@ -1,31 +1,199 @@
-"""``bundle.json``: read it and the files that it names, and check everything in it."""
+"""``bundle.json`` as types, and the comparison of a bundle's files with the hashes in it.
+
+A bundle is a classifier's (:class:`Manifest`) or an encoder's (:class:`EncoderManifest`). What the types say is checked
+when the file is decoded; the exporter writes the same types.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from ..errors import BundleError
+from msgspec import Meta, field
+
+from ..errors import BundleError, DamagedFileError, SchemaError
+from ..system.codec import OpenRecord, Record, decode, encode
 from ..system.formats import BUNDLE_SCHEMA
+from . import choices
+from .schemes import Scheme
 
 MANIFEST = "bundle.json"
-SMALL_FILES = frozenset({"tokenizer.json", "probes.parquet", "templates.json"})
-"""Names of the files besides graphs and their weights."""
-EMBEDDINGS = "embeddings"
-"""The task of a bundle that gives embeddings and is no classifier; see :mod:`.encoder`."""
-DATA = ".data"
-"""How the name of a file of weights ends."""
+ATTENTION, PACKED_ATTENTION = "Attention", "PackedMultiHeadAttention"
+"""Operators of attention: of padded graphs (whatever they are in the graph), and of packed ones."""
+
+Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+"""A sha256."""
+FileName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\Z")]
+GraphName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.onnx\Z")]
+WeightsName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.data\Z")]
+SmallFile = Literal["tokenizer.json", "probes.parquet", "templates.json"]
+"""The files of a classifier besides graphs and their weights."""
+Layout = Literal["padded", "packed"]
+TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
+_ADVICE = "copy the whole bundle folder again, or export the checkpoint again"
 
 
-def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
+class PairLayout(Record, frozen=True):
+    """A pair in ids: ``prefix`` + first text + ``separator`` + second text + ``suffix``, padded with ``pad_id``.
+
+    ``segments``: whether the model is fed segment ids, 0 up to the end of the separator and 1 from there to the end of
+    the suffix. ``hypothesis_first``: whether the hypothesis is the first text. ``one_string``: whether the pair is
+    written as one string, in which blanks stand before and after the separator and reach the tokenizer; without a
+    separator, one blank stands between the texts.
+    """
+
+    prefix: tuple[TokenId, ...]
+    separator: tuple[TokenId, ...]
+    suffix: tuple[TokenId, ...]
+    pad_id: TokenId
+    segments: bool = False
+    hypothesis_first: bool = False
+    one_string: bool = False
+
+    @property
+    def one_text(self) -> bool:
+        """Whether the model reads both texts as one, with a blank between them and no token that tells them apart."""
+        return self.one_string and not self.separator
+
+    @property
+    def overhead(self) -> int:
+        """Tokens of a pair that belong to neither text."""
+        return len(self.prefix) + len(self.separator) + len(self.suffix)
+
+
+class CheckpointSource(Record, frozen=True, kw_only=True):
+    """Where the weights come from: a hub id with its revision, the name of a folder, or ``random_init`` of a size.
+
+    ``files``: sha256 of the checkpoint's files.
+    """
+
+    checkpoint: str
+    revision: str | None = None
+    random_init: bool = False
+    seed: int | None = None
+    files: dict[str, Digest] = field(default_factory=dict)
+
+
+class Parity(Record, frozen=True, kw_only=True):
+    """A variant against the checkpoint in PyTorch, see :func:`export.parity.compare`."""
+
+    provider: str
+    pairs: int
+    label_agreement: float
+    max_abs_logit: float
+    max_abs_probability: float
+    bound: float
+    within_margin: float
+
+
+class Variant(Record, frozen=True, kw_only=True):
+    """One ONNX file of a bundle.
+
+    ``layout``: ``padded`` (a row a pair) or ``packed`` (pairs end to end). ``external``: sha256 of the files that hold
+    its weights, by name; empty where they are in the graph's own file. ``fused``: how often each fused operator occurs.
+    ``parity``: ``None`` where it was not measured.
+    """
+
+    file: GraphName
+    precision: choices.Variant
+    layout: Layout = "padded"
+    sha256: Digest
+    bytes: int
+    external: dict[WeightsName, Digest] = field(default_factory=dict)
+    opset: int
+    inputs: tuple[str, ...]
+    fused: dict[str, int] = field(default_factory=dict)
+    parity: Parity | None = None
+
+    @property
+    def by_pair(self) -> bool:
+        """Whether the graph computes each pair of a call by itself, so that several may share one."""
+        return "Scan" in self.fused
+
+    @property
+    def key(self) -> str:
+        """The name that a bundle has for it."""
+        return self.precision if self.layout == "padded" else f"{self.precision}.{self.layout}"
+
+    @property
+    def attention(self) -> str:
+        """The operator of its attention."""
+        return ATTENTION if self.layout == "padded" else PACKED_ATTENTION
+
+
+class _Described(Record, frozen=True, kw_only=True):
+    """What both kinds of bundle say. ``forced``: why the export was refused before ``--force`` overrode that."""
+
+    schema: int = BUNDLE_SCHEMA
+    name: str
+    source: CheckpointSource
+    forced: tuple[str, ...] = ()
+    architecture: dict[str, str | Annotated[int, Meta(ge=0)]]
+    pair_layout: PairLayout
+    max_length: Annotated[int, Meta(ge=8, le=1 << 20)]
+    versions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.isprintable():
+            raise ValueError(f"the name is {self.name!r:.80}, expected printable text")
+
+    @property
+    def caveat(self) -> str | None:
+        """Why its labels should not be trusted, for users; ``None`` where nothing is known."""
+        if self.source.random_init:
+            return f"the weights of the bundle {self.name} are random, so its labels mean nothing"
+        if self.forced:
+            return f"the bundle {self.name} was exported with --force although {'; '.join(self.forced)}"
+        return None
+
+
+class Manifest(_Described, frozen=True, kw_only=True):
+    """``bundle.json`` of a classifier. ``variants``: by :attr:`Variant.key`."""
+
+    task: Literal["classification"] = "classification"
+    scheme: Scheme
+    files: dict[SmallFile, Digest]
+    variants: Annotated[dict[str, Variant], Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for needed in ("tokenizer.json", "probes.parquet"):
+            if needed not in self.files:
+                raise ValueError(f"files has no hash for {needed}")
+        for key, variant in self.variants.items():
+            if key != variant.key:
+                raise ValueError(f"variants has {key!r:.80} where {variant.key!r} is expected")
+
+
+class EncoderManifest(_Described, frozen=True, kw_only=True):
+    """``bundle.json`` of an encoder. ``layer``, ``width``, ``blank_first``: see :class:`.encoder.EncoderBundle`."""
+
+    task: Literal["embeddings"] = "embeddings"
+    blank_first: bool
+    layer: int
+    width: Annotated[int, Meta(gt=0)]
+    model: GraphName
+    files: dict[FileName, Digest]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not {"tokenizer.json", self.model} <= self.files.keys() or not self.pair_layout.one_text:
+            raise ValueError("it does not describe an encoder and its files")
+
+
+class _Task(OpenRecord, frozen=True, kw_only=True):
+    schema: int = BUNDLE_SCHEMA
+    task: str
+
+
+def read_manifest(folder: Path) -> tuple[Manifest | EncoderManifest, str]:
     """The content of ``bundle.json`` and its sha256.
 
     Raises:
-        BundleError: it is not there, not JSON, not a bundle's, or of a newer schema.
+        BundleError: it is not there, is damaged, or has another schema.
     """
-    path = folder / "bundle.json"
+    path = folder / MANIFEST
     try:
         raw = path.read_bytes()
     except OSError as e:
@@ -33,42 +201,37 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "
             "wrote, or the word embedded"
         ) from e
-    return parse_manifest(raw, str(path)), hashlib.sha256(raw).hexdigest()
+    return decode_manifest(raw, str(path)), hashlib.sha256(raw).hexdigest()
 
 
-def parse_manifest(raw: bytes, path: str) -> dict[str, Any]:
+def decode_manifest(raw: bytes, where: str) -> Manifest | EncoderManifest:
     """The content of ``bundle.json``.
 
-    Args:
-        path: path or URI, for messages.
-
     Raises:
-        BundleError: it is not JSON, not a bundle's, or of a newer schema.
+        BundleError: it is damaged, or has another schema.
     """
     try:
-        manifest = json.loads(raw)
-    except (ValueError, RecursionError) as e:
-        raise BundleError(f"{path} is not JSON ({e}); the bundle is damaged, copy or export it again") from e
-    if not isinstance(manifest, dict) or "schema" not in manifest:
-        raise BundleError(f"{path} is not a bundle description; give a folder that `scorer export` wrote")
-    schema = manifest["schema"]
-    if type(schema) is not int or not 1 <= schema <= BUNDLE_SCHEMA:
-        raise BundleError(
-            f"{path}: schema {schema!r}, but this program reads schemas 1 to {BUNDLE_SCHEMA}; "
-            "use a matching release of d2t-scorer, or export the checkpoint again with this one"
-        )
-    return manifest
+        if decode(raw, _Task, where, advice=_ADVICE).task == "embeddings":
+            return decode(raw, EncoderManifest, where, advice=_ADVICE)
+        return decode(raw, Manifest, where, advice=_ADVICE)
+    except SchemaError as e:
+        raise BundleError(f"{str(e).partition(';')[0]}; export the checkpoint again") from e
+    except DamagedFileError as e:
+        raise BundleError(str(e)) from e
+
+
+def write_manifest(folder: Path, manifest: Manifest | EncoderManifest) -> None:
+    """Write ``bundle.json``; last, because a folder without it is not a bundle."""
+    (folder / MANIFEST).write_bytes(encode(manifest, indent=1) + b"\n")
 
 
 def check_file(folder: Path, name: str, expected: str) -> Path:
     """The path of a file of a bundle, whose content is what was exported.
 
     Raises:
-        BundleError: the name leads out of the folder; the file is missing, no regular file, or changed.
+        BundleError: the file is missing, no regular file, or changed.
     """
     path = folder / name
-    if not name or Path(name).name != name:
-        raise BundleError(f"{folder}/bundle.json names the file {name!r}, which is not a plain name in its folder")
     try:
         if not path.is_file():
             raise BundleError(
@@ -76,39 +239,11 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
             )
         with path.open("rb") as handle:
             found = hashlib.file_digest(handle, "sha256").hexdigest()
-    except (OSError, ValueError) as e:
-        reason = getattr(e, "strerror", None) or e
-        raise BundleError(f"{path} cannot be read: {reason}; copy the bundle again") from e
+    except OSError as e:
+        raise BundleError(f"{path} cannot be read: {e.strerror or e}; copy the bundle again") from e
     if found != expected:
         raise BundleError(
             f"{path} is not the file that was exported: sha256 {found[:12]}…, but bundle.json says "
-            f"{str(expected)[:12]}…; copy the bundle again, or export it again"
+            f"{expected[:12]}…; copy the bundle again, or export it again"
         )
     return path
-
-
-def line(value: Any) -> str:
-    """A short string on one line, as all strings of the description that are used."""
-    if not isinstance(value, str) or len(value) > 1000 or len(value.splitlines()) != 1 or not is_utf8(value):
-        raise TypeError(f"expected a line of text, found {value!r:.80}")
-    return value
-
-
-def whole(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 31:
-        raise TypeError(f"expected a whole number, found {value!r:.80}")
-    return value
-
-
-def short_list(value: Any) -> list[Any]:
-    if not isinstance(value, list) or len(value) > 100:
-        raise TypeError(f"expected a short list, found {value!r:.80}")
-    return value
-
-
-def is_utf8(value: Path | str) -> bool:
-    try:
-        str(value).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -15,11 +15,11 @@ threshold.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ..system.codec import Record
 
 LABELS = ("contradiction", "neutral", "entailment")
 """The labels of the scheme ``nli``, in the order of all probabilities of this program."""
@@ -30,8 +30,7 @@ WIDTHS = {NLI: 3, BINARY: 2, SCORE: 1}
 THRESHOLD = 0.5
 
 
-@dataclass(frozen=True)
-class Scheme:
+class Scheme(Record, frozen=True):
     """How the logits of a bundle are read.
 
     ``labels``: of the logits' columns, in their order. ``supported``: of ``binary``, the label that says that the
@@ -59,6 +58,8 @@ class Scheme:
                 f"supported is {self.supported!r}, expected "
                 + (f"one of {list(self.labels)}" if self.kind == BINARY else f"none with the scheme {self.kind}")
             )
+        if not all(label.isprintable() for label in self.labels):
+            raise ValueError(f"labels are {list(self.labels)}, expected printable text")
         if not 0 < self.threshold < 1:
             raise ValueError(f"the threshold is {self.threshold!r}, expected a number between 0 and 1")
 
@@ -126,28 +127,3 @@ class Scheme:
             return wide[:, 0]
         supported = self.labels.index(str(self.supported))
         return np.asarray(wide[:, supported] - wide[:, 1 - supported], np.float64)
-
-
-def read_scheme(manifest: Any) -> Scheme:
-    """The scheme that ``bundle.json`` declares; schema 1 knew ``nli`` alone.
-
-    Raises:
-        KeyError, TypeError, ValueError: fields are missing, of the wrong form, or do not go together.
-    """
-    labels = manifest["labels"]
-    if (
-        not isinstance(labels, list)
-        or len(labels) > 3
-        or not all(isinstance(x, str) and x.isprintable() for x in labels)
-    ):
-        raise TypeError(f"labels are {labels!r:.80}")
-    if manifest["schema"] == 1:
-        return Scheme(NLI, tuple(labels))
-    kind, supported, threshold = manifest["scheme"], manifest["supported"], manifest["threshold"]
-    if not isinstance(supported, str | None):
-        raise TypeError(f"supported is {supported!r:.80}")
-    if kind == NLI:
-        return Scheme(NLI, tuple(labels), supported)
-    if type(threshold) is not float:
-        raise TypeError(f"threshold is {threshold!r:.80}")
-    return Scheme(str(kind), tuple(labels), supported, threshold)

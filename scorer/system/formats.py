@@ -14,8 +14,8 @@ PLAN_SCHEMA = 1
 """Of ``_plan.json`` and ``_run.json``."""
 RECEIPT_SCHEMA = 2
 """Of ``_receipts/*.json``. Receipts of schema 1, whose fingerprint was a joined string, are read as well."""
-BUNDLE_SCHEMA = 2
-"""Of ``bundle.json``. Bundles of schema 1, which know three labels and padded variants alone, are read as well."""
+BUNDLE_SCHEMA = 3
+"""Of ``bundle.json``."""
 AUDIT_SCHEMA = 1
 """Of the document of ``scorer audit --json``."""
 EVALUATION_SCHEMA = 1

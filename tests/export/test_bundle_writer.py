@@ -39,12 +39,12 @@ def manifest(bundle: Path) -> dict[str, Any]:
 
 
 def test_the_manifest_says_what_the_bundle_is(manifest: dict[str, Any], checkpoint: Path) -> None:
-    assert (manifest["schema"], manifest["name"], manifest["max_length"]) == (2, "tiny-nli", 120)
-    assert manifest["labels"] == ["contradiction", "neutral", "entailment"]
-    assert (manifest["scheme"], manifest["supported"], manifest["threshold"]) == ("nli", None, None)
+    assert (manifest["schema"], manifest["name"], manifest["max_length"]) == (3, "tiny-nli", 120)
+    labels = ["contradiction", "neutral", "entailment"]
+    assert manifest["scheme"] == {"kind": "nli", "labels": labels, "supported": None, "threshold": 0.5}
     assert manifest["pair_layout"] == {
-        "order": "premise_first", "strings": 2, "prefix": [0], "separator": [2, 2], "suffix": [2], "segments": None,
-        "pad_id": 1,
+        "prefix": [0], "separator": [2, 2], "suffix": [2], "pad_id": 1, "segments": False, "hypothesis_first": False,
+        "one_string": False,
     }  # fmt: skip
     assert manifest["architecture"] == {
         "model_type": "roberta", "class": "RobertaForSequenceClassification", "layers": 2, "hidden_size": 32,
@@ -69,15 +69,13 @@ def test_every_file_is_there_with_its_hash_and_nothing_else(bundle: Path, manife
 
 def test_the_packed_form_adds_a_graph_and_no_weights(bundle: Path, manifest: dict[str, Any]) -> None:
     halves = [variant for variant in manifest["variants"].values() if variant["precision"] == "fp16"]
-    assert [(variant["layout"], variant.get("attention")) for variant in halves] == [
-        ("padded", None), ("packed", "PackedMultiHeadAttention"),
-    ]  # fmt: skip
+    assert [variant["layout"] for variant in halves] == ["padded", "packed"]
     assert {tuple(variant["external"]) for variant in halves} == {("model.half.data",)}
     # The padded form has parts of its own for the last layer; table of positions from its third row on.
     weights = 2 * manifest["architecture"]["parameters"]
     assert (bundle / "model.half.data").stat().st_size < 1.5 * weights + 4096 * 60
     for variant in halves[1:]:
-        assert variant["fused"][variant["attention"]] == LAYERS and "Attention" not in variant["fused"]
+        assert variant["fused"]["PackedMultiHeadAttention"] == LAYERS and "Attention" not in variant["fused"]
         assert variant["parity"] is None or variant["parity"]["provider"] == "CUDAExecutionProvider"
 
 
@@ -191,6 +189,8 @@ def test_another_order_of_labels_is_kept(copy: Path, tmp_path: Path) -> None:
 def test_int8_alone_leaves_no_fp32_behind(checkpoint: Path, tmp_path: Path, lines: Log) -> None:
     out = export_bundle(str(checkpoint), tmp_path / "out", precisions=["int8"], force=True, log=lines[1])
     assert sorted(path.name for path in out.glob("*.onnx")) == ["model.int8.onnx"]
+    (why,) = Bundle.load(out).manifest.forced
+    assert why.startswith("the int8 variant gives the checkpoint's label on only")
     assert any(line.startswith("warning: the int8 variant gives the checkpoint's label on only") for line in lines[0])
 
 
@@ -232,7 +232,8 @@ def test_templates_and_own_probes_are_taken_along(checkpoint: Path, tmp_path: Pa
     opened = Bundle.load(out)
     assert opened.templates_file is not None and opened.templates_file.read_bytes() == templates.read_bytes()
     assert "Quokkas smile." in opened.probes().premises and len(opened.probes().premises) == 513
-    assert opened.manifest["variants"]["fp32"]["parity"]["pairs"] == 513
+    assert opened.manifest.variants["fp32"].parity is not None
+    assert opened.manifest.variants["fp32"].parity.pairs == 513
 
 
 @pytest.mark.parametrize(

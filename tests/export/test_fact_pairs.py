@@ -39,7 +39,7 @@ def test_labels_are_those_of_transformers(tmp_path: Path, name: str) -> None:
     bundle = Bundle.load(out)
     assert bundle.layout.one_text and not bundle.layout.segments and bundle.layout.separator == ()
     assert (bundle.scheme.kind, bundle.scheme.supported) == ("binary", "label_1")
-    assert bundle.manifest["variants"]["fp32"]["parity"]["bound"] < 1e-4
+    assert bundle.variants["fp32"].parity.bound < 1e-4  # type: ignore[union-attr]  # fp32 is always measured
     model = AutoModelForSequenceClassification.from_pretrained(checkpoint, dtype=torch.float32).eval()
     tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint)
     asked = ["predicate: birth place, subject: alan bean, object: wheeler, texas",

@@ -26,7 +26,7 @@ def test_the_tokenizer_is_of_the_same_kind() -> None:
     checkpoint = random_checkpoint("roberta-tiny", 0)
     tokenizer = Tokenizer.from_str(checkpoint.tokenizer.text)
     assert [tokenizer.id_to_token(i) for i in range(4)] == ["<s>", "<pad>", "</s>", "<unk>"]
-    assert checkpoint.source["random_init"] and checkpoint.max_length == 512
+    assert checkpoint.source.random_init and checkpoint.max_length == 512
     text = "Blue Spice is a family friendly pub near the river, with a customer rating of 5 out of 5."
     # What the tokenizer of roberta-large makes of it is 22 tokens; a word is rarely cut.
     assert 18 <= len(tokenizer.encode(text, add_special_tokens=False).ids) <= 28

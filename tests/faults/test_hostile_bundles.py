@@ -56,7 +56,7 @@ def test_a_file_that_bundles_do_not_have(copy: Path, name: str) -> None:
     manifest = json.loads((copy / "bundle.json").read_text())
     manifest["files"][name] = "0" * 64
     (copy / "bundle.json").write_text(json.dumps(manifest))
-    with pytest.raises(BundleError, match="which this program does not know"):
+    with pytest.raises(BundleError, match=r"bundle\.json is damaged: .*files"):
         Bundle.load(copy)
 
 
@@ -72,8 +72,8 @@ def test_a_tokenizer_that_is_none(reference: Reference, copy: Path, tmp_path: Pa
 @pytest.mark.parametrize("labels", [["entailment"] * 3, ["a", "b", "c"], [], ["neutral", "entailment"], "entailment"])
 def test_labels_that_are_not_the_three(reference: Reference, copy: Path, tmp_path: Path, labels: Any) -> None:
     manifest = json.loads((copy / "bundle.json").read_text())
-    (copy / "bundle.json").write_text(json.dumps({**manifest, "labels": labels}))
-    refused(reference, copy, tmp_path / "out", "bundle.json: ")
+    (copy / "bundle.json").write_text(json.dumps({**manifest, "scheme": {**manifest["scheme"], "labels": labels}}))
+    refused(reference, copy, tmp_path / "out", "bundle.json is damaged: scheme")
 
 
 @pytest.mark.parametrize(

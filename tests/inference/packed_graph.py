@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.bundles import digest, make_bundle, tokenizer, weights
+from tests.bundles import make_bundle, tokenizer, variant, weights
 
 
 def packed_graph(vocabulary: int) -> onnx.ModelProto:
@@ -70,12 +70,8 @@ def make_packed_bundle(path: Path, *, max_length: int = 128) -> Path:
     """A bundle with fp32, and fp16 in its two forms."""
     make_bundle(path, precisions=("fp32", "fp16"), max_length=max_length)
     manifest = json.loads((path / "bundle.json").read_text())
-    manifest |= {"schema": 2, "scheme": "nli", "supported": None, "threshold": None}
     file = "model.fp16.packed.onnx"
     onnx.save(packed_graph(tokenizer().get_vocab_size()), str(path / file))
-    manifest["variants"]["fp16.packed"] = {
-        "file": file, "precision": "fp16", "layout": "packed", "attention": "PackedMultiHeadAttention", "parity": None,
-        "sha256": digest(path / file),
-    }  # fmt: skip
+    manifest["variants"]["fp16.packed"] = variant(path / file, "fp16", layout="packed")
     (path / "bundle.json").write_text(json.dumps(manifest))
     return path

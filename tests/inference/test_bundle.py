@@ -8,7 +8,7 @@ import pytest
 
 from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
-from tests.bundles import edit_manifest, make_bundle
+from tests.bundles import edit_manifest, make_bundle, variant
 
 
 @pytest.fixture
@@ -45,26 +45,59 @@ def test_a_file_that_is_not_the_exported_one_is_refused(copy: Path, name: str, d
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 3}, "schema 3"),
-        ({"labels": ["entailment", "neutral", "neutral"]}, "labels"),
-        ({"labels": ["LABEL_0", "LABEL_1", "LABEL_2"]}, "labels"),
-        ({"max_length": 1}, "max_length"),
-        ({"max_length": "many"}, "wrong form"),
-        ({"pair_layout": {}}, "wrong form"),
-        ({"variants": {}}, "variants"),
-        ({"files": {}}, "no hash"),
-        ({"files": {"tokenizer.json": "x", "probes.parquet": "y", "../../etc/passwd": "z"}}, "does not know"),
-        ({"variants": {"fp32": {"file": "../model.onnx", "precision": "fp32", "sha256": "0"}}}, "plain name"),
-        ({"variants": {"fp32": {"file": "model.fp64.onnx", "precision": "fp64", "sha256": "0"}}}, "variants"),
+        ({"schema": 2}, r"bundle\.json has schema 2, .* reads schema 3; export the checkpoint again$"),
+        ({"schema": 4}, "has schema 4, .* reads schema 3"),
+        ({"task": "translation"}, "damaged: task: "),
+        ({"max_length": 1}, "damaged: max_length: "),
+        ({"max_length": "many"}, "damaged: max_length: "),
+        ({"name": "two\nlines"}, "the name is"),
+        ({"pair_layout": {}}, "damaged: pair_layout: .*prefix"),
+        ({"variants": {}}, "damaged: variants: "),
+        ({"files": {}}, "no hash for tokenizer.json"),
+        ({"files": {"../../etc/passwd": "0" * 64}}, "damaged: .*files"),
+        ({"files": {"tokenizer.json": "x", "probes.parquet": "y"}}, "damaged: .*files"),
+        ({"more": 1}, "unknown field `more`"),
     ],
 )
-def test_a_description_that_is_newer_or_odd_is_refused(copy: Path, changes: dict, message: str) -> None:
+def test_a_description_of_another_schema_or_odd_is_refused(copy: Path, changes: dict, message: str) -> None:
     edit_manifest(copy, **changes)
     with pytest.raises(BundleError, match=message):
-        Bundle.load(copy).variant("fp32")
+        Bundle.load(copy)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema": 1}'])
+@pytest.mark.parametrize(
+    ("key", "changes"),
+    [
+        ("fp32", {"file": "../model.onnx"}),
+        ("fp32", {"file": "model.ort"}),
+        ("fp64", {"precision": "fp64"}),
+        ("fp16", {}),
+        ("fp32", {"layout": "packed"}),
+        ("fp32", {"external": {"weights.bin": "0" * 64}}),
+        ("fp32", {"parity": {}}),
+    ],
+)
+def test_a_variant_that_is_odd_is_refused(copy: Path, key: str, changes: dict) -> None:
+    edit_manifest(copy, variants={key: variant(copy / "model.fp32.onnx", "fp32") | changes})
+    with pytest.raises(BundleError, match=r"bundle\.json is damaged: .*variants"):
+        Bundle.load(copy)
+
+
+@pytest.mark.parametrize(
+    ("changes", "caveat"),
+    [
+        ({}, None),
+        ({"source": {"checkpoint": "c", "random_init": True}}, "the weights of the bundle tiny are random"),
+        ({"forced": ["int8 is odd"]}, "the bundle tiny was exported with --force although int8 is odd"),
+    ],
+)
+def test_a_bundle_that_was_forced_or_is_random_says_so(copy: Path, changes: dict, caveat: str | None) -> None:
+    edit_manifest(copy, **changes)
+    found = Bundle.load(copy).manifest.caveat
+    assert found is None if caveat is None else found is not None and found.startswith(caveat)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema": 3}'])
 def test_no_description_at_all(copy: Path, content: str) -> None:
     (copy / "bundle.json").write_text(content)
     with pytest.raises(BundleError, match=r"bundle\.json"):
@@ -81,4 +114,4 @@ def test_a_precision_that_is_not_there_names_those_that_are(tiny: Path) -> None:
 def test_label_columns_follow_the_checkpoint_s_order(tmp_path: Path) -> None:
     bundle = Bundle.load(make_bundle(tmp_path / "b", labels=("entailment", "contradiction", "neutral")))
     assert bundle.scheme.labels == ("entailment", "contradiction", "neutral")
-    assert json.loads((bundle.path / "bundle.json").read_text())["labels"][0] == "entailment"
+    assert json.loads((bundle.path / "bundle.json").read_text())["scheme"]["labels"][0] == "entailment"

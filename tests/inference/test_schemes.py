@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme, read_scheme
+from scorer.errors import DamagedFileError
+from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
+from scorer.system.codec import decode, encode
 
 X = np.array([[2, 0, 1], [0, 0, 0]], np.float32)
 NEARLY = math.log(3)
@@ -62,33 +64,28 @@ def test_what_is_not_finite_has_no_decision(kind: str) -> None:
     assert np.isnan(scheme.probabilities(logits)[0, 2])
 
 
-NLI_FIELDS: dict[str, Any] = {
-    "schema": 2, "labels": list(LABELS), "scheme": "nli", "supported": None, "threshold": None
-}  # fmt: skip
-TWO: dict[str, Any] = NLI_FIELDS | {"labels": ["a", "b"], "scheme": "binary", "supported": "b", "threshold": 0.4}
+TWO: dict[str, Any] = {"kind": "binary", "labels": ["a", "b"], "supported": "b", "threshold": 0.4}
 
 
 @pytest.mark.parametrize(
-    ("fields", "expected"),
+    "scheme",
     [
-        (NLI_FIELDS, Scheme(NLI, LABELS)),
-        ({"schema": 1, "labels": list(LABELS[::-1])}, Scheme(NLI, LABELS[::-1])),
-        (TWO, Scheme(BINARY, ("a", "b"), "b", 0.4)),
-        (TWO | {"labels": ["a"], "scheme": "score", "supported": None}, Scheme(SCORE, ("a",), None, 0.4)),
+        Scheme(NLI, LABELS), Scheme(NLI, LABELS[::-1]), Scheme(BINARY, ("a", "b"), "b", 0.4),
+        Scheme(SCORE, ("a",), None, 0.4),
     ],
-)
-def test_a_bundle_says_its_scheme(fields: dict[str, Any], expected: Scheme) -> None:
-    assert read_scheme(fields) == expected
+)  # fmt: skip
+def test_a_bundle_says_its_scheme(scheme: Scheme) -> None:
+    assert decode(encode(scheme), Scheme, "x") == scheme
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"scheme": "regression"}, {"scheme": None}, {"labels": ["a", "a"]}, {"labels": ["a"]}, {"labels": "ab"},
+        {"kind": "regression"}, {"kind": None}, {"labels": ["a", "a"]}, {"labels": ["a"]}, {"labels": "ab"},
         {"supported": None}, {"supported": "c"}, {"threshold": None}, {"threshold": 0.0}, {"threshold": 1.0},
-        {"threshold": float("nan")}, {"threshold": True}, {"scheme": "nli"}, {"labels": ["a", "b\n"]}, {"supported": 1},
+        {"threshold": float("nan")}, {"threshold": True}, {"kind": "nli"}, {"labels": ["a", "b\n"]}, {"supported": 1},
     ],
 )  # fmt: skip
 def test_a_scheme_that_cannot_be_is_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        read_scheme(TWO | changes)
+    with pytest.raises(DamagedFileError):
+        decode(encode(TWO | changes), Scheme, "x")

@@ -75,8 +75,8 @@ def test_a_bundle_is_asked_what_it_was_trained_for(bundle: Path, tmp_path: Path)
 def test_a_bundle_whose_string_is_another_is_refused(bundle: Path, tmp_path: Path) -> None:
     """Two strings without a separator: joining the ids is not what the tokenizer makes of a pair."""
     other = make_bundle(tmp_path / "b", labels=("no", "yes"), scheme=("binary", "yes", 0.5))
-    layout = {"prefix": [0], "separator": [], "suffix": [2], "pad_id": 1, "order": "premise_first", "segments": None}
-    edit_manifest(other, pair_layout=layout | {"strings": 2})
+    layout = {"prefix": [0], "separator": [], "suffix": [2], "pad_id": 1}
+    edit_manifest(other, pair_layout=layout)
     with pytest.raises(BundleError, match="joined from its parts"):
         Scorer(other)
 

@@ -77,8 +77,8 @@ def rebuild(bundle: Path, out: Path) -> float:
         RebuildError: the graph is another one, or a logit differs by more than :data:`TOLERANCE`.
     """
     manifest: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
-    if manifest["labels"] != list(LABELS):
-        raise RebuildError(f"{bundle} has the labels {manifest['labels']}, this recipe's are {list(LABELS)}")
+    if manifest["scheme"]["labels"] != list(LABELS):
+        raise RebuildError(f"{bundle} has the labels {manifest['scheme']['labels']}, this recipe's are {list(LABELS)}")
     state = from_transformers(named_weights(bundle / manifest["variants"]["fp32"]["file"]))
     words, hidden = state["words.weight"].shape
     layers = sum(name.endswith("up.weight") for name in state)

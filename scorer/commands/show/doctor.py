@@ -15,15 +15,16 @@ from .figures import number, share
 class BundleFindings:
     """A bundle on the device that ``auto`` takes.
 
-    ``label_agreement``: share of the probes whose label is that of the checkpoint. ``bound``: largest difference of a
-    logit from the checkpoint's. ``company_bound``: largest change of a logit with the other pairs of a batch; it is 0
-    where ``isolated``. ``layout``, ``attention``: how pairs lie in a call, and the operator of attention with its
-    options. ``instead``: why the layout that the device prefers is not used. ``pairs_per_second``: speed over the
-    bundle's probes.
+    ``caveat``: why its labels should not be trusted, where that is known. ``label_agreement``: share of the probes
+    whose label is that of the checkpoint. ``bound``: largest difference of a logit from the checkpoint's.
+    ``company_bound``: largest change of a logit with the other pairs of a batch; it is 0 where ``isolated``.
+    ``layout``, ``attention``: how pairs lie in a call, and the operator of attention with its options. ``instead``: why
+    the layout that the device prefers is not used. ``pairs_per_second``: speed over the bundle's probes.
     """
 
     name: str
     path: str
+    caveat: str | None
     variants: list[str]
     device: str
     precision: str
@@ -90,6 +91,8 @@ def print_findings(findings: Findings) -> None:
     if bundle is None:
         return
     console.print(f"bundle: {bundle.name} ({bundle.path})")
+    if bundle.caveat:
+        console.print(f"caveat: {bundle.caveat}")
     console.print(f"variants: {', '.join(bundle.variants)}")
     console.print(f"scheme: {bundle.scheme}")
     console.print(f"device: {bundle.device}, precision {bundle.precision}, layout {bundle.layout}")

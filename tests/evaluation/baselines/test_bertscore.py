@@ -78,12 +78,15 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [numpy_helper.from_array(table, "table"), numpy_helper.from_array(np.array([2]), "two")],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path / "m.onnx")
-    layout = {"prefix": [0], "separator": [], "suffix": [2], "pad_id": 1, "order": "premise_first"}
+    layout = {"prefix": [0], "separator": [], "suffix": [2], "pad_id": 1}
     manifest = {
-        "schema": 2,
+        "schema": 3,
         "task": "embeddings",
         "name": "tiny",
-        "pair_layout": {**layout, "strings": 1, "segments": None},
+        "source": {"checkpoint": "tiny"},
+        "architecture": {},
+        "versions": {},
+        "pair_layout": {**layout, "one_string": True},
         "blank_first": False,
         "layer": 1,
         "width": WIDTH,

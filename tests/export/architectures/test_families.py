@@ -61,11 +61,11 @@ def test_the_engine_gives_transformers_logits(made: Any, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_operators_and_parity_stand_in_the_manifest(made: Any, name: str) -> None:
     _, bundle = made(name)
-    variants = bundle.manifest["variants"]
+    variants = bundle.variants
     family = next(family for family in FAMILIES if family.model_type == name)
     packed = {"fp16.packed"} if family.form == ENCODER else set()
     assert set(variants) == {"fp32", "fp16", "int8"} | packed
-    assert variants["fp32"]["parity"]["label_agreement"] == 1 and variants["fp32"]["parity"]["bound"] < 1e-4
+    assert variants["fp32"].parity.label_agreement == 1 and variants["fp32"].parity.bound < 1e-4
     layers = bundle.architecture["layers"]
     counts = family.fused(layers)
     if family.form == ENCODER:
@@ -73,7 +73,7 @@ def test_operators_and_parity_stand_in_the_manifest(made: Any, name: str) -> Non
     else:  # residuals stand apart from their normalisation
         counts["LayerNormalization"] = counts.get("LayerNormalization", 0) + counts.pop("SkipLayerNormalization")
     for operator, count in counts.items():
-        assert variants["fp32"]["fused"].get(operator, 0) == count
+        assert variants["fp32"].fused.get(operator, 0) == count
     assert bundle.labels == ("entailment", "neutral", "contradiction")
     assert bundle.layout.segments == (name in ("bert", "electra"))
 
