@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -27,6 +28,7 @@ from . import (
     templates,
 )
 from .ending import run_app, set_log_file, set_quiet, set_verbose
+from .files import written
 from .ray_address import RunCommand
 from .show.output import tell
 
@@ -80,10 +82,11 @@ def _root(
         ),
     ] = False,
     log_file: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             "--log-file",
             metavar="FILE",
+            parser=written,
             callback=set_log_file,
             help="Append what goes to stderr to a file too, with times; may also follow the command.",
         ),

@@ -12,6 +12,7 @@ import typer
 
 from ..errors import UsageError
 from .common import guarded, local, location, parse_by, print_json, say_always
+from .files import written, written_parquet
 
 if TYPE_CHECKING:
     from ..audit import AuditOptions
@@ -63,19 +64,19 @@ def audit_command(
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", parser=local, help="Write the report to one HTML file.")
+        Path | None, typer.Option("--report", metavar="FILE", parser=written, help="Write the report to one HTML file.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole audit as JSON.")] = False,
     junit: Annotated[
         Path | None,
-        typer.Option("--junit", metavar="FILE", parser=local, help="Write the gates as JUnit XML, for CI servers."),
+        typer.Option("--junit", metavar="FILE", parser=written, help="Write the gates as JUnit XML, for CI servers."),
     ] = None,
     summary: Annotated[
         Path | None,
         typer.Option(
             "--summary",
             metavar="FILE",
-            parser=local,
+            parser=written,
             help="Write a short Markdown page, for the step summary of a pipeline; under 60 lines.",
         ),
     ] = None,
@@ -84,7 +85,7 @@ def audit_command(
         typer.Option(
             "--metrics",
             metavar="FILE",
-            parser=local,
+            parser=written,
             help="Write Prometheus metrics, for the textfile collector; replaced in one step.",
         ),
     ] = None,
@@ -93,7 +94,7 @@ def audit_command(
         typer.Option(
             "--history",
             metavar="FILE",
-            parser=local,
+            parser=written_parquet,
             help="Parquet file to which this run is appended, for the trend; created if missing.",
         ),
     ] = None,
@@ -136,7 +137,7 @@ def audit_command(
     """
     from ..audit import AuditOptions
     from ..audit.junit import junit as as_junit
-    from ..storage.user_files import check_user_file, write_user_file
+    from ..storage.user_files import write_user_file
     from .show.audit import print_document
 
     options = AuditOptions(
@@ -150,10 +151,6 @@ def audit_command(
         require_gates=require_gates,
         allow_partial=allow_partial,
     )
-    files = {"--report": report, "--junit": junit, "--summary": summary, "--metrics": metrics}
-    for option, given in files.items():
-        if given is not None:
-            check_user_file(given, option)
     document = _audited(out, baseline, options)
     if report is not None:
         from ..audit.report import render

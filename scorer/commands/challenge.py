@@ -10,7 +10,8 @@ import typer
 
 from ..errors import UsageError
 from ..inference.choices import Precision
-from .common import bundle_argument, guarded, local, print_json, say, say_always, say_once, tell
+from .common import bundle_argument, guarded, print_json, say, say_always, say_once, tell
+from .files import written, written_parquet
 from .settings import DeviceOption, PrecisionOption
 
 if TYPE_CHECKING:
@@ -37,14 +38,14 @@ def challenge_command(
         typer.Option("--fail-under", min=0, max=1, metavar="X", help="Exit 1 if the balanced accuracy is below X."),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="F.svg", parser=local, help="Write the result as a picture.")
+        Path | None, typer.Option("--picture", metavar="F.svg", parser=written, help="Write the result as a picture.")
     ] = None,
     write: Annotated[
         Path | None,
         typer.Option(
             "--write",
             metavar="F.parquet",
-            parser=local,
+            parser=written_parquet,
             help="Write the texts as input for other tools; needs no BUNDLE.",
         ),
     ] = None,
@@ -57,15 +58,12 @@ def challenge_command(
     found, and how many right texts pass.
     """
     from ..evaluation.challenge.build import build_cases
-    from ..storage.user_files import check_user_file, write_user_file
+    from ..storage.user_files import write_user_file
 
     if metric is None and write is None:
         raise UsageError("pass a BUNDLE or a baseline to test, or --write F.parquet for the texts")
     if metric is None and (fail_under is not None or picture is not None or as_json):
         raise UsageError("--fail-under, --picture and --json are about a result; pass a BUNDLE or a baseline to test")
-    for given, option in ((picture, "--picture"), (write, "--write")):
-        if given is not None:
-            check_user_file(given, option, is_parquet=option == "--write")
     cases = build_cases(per_kind, seed)
     if write is not None:
         _write(cases, write)

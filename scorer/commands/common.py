@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ScorerError
 from ..inference.shipped import SHIPPED, folder_of
 from ..system.input_formats import Format
 from .ending import guarded as guarded
+from .files import local as local
+from .files import location as location
 from .show.output import print_json as print_json
 from .show.output import say as say
 from .show.output import say_always as say_always
@@ -22,23 +22,6 @@ if TYPE_CHECKING:
     from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
     from ..scoring.settings import Settings
-    from ..storage.objects.uri import StoreUri
-
-
-def local(given: str) -> Path:
-    """Parse an option or argument that is a path: plain or ``file://``.
-
-    It parses the text, because a ``Path`` made from a URI would be an ordinary relative path.
-
-    Raises:
-        typer.BadParameter: any other URI.
-    """
-    from ..storage.local_paths import local_path
-
-    try:
-        return local_path(given)
-    except ScorerError as error:
-        raise typer.BadParameter(str(error)) from error
 
 
 def bundle_argument(given: str, what: str) -> str:
@@ -57,24 +40,6 @@ def bundle_argument(given: str, what: str) -> str:
     if not given.lower().startswith("file:"):
         folder_of(given)
     return str(local_path(given, what).resolve())
-
-
-def location(given: str) -> Path | StoreUri:
-    """Parse an argument that is an output: a local path, or a URI of an object store.
-
-    Raises:
-        typer.BadParameter: a URI of another kind.
-    """
-    from ..storage.objects.store import client
-    from ..storage.objects.uri import StoreUri, parse_location
-
-    try:
-        found = parse_location(given)
-        if isinstance(found, StoreUri):
-            client()
-        return found
-    except ScorerError as error:
-        raise typer.BadParameter(str(error)) from error
 
 
 InputsArgument = Annotated[

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import guarded, local, say, tell
+from .common import guarded, say, tell
+from .files import written_parquet
 
 if TYPE_CHECKING:
     from ..convert import Problems, Rows
@@ -24,7 +25,9 @@ InputsArgument = Annotated[
 ]
 OutOption = Annotated[
     Path,
-    typer.Option("--out", metavar="F.parquet", parser=local, help="File to write; exits 2 if it exists, see --force."),
+    typer.Option(
+        "--out", metavar="F.parquet", parser=written_parquet, help="File to write; exits 2 if it exists, see --force."
+    ),
 ]
 TextsOption = Annotated[
     list[str] | None,
@@ -143,12 +146,14 @@ def quintd_command(
     out: OutOption,
     spans: Annotated[
         Path | None,
-        typer.Option("--spans", metavar="S.parquet", parser=local, help="Also write the spans that people marked."),
+        typer.Option(
+            "--spans", metavar="S.parquet", parser=written_parquet, help="Also write the spans that people marked."
+        ),
     ] = None,
     judge_spans: Annotated[
         Path | None,
         typer.Option(
-            "--judge-spans", metavar="J.parquet", parser=local, help="Also write the spans that GPT-4 marked."
+            "--judge-spans", metavar="J.parquet", parser=written_parquet, help="Also write the spans that GPT-4 marked."
         ),
     ] = None,
     strict: StrictOption = False,

@@ -23,6 +23,7 @@ from ..errors import ScorerError
 from ..system.display import visible
 from ..system.signals import Terminated
 from .config_file import CONFIG, NAME, find_config
+from .files import check_written, written
 from .gone import advice
 from .show.output import begin_command, lines_for_people, say, say_always
 from .show.streams import install, was_lost
@@ -54,8 +55,14 @@ _COMMON: dict[str, tuple[object, Any]] = {
     "log_file": (
         None,
         Annotated[
-            str | None,
-            typer.Option("--log-file", metavar="FILE", hidden=True, help="Also append what goes to stderr to a file."),
+            Path | None,
+            typer.Option(
+                "--log-file",
+                metavar="FILE",
+                parser=written,
+                hidden=True,
+                help="Append what goes to stderr to a file too.",
+            ),
         ],
     ),
     "context": (inspect.Parameter.empty, typer.Context),
@@ -67,7 +74,7 @@ class _Quiet:
     """``--quiet`` and ``--log-file`` in front of the command."""
 
     asked = False
-    log: str | None = None
+    log: Path | None = None
 
 
 def set_quiet(asked: bool) -> None:
@@ -75,7 +82,7 @@ def set_quiet(asked: bool) -> None:
     _Quiet.asked = asked
 
 
-def set_log_file(path: str | None) -> None:
+def set_log_file(path: Path | None) -> None:
     """Apply ``--log-file``."""
     _Quiet.log = path
 
@@ -94,7 +101,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             set_verbose(True)
         begin_command()
         try:
-            with lines_for_people(bool(common["quiet"]) or _Quiet.asked, common["log_file"] or _Quiet.log):
+            log = common["log_file"] or _Quiet.log
+            check_written(shape.parameters, options, log)
+            with lines_for_people(bool(common["quiet"]) or _Quiet.asked, log):
                 try:
                     if names := _configured(common["context"]):
                         say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(names)}")
@@ -103,7 +112,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                     raise
                 except (Exception, KeyboardInterrupt, Terminated) as error:
                     raise typer.Exit(_code_of(error)) from error
-        except ScorerError as error:  # the log file cannot be opened
+        except ScorerError as error:  # a file cannot be written
             raise typer.Exit(_code_of(error)) from error
 
     shape = inspect.signature(command, eval_str=True)

@@ -10,6 +10,7 @@ import typer
 
 from ..errors import UsageError
 from .common import guarded, local, parse_by, print_json, say
+from .files import written
 
 app = typer.Typer(
     help="Write and check the gates of an audit.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
@@ -28,12 +29,12 @@ OutArgument = Annotated[
 def init_command(
     out: OutArgument,
     gates: Annotated[
-        Path, typer.Option("--gates", metavar="FILE", parser=local, help="File for gates on values; must not exist.")
+        Path, typer.Option("--gates", metavar="FILE", parser=written, help="File for gates on values; must not exist.")
     ] = Path("gates.toml"),
     changes: Annotated[
         Path,
         typer.Option(
-            "--changes", metavar="FILE", parser=local, help="File for gates that need a baseline; must not exist."
+            "--changes", metavar="FILE", parser=written, help="File for gates that need a baseline; must not exist."
         ),
     ] = Path("changes.toml"),
     by: Annotated[
@@ -52,15 +53,12 @@ def init_command(
     """
     from ..audit import AuditOptions, audit
     from ..audit.suggest import change_gates, value_gates
-    from ..storage.user_files import check_user_file, write_user_file
+    from ..storage.user_files import write_user_file
 
     targets = ((gates, "--gates", value_gates), (changes, "--changes", change_gates))
     for path, option, _ in targets:
-        check_user_file(path, option)
         if path.exists() or path.is_symlink():
             raise UsageError(f"{option} {path} exists; remove it, or name another file")
-    if gates == changes:
-        raise UsageError(f"--gates and --changes are both {gates}; name two files")
     document = audit(out, AuditOptions(by=parse_by(by), worst=0))
     for path, option, content in targets:
         write_user_file(path, content(document).encode("utf-8", "replace"), option)

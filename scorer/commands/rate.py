@@ -10,6 +10,7 @@ import typer
 
 from ..errors import UsageError
 from .common import guarded, local, location, print_json, say
+from .files import written
 
 
 @guarded
@@ -51,7 +52,7 @@ def rate_command(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", parser=local, help="Write the rates, for --calibration and audit."),
+        typer.Option("--save", metavar="FILE", parser=written, help="Write the rates, for --calibration and audit."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rates as JSON.")] = False,
 ) -> None:
@@ -65,6 +66,7 @@ def rate_command(
     from ..evaluation.rates import calibration as earlier_run
     from ..evaluation.rates.estimates import agreement, differences, true_rates
     from ..evaluation.rates.given import design_note, from_column, from_files
+    from ..evaluation.rates.label_file import design_path
     from ..evaluation.rates.population import read_population
     from ..evaluation.rates.result import RateReport
     from ..scoring.rates_file import RatesFile
@@ -83,8 +85,8 @@ def rate_command(
         raise UsageError("--threshold applies to --label-column; remove it")
     if by is not None and not labels and label_column is None:
         raise UsageError("--by needs labels of this output; a calibration is of all rows")
-    if save is not None:
-        check_user_file(save, "--save")
+    if save is not None:  # beside each file of labels is its design, which is read too
+        check_user_file(save, "--save", inputs=[design_path(file) for file in labels or ()])
     with local_copy(out) as folder:
         population = read_population(folder, tuple(name for name in (by, label_column) if name), str(out))
     if not population.scored.finished:

@@ -10,6 +10,7 @@ import typer
 
 from ..errors import OutputError, UsageError
 from .common import guarded, local, location, say, tell
+from .files import written
 
 if TYPE_CHECKING:
     from ..evaluation.rates.sampling import Needed
@@ -28,7 +29,7 @@ def sample_command(
     file: Annotated[
         Path,
         typer.Option(
-            "--file", metavar="F.csv", parser=local, help="CSV file to write; exits 2 if it exists, see --force."
+            "--file", metavar="F.csv", parser=written, help="CSV file to write; exits 2 if it exists, see --force."
         ),
     ],
     rows: Annotated[
@@ -64,7 +65,7 @@ def sample_command(
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option("--page", metavar="F.html", parser=local, help="Also write an HTML page to label the rows in."),
+        typer.Option("--page", metavar="F.html", parser=written, help="Also write an HTML page to label the rows in."),
     ] = None,
     by: Annotated[
         str | None,
@@ -96,10 +97,11 @@ def sample_command(
 
     if rows is not None and width is not None:
         raise UsageError("--rows and --width are both given; use one of them")
+    read = [str(out), *([str(pilot), str(design_path(pilot))] if pilot is not None else [])]
     for given, option in ((file, "--file"), (design_path(file), "--file"), (second_path(file), "--file"),
                           (page, "--page")):  # fmt: skip
         if given is not None:
-            check_user_file(given, option)
+            check_user_file(given, option, inputs=read)
             if given.is_file() and not force:
                 raise OutputError(f"{option} {given} exists, and may hold labels; name another file, or pass --force")
     with local_copy(out) as folder:

@@ -10,6 +10,7 @@ import typer
 
 from ..errors import UsageError
 from .common import InputsArgument, bundle_argument, guarded, local, print_json, say, say_once
+from .files import written
 from .settings import DeviceOption, MrColumnOption, PrecisionOption, TriplesColumnOption
 
 app = typer.Typer(
@@ -44,7 +45,7 @@ def extract_command(
         typer.Option(
             "--out",
             metavar="F.json",
-            parser=local,
+            parser=written,
             help="Template file to write; exits 2 if it exists, see --force. All candidates go to F.candidates.json.",
         ),
     ],

@@ -9,11 +9,9 @@ import pyarrow as pa
 
 from ..errors import InputError, OutputError, UsageError
 from ..storage import ShardWriter
-from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, staged
 from ..system.arguments import checked
 from .rows import Rows
-from .sources import parse_source
 
 ROW_GROUP = 100_000
 
@@ -23,24 +21,15 @@ def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
     """Refuse an output that would overwrite something, before any work is done.
 
     Raises:
-        UsageError: ``out`` is one of the inputs, or not the name of a Parquet file.
-        OutputError: ``out`` exists and ``force`` is not set, or it is a folder.
+        UsageError: ``out`` is not the name of a Parquet file.
+        OutputError: ``out`` is one of the inputs, exists and ``force`` is not set, or is a folder.
     """
     if out.suffix != ".parquet":
         raise UsageError(
             f"--out {out} is not the name of a Parquet file; write F.parquet, since `scorer run` reads those"
         )
-    check_user_file(out, "--out", is_parquet=True)
-    with output_errors("write", out):
-        if out.is_dir():
-            raise OutputError(f"--out {out} is a folder; name a file in it")
-        if not out.exists():
-            return
-        for argument in inputs:
-            path = parse_source(argument).path
-            if path.exists() and path.samefile(out):
-                raise UsageError(f"--out {out} is an input, which is never overwritten; choose another name")
-    if not force:
+    check_user_file(out, "--out", inputs=inputs, is_parquet=True)
+    if out.exists() and not force:
         raise OutputError(f"--out {out} exists; choose another name, or replace it with --force")
 
 

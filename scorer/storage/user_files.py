@@ -6,25 +6,27 @@
   one that another user made, is refused. (The kernel has its own rules for links in shared folders, but they do not
   apply to links that a program resolves by itself.)
 - A Parquet file: refused, unless the option writes Parquet itself. It holds rows, and no report may replace them.
+- An input of the same command: refused, whatever its format; see :func:`check_user_file`.
 - A name that a run owns: refused; see :func:`refuse_owned`.
 """
 
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import re
 import shutil
 import stat
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BufferedWriter
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..errors import OutputError
+from ..errors import OutputError, UsageError
+from ..system.input_formats import Format, suffixes_of
 from . import lease
 from .durable import atomic_bytes, output_errors
 from .finished import PLAN, RUN, SUCCESS
@@ -33,8 +35,6 @@ from .local_paths import local_path
 from .receipts import FAILED, RECEIPTS
 from .workers import CLAIMS
 
-FIFO_LIMIT_S = 10.0
-"""Longest wait in seconds for a reader of a named pipe."""
 _OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED, CLAIMS}
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")
 _MOST_LINKS = 40
@@ -68,7 +68,7 @@ def write_user_file(path: Path, content: bytes, what: str, *, is_parquet: bool =
     if not target.is_stream:
         atomic_bytes(target.path, content, mode=target.mode)
         return
-    with output_errors("write", path), _opened(target) as file:
+    with output_errors("write", path), os.fdopen(_open(target), "wb") as file:
         file.write(content)
 
 
@@ -93,22 +93,68 @@ def staged(path: Path, what: str) -> Iterator[Path]:
         place = Path(folder, "content")
         yield place
         if place.exists():
-            with output_errors("write", path), place.open("rb") as source, _opened(target) as file:
+            with output_errors("write", path), place.open("rb") as source, os.fdopen(_open(target), "wb") as file:
                 shutil.copyfileobj(source, file)
 
 
-def check_user_file(path: Path, what: str, *, is_read: bool = False, is_parquet: bool = False) -> None:
-    """Refuse early what :func:`write_user_file` would refuse; writes nothing.
+def open_to_append(path: Path, what: str) -> int:
+    """A descriptor that appends to a file that a user named, which is created if missing.
+
+    Raises:
+        UsageError, OutputError: see :func:`write_user_file`. OSError: it cannot be opened.
+    """
+    return _open(_target(path, what, is_parquet=False), os.O_APPEND | os.O_CREAT)
+
+
+def check_user_file(
+    path: Path,
+    what: str,
+    *,
+    inputs: Iterable[str | Path] = (),
+    form: Format = "auto",
+    is_read: bool = False,
+    is_parquet: bool = False,
+) -> None:
+    """Refuse early what :func:`write_user_file` would refuse, and the inputs of the command; writes nothing.
 
     Args:
+        inputs: what the command reads, as given: files, folders, patterns, ``NAME=FILE``; URIs of stores are ignored.
+        form: the format of the inputs.
         is_read: the file is read before it is written, so it must be a regular file.
-        is_parquet: see :func:`write_user_file`.
+        is_parquet: see :func:`write_user_file`. Of the files in a folder or of a pattern, those are not looked for.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
     """
-    if _target(path, what, is_parquet=is_parquet).is_stream and is_read:
+    target = _target(path, what, is_parquet=is_parquet)
+    if target.is_stream and is_read:
         raise OutputError(f"{what}: {path} is a device or a pipe, but this file is also read; name a regular file")
+    if target.mode is None:
+        return
+    for given in inputs:
+        if _is_input(target.path, str(given), form, is_parquet):
+            raise OutputError(f"{what}: {path} is an input ({given}), which is never overwritten; name another file")
+
+
+def _is_input(place: Path, given: str, form: Format, is_parquet: bool) -> bool:
+    """Whether a command that reads ``given`` reads a file that exists. Errs on the side of yes."""
+    for one in {given, given.partition("=")[2]}:
+        with suppress(UsageError, OSError, RuntimeError, ValueError):  # not a path of this machine
+            path = local_path(one).absolute()
+            if path.exists() and path.samefile(place):
+                return True
+            fixed = next((n for n, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts))
+            folder, pattern = Path(*path.parts[:fixed]).resolve(), "/".join(path.parts[fixed:])
+            below = place.resolve().relative_to(folder)
+            if (folder / "bundle.json").is_file():
+                return True
+            known = [suffix for group in (*suffixes_of("auto"), *suffixes_of(form), (".xml",)) for suffix in group]
+            is_named = place.name.lower().endswith(tuple(known))
+            if pattern:
+                is_named = fnmatchcase(str(below), pattern.replace("**/", "*"))
+            if is_named and not is_parquet and not any(map(is_hidden, below.parts)):
+                return True
+    return False
 
 
 def refuse_owned(path: Path, what: str) -> None:
@@ -121,7 +167,7 @@ def refuse_owned(path: Path, what: str) -> None:
     Raises:
         OutputError: the path is reserved for the run.
     """
-    place = _resolved(path.parent, what) / path.name
+    place = Path(os.path.realpath(path.parent), path.name)
     for out in place.parents:
         if not ((out / PLAN).is_file() or (out / RECEIPTS).is_dir()):
             continue
@@ -139,7 +185,7 @@ def _target(path: Path, what: str, *, is_parquet: bool) -> _Target:
     place = path
     with output_errors("write", path):
         for _ in range(_MOST_LINKS):
-            descriptor = _DESCRIPTOR.fullmatch(f"{_resolved(place.parent, what)}/{place.name}")
+            descriptor = _DESCRIPTOR.fullmatch(f"{os.path.realpath(place.parent)}/{place.name}")
             if descriptor is not None and int(descriptor[1]) == os.getpid():
                 return _Target(place, is_stream=True, descriptor=int(descriptor[2]))
             refuse_owned(place, what)
@@ -179,40 +225,21 @@ def _is_parquet(path: Path) -> bool:
         return path.suffix == ".parquet"
 
 
-def _resolved(folder: Path, what: str) -> Path:
-    try:
-        return folder.resolve()
-    except RuntimeError as error:  # Python's error for a cycle of links
-        raise OutputError(f"{what}: {folder} is part of a cycle of links; remove it") from error
-
-
-@contextmanager
-def _opened(target: _Target) -> Iterator[BufferedWriter]:
-    """A device or a pipe, open for writing.
+def _open(target: _Target, more: int = 0) -> int:
+    """A descriptor for writing to a device, a pipe or a file, never through a link that came meanwhile.
 
     Raises:
         OutputError: a pipe has no reader. OSError: it cannot be opened.
     """
-    descriptor = os.dup(target.descriptor) if target.descriptor is not None else _open_stream(target.path)
-    with os.fdopen(descriptor, "wb") as file:
-        yield file
-
-
-def _open_stream(path: Path) -> int:
-    deadline = time.monotonic() + FIFO_LIMIT_S
-    while True:
-        try:
-            # Non-blocking, because opening a pipe would wait for its reader without limit.
-            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY)
-        except OSError as error:
-            if error.errno != errno.ENXIO or not path.is_fifo():
-                raise
-            if time.monotonic() > deadline:
-                raise OutputError(
-                    f"cannot write {path}: it is a named pipe that had no reader for {FIFO_LIMIT_S:.0f} s; "
-                    "start its reader, or name a file"
-                ) from None
-            time.sleep(0.05)
-            continue
-        os.set_blocking(descriptor, True)
-        return descriptor
+    if target.descriptor is not None:
+        return os.dup(target.descriptor)
+    # Non-blocking, because opening a pipe would wait for its reader without limit.
+    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | more
+    try:
+        descriptor = os.open(target.path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO and target.path.is_fifo():
+            raise OutputError(f"cannot write {target.path}: nothing reads this named pipe; start its reader") from error
+        raise
+    os.set_blocking(descriptor, True)
+    return descriptor

@@ -11,7 +11,6 @@ from ..errors import InputError, OutputError, UsageError
 from ..metric.inputs import ColumnNames
 from ..metric.templates import Templates
 from ..scoring.pipeline import Model
-from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
 from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
 from .agreement import REFERENCES, score_candidates
@@ -21,23 +20,20 @@ from .extract import extract
 from .references import parse_where, read_references
 
 
-def check_output(out: Path, force: bool) -> Path:
+def check_output(out: Path, inputs: Sequence[str], force: bool) -> Path:
     """The path of the file of candidates that belongs to ``out``, after checking that both can be written.
 
     Raises:
-        UsageError: ``out`` is not the name of a JSON file. OutputError: one of the files exists, or is a folder.
+        UsageError: ``out`` is not the name of a JSON file.
+        OutputError: one of the files exists, is an input, or is a folder.
     """
     if out.suffix != ".json":
         raise UsageError(f"--out {out} is not the name of a JSON file; write F.json")
     candidates = out.with_suffix(".candidates.json")
     for path in (out, candidates):
-        check_user_file(path, "--out")
-    with output_errors("write", out):
-        for path in (out, candidates):
-            if path.is_dir():
-                raise OutputError(f"--out: {path} is a folder; name another file")
-            if path.exists() and not force:
-                raise OutputError(f"--out: {path} exists; choose another name, or replace it with --force")
+        check_user_file(path, "--out", inputs=inputs)
+        if path.exists() and not force:
+            raise OutputError(f"--out: {path} exists; choose another name, or replace it with --force")
     return candidates
 
 
@@ -63,7 +59,7 @@ def make_templates(
     Raises:
         ScorerError: no reference gave a template, an input cannot be read, or a file cannot be written.
     """
-    candidates = check_output(out, force)
+    candidates = check_output(out, inputs, force)
     if choose is None:
         choose = "nli" if model is not None else "first"
     if choose == "nli" and model is None:

@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.commands.common import local, location
+from scorer.commands.files import local, location, written, written_parquet
 from tests.bundles import RESTAURANTS
 from tests.faults import harness
 
@@ -41,6 +41,12 @@ STORES = {
     *("sample out", "rate out", "audit baseline", "run reuse", "rank reuse", "plan reuse"),
 }
 """What may be in an object store."""
+READ = {
+    *("audit gates", "audit rates", "evaluate annotations", "evaluate spans", "export out", "export templates"),
+    *("export probes", "gates init out", "gates check out", "gates check gates", "gates check baseline"),
+    *("gates check rates", "rate labels", "rate calibration", "templates check file", "sample pilot"),
+}
+"""What is only read, or is a new folder; a path that is in neither list is a file to write."""
 
 
 def test_there_are_paths() -> None:
@@ -50,7 +56,12 @@ def test_there_are_paths() -> None:
 
 @pytest.mark.parametrize("name", PATHS)
 def test_every_path_goes_through_one_parser(name: str) -> None:
-    assert parser_of(PATHS[name]) is (location if name in STORES else local)
+    if name in STORES:
+        assert parser_of(PATHS[name]) is location
+    elif name in READ:
+        assert parser_of(PATHS[name]) is local
+    else:  # a file to write; tests/commands/test_user_files.py tries each
+        assert parser_of(PATHS[name]) in (written, written_parquet)
 
 
 def invoke(*arguments: Any) -> Any:

@@ -1,45 +1,121 @@
-"""No option that writes a file for people replaces or extends a Parquet file, which may be an input."""
+"""Every option that writes a file keeps the same rules; the options are those of the command tree."""
 
 from __future__ import annotations
 
+import inspect
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from scorer.commands.files import declared, is_read, option_of, written, written_parquet
 
-OPTIONS = {
-    "audit --report": ["audit", "out", "--report"],
-    "audit --junit": ["audit", "out", "--junit"],
-    "audit --summary": ["audit", "out", "--summary"],
-    "audit --metrics": ["audit", "out", "--metrics"],
-    "sample --file": ["sample", "out", "--file"],
-    "sample --page": ["sample", "out", "--file", "new.csv", "--page"],
-    "challenge --picture": ["challenge", "embedded", "--picture"],
-    "--log-file": ["run", "in.parquet", "--bundle", "embedded", "--out", "new", "--log-file"],
+Words = tuple[str, ...]
+
+
+def commands(group: typer.Typer = app, above: Words = ()) -> Iterator[tuple[Words, dict[str, inspect.Parameter]]]:
+    """The words that call each command, and its parameters."""
+    for one in group.registered_commands:
+        assert one.name is not None and one.callback is not None
+        yield (*above, one.name), dict(inspect.signature(one.callback, eval_str=True).parameters)
+    for inner in group.registered_groups:
+        assert inner.name is not None and inner.typer_instance is not None
+        yield from commands(inner.typer_instance, (*above, inner.name))
+
+
+COMMANDS = dict(commands())
+FILES = {
+    f"{' '.join(words)} {name}": (words, name)
+    for words, parameters in COMMANDS.items()
+    for name, one in parameters.items()
+    if getattr(declared(one), "parser", None) in (written, written_parquet)
+}
+READS = {
+    f"{found} and {other}": (words, name, other)
+    for found, (words, name) in FILES.items()
+    for other, one in COMMANDS[words].items()
+    if declared(one) is not None and is_read(declared(one))
 }
 
 
-@pytest.mark.parametrize("arguments", OPTIONS.values(), ids=OPTIONS)
-def test_a_parquet_file_is_kept(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_options_are_found() -> None:
+    assert {"audit report", "audit history", "challenge write", "gates init changes", "run log_file"} <= {*FILES}
+    assert {"run log_file and inputs", "rate save and calibration", "templates extract out and inputs"} <= {*READS}
+
+
+def arguments(words: Words, given: dict[str, str]) -> list[str]:
+    """A call of a command: what is given by parameter, and something for everything else that it needs."""
+    found, behind = list(words), list[str]()
+    for name, one in COMMANDS[words].items():
+        info = declared(one)
+        if info is None or (name not in given and one.default is not inspect.Parameter.empty):
+            continue
+        value = given.get(name, "keywords" if name == "rival" else "nothing.x")
+        if option := option_of(info):
+            found += [option, value]
+        else:
+            behind.append(value)
+    return [*found, "--", *behind]
+
+
+def refusal(words: Words, given: dict[str, str]) -> str:
+    """What is said of a call that is refused without any effect on the files here."""
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    ended = CliRunner().invoke(app, arguments(words, given))
+    assert ended.exit_code == 2, ended.output
+    assert before == {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    return ended.stderr
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "out").mkdir()
-    place = tmp_path / "in.parquet"
-    pq.write_table(pa.table({"text": ["t"]}), place)
-    before = place.read_bytes()
-    ended = CliRunner().invoke(app, [*arguments, str(place)])
-    assert ended.exit_code == 2 and "is a Parquet file" in ended.stderr
-    assert place.read_bytes() == before
-    assert not (tmp_path / "new").exists()
+    Path("rows.csv").write_bytes(b"text,triples\na,b | c | d\n")
+    pq.write_table(pa.table({"text": ["t"]}), "rows.parquet")
+    Path("out/_receipts").mkdir(parents=True)
+    Path("out/_receipts/a.parquet.json").write_bytes(b"{}")
 
 
-def test_a_log_file_is_no_file_of_a_run(tmp_path: Path) -> None:
-    (tmp_path / "_receipts").mkdir()
-    receipt = tmp_path / "_receipts" / "a.parquet.json"
-    receipt.write_bytes(b"{}")
-    ended = CliRunner().invoke(app, ["doctor", "--log-file", str(receipt)])
-    assert ended.exit_code == 2 and "reserved for the run" in ended.stderr
-    assert receipt.read_bytes() == b"{}"
+@pytest.mark.parametrize("name", FILES)
+def test_what_a_run_owns_and_rows_and_foreign_links_are_kept(name: str) -> None:
+    words, option = FILES[name]
+    is_parquet = declared(COMMANDS[words][option]).parser is written_parquet
+    assert "reserved for the run" in refusal(words, {option: "out/_receipts/a.parquet.json"})
+    if not is_parquet:
+        assert "is a Parquet file" in refusal(words, {option: "rows.parquet"})
+    if os.geteuid() == 0:  # only root can make a link that is another user's
+        Path("link").symlink_to("rows.csv")
+        os.lchown("link", 12345, 12345)
+        assert "another user made" in refusal(words, {option: "link"})
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_the_command_reads_is_kept(name: str) -> None:
+    words, option, other = READS[name]
+    assert "is an input" in refusal(words, {option: "rows.csv", other: "rows.csv"})
+
+
+def test_two_options_do_not_write_one_file() -> None:
+    said = refusal(("audit",), {"report": "new.html", "junit": "./new.html"})
+    assert "--report and --junit are both" in said and not Path("new.html").exists()
+
+
+def test_one_file_of_a_baseline_is_none_of_its_inputs() -> None:
+    """``--out`` is a folder or a file there, and is looked at when the inputs are known."""
+    given = {"inputs": "*.parquet", "out": "rows.parquet", "rival": "keywords"}
+    assert "is an input" in refusal(("baseline",), given)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_log_in_front_of_a_command_keeps_the_rules(before: bool) -> None:
+    log = ["--log-file", "rows.csv"]
+    call = ["rate", "out", "--labels", "rows.csv"]
+    ended = CliRunner().invoke(app, [*log, *call] if before else [*call, *log])
+    assert ended.exit_code == 2 and "--log-file: rows.csv is an input" in ended.stderr
+    assert Path("rows.csv").read_bytes().startswith(b"text,")

@@ -130,7 +130,7 @@ def test_outputs_are_not_overwritten(write: Write, convert: Convert) -> None:
     )
     assert result.exit_code == 2 and kept.read_text() == "mine"
     result = CliRunner().invoke(app, ["e2e", path, "--out", str(kept.parent)])
-    assert result.exit_code == 2 and "F.parquet" in result.stderr
+    assert result.exit_code == 2 and "name a file in it" in result.stderr
     assert convert("e2e", path, "--force").rows[0]["text"] == "x"
     assert not list(kept.parent.glob(".*"))
 

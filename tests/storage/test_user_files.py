@@ -7,13 +7,14 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.storage import OutputFolder, Receipts, ShardWriter, user_files
+from scorer.storage import OutputFolder, Receipts, ShardWriter
 from scorer.storage.user_files import check_user_file, staged, write_user_file
 from tests.processes import LIMIT_S
 from tests.storage.receipts import receipt
@@ -31,6 +32,22 @@ def put(path: Path, content: bytes = b"new") -> None:
 def put_staged(path: Path) -> None:
     with staged(path, "--out") as place:
         place.write_bytes(b"new")
+
+
+def read_while(pipe: Path, work: Callable[[], None]) -> bytes:
+    """What a reader of a named pipe gets; it is there before the work begins."""
+    found: list[bytes] = []
+    opened = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(opened, True)
+    with os.fdopen(opened, "rb") as file:
+        # Held open meanwhile, so that the reader does not end before the first byte.
+        held = os.open(pipe, os.O_WRONLY)
+        reader = threading.Thread(target=lambda: found.append(file.read()))
+        reader.start()
+        work()
+        os.close(held)
+        reader.join(LIMIT_S)
+    return found[0]
 
 
 def test_a_new_file_and_the_folders_above_it(tmp_path: Path) -> None:
@@ -121,48 +138,62 @@ def test_a_device_is_written_into_and_stays(tmp_path: Path, way: object, is_link
 def test_a_pipe_gets_the_content_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    found: list[bytes] = []
     for way in (put, put_staged):
-        reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
-        reader.start()
-        way(pipe)
-        reader.join(LIMIT_S)
-    assert found == [b"new", b"new"]
+        assert read_while(pipe, lambda way=way: way(pipe)) == b"new"  # type: ignore[misc]
     assert pipe.is_fifo() and tree(tmp_path) == ["pipe"]
 
 
 def test_a_pipe_takes_more_than_it_holds(tmp_path: Path) -> None:
-    pipe, found = tmp_path / "pipe", list[bytes]()
+    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
-    reader.start()
-    put(pipe, bytes(1 << 20))
-    reader.join(LIMIT_S)
-    assert found == [bytes(1 << 20)]
+    assert read_while(pipe, lambda: put(pipe, bytes(1 << 20))) == bytes(1 << 20)
 
 
-class Clock:
-    """Stands in for the module ``time``; moves only when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    def monotonic(self) -> float:
-        return sum(self.slept)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-
-
-def test_a_pipe_that_nobody_reads_is_waited_for_and_then_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = Clock()
-    monkeypatch.setattr(user_files, "time", clock)
+def test_a_pipe_that_nobody_reads_is_an_error(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OutputError, match="a named pipe that had no reader for 10 s; start its reader"):
+    with pytest.raises(OutputError, match="nothing reads this named pipe; start its reader"):
         put(tmp_path / "pipe")
-    assert user_files.FIFO_LIMIT_S < clock.monotonic() < user_files.FIFO_LIMIT_S + 1
+
+
+INPUTS = {
+    "in": "in/a.csv in/b.JSONL in/deep/c.tsv.gz in/x.xml",
+    "in/*.csv": "in/a.csv",
+    "in/**/c.*": "in/deep/c.tsv.gz",
+    "NAME=in/t.txt": "in/t.txt",
+    "in/t.txt": "in/t.txt",
+    "linked": "in/a.csv",
+    "bundle": "bundle/bundle.json bundle/notes",
+}
+
+
+@pytest.mark.parametrize(("given", "names"), INPUTS.items())
+def test_an_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, names: str) -> None:
+    """And what no command reads from the folder or pattern is not."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("in/deep", "bundle"):
+        Path(folder).mkdir(parents=True)
+    Path("linked").symlink_to("in")
+    everything = {name for found in INPUTS.values() for name in found.split()} | {"in/run.log", "in/_own.csv", "a.csv"}
+    for name in everything:
+        Path(name).touch()
+    Path("hard").hardlink_to(names.split()[0])
+    refused = set()
+    for name in (*everything, "hard", "in/new.csv"):
+        try:
+            check_user_file(Path(name), "--log-file", inputs=["s3://bucket/in", "", given])
+        except OutputError as error:
+            assert "is an input" in str(error)
+            refused.add(name)
+    literal = {"hard"} if given.endswith("t.txt") else set()
+    same = {"in/b.JSONL", "in/deep/c.tsv.gz", "in/x.xml"} if given == "linked" else set()
+    assert refused == {*names.split(), *literal, *same}
+
+
+def test_a_folder_of_json_lines_may_have_json(tmp_path: Path) -> None:
+    (tmp_path / "a.json").touch()
+    check_user_file(tmp_path / "a.json", "--out", inputs=[tmp_path])
+    with pytest.raises(OutputError, match="is an input"):
+        check_user_file(tmp_path / "a.json", "--out", inputs=[tmp_path], form="jsonl")
 
 
 STDOUT = """
@@ -260,15 +291,15 @@ def test_tables_for_users(tmp_path: Path) -> None:
     (tmp_path / "real.parquet").write_bytes(b"old")
     (tmp_path / "link.parquet").symlink_to("real.parquet")
     os.mkfifo(tmp_path / "pipe.parquet")
-    copies: list[bytes] = []
-    reader = threading.Thread(target=lambda: copies.append((tmp_path / "pipe.parquet").read_bytes()))
-    reader.start()
-    for name in ("link.parquet", "pipe.parquet"):
+
+    def write(name: str) -> None:
         with staged(tmp_path / name, "--out") as place:
             writer = ShardWriter(place, rows_table(1).schema)
             writer.write(rows_table(9))
             writer.commit()
-    reader.join(LIMIT_S)
+
+    write("link.parquet")
+    copy = read_while(tmp_path / "pipe.parquet", lambda: write("pipe.parquet"))
     assert (tmp_path / "link.parquet").is_symlink() and (tmp_path / "pipe.parquet").is_fifo()
     assert pq.read_table(tmp_path / "real.parquet").num_rows == 9
-    assert copies == [(tmp_path / "real.parquet").read_bytes()]
+    assert copy == (tmp_path / "real.parquet").read_bytes()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -25,11 +26,11 @@ class _Lines:
 
 
 @contextmanager
-def lines_for_people(quiet: bool, log: str | None) -> Iterator[None]:
+def lines_for_people(quiet: bool, log: Path | None) -> Iterator[None]:
     """Within it, lines for people are left out (``quiet``) and also appended to a file, each with its time.
 
     Raises:
-        UsageError: the file cannot be opened.
+        UsageError, OutputError: the file cannot be opened.
     """
     _Lines.quiet, _Lines.log = quiet, _opened(log) if log else None
     try:
@@ -67,15 +68,11 @@ def log(message: str) -> None:
         _Lines.log.write(f"{time} {visible(message)}\n".encode("utf-8", "backslashreplace"))
 
 
-def _opened(given: str) -> LossyFile:
-    from ...storage.local_paths import local_path
-    from ...storage.user_files import check_user_file
+def _opened(path: Path) -> LossyFile:
+    from ...storage.user_files import open_to_append
 
-    path = local_path(given, "--log-file")
-    check_user_file(path, "--log-file")
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     try:
-        return LossyFile(os.open(path, flags, 0o666))
+        return LossyFile(open_to_append(path, "--log-file"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"--log-file {path}: {reason}; name a file in a folder that exists") from error

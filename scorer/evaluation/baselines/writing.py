@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...errors import ColumnError, InputError, OutputError
+from ...errors import ColumnError, InputError
 from ...metric.columns import OUTPUT
 from ...metric.inputs import ColumnNames, InputColumns, find_columns
 from ...scoring.signature import Signature
 from ...storage import ShardReader, ShardWriter, resolve_inputs
-from ...storage.user_files import staged
+from ...storage.user_files import check_user_file, staged
 from .judges import Judge
 
 REVISION = 1
@@ -38,11 +38,10 @@ def write(
     writer: ShardWriter | None = None
     rows, first = 0, None
     files = resolve_inputs(list(inputs))
+    check_user_file(out, "--out", inputs=[file.uri for file in files], is_parquet=True)
     with staged(out, "--out") as place, ShardReader() as reader:
         try:
             for file in files:
-                if Path(file.uri.removeprefix("file://")).resolve() == out.resolve():
-                    raise OutputError(f"--out {out} is the input itself; name another file")
                 info = reader.probe(file.uri)
                 first = first or info.schema
                 if info.schema.names != first.names or info.schema.types != first.types:
