@@ -106,8 +106,8 @@ class _Value:
 def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesFile | None) -> Gate:
     found = _true_rate(rule, group, rates) if rule.metric in TRUE_RATES else _value(rule, group)
     value = found.now
-    if rule.metric in TRUE_RATES:  # fails where the labels leave no doubt, not on the point of a wide interval
-        value = found.low
+    if rule.metric in TRUE_RATES:  # the worse end: a gate passes where labels show it, not where they are too few
+        value = found.high if rule.rings == "above" else found.low
     if rule.signed:
         value = None if found.now is None or found.before is None else found.now - found.before
     status: Literal["pass", "warn", "fail", "silent"] = "pass"
@@ -256,7 +256,7 @@ def _of_added(rule: Rule, found: AddedRate) -> _Value:
 
 def _true_rate(rule: Rule, group: GroupFigures, rates: RatesFile | None) -> _Value:
     name = next(iter(group["group"].values())) if group["group"] else None
-    wanted = rule.metric.removeprefix("true_"), "None" if group["group"] and name is None else name
+    wanted = rule.metric.removeprefix("true_"), spelled(name) if group["group"] else None
     for one in rates.rates if rates is not None else ():
         if (one.rate, one.group) == wanted:
             return _Value(one.value, None, one.low, one.high)

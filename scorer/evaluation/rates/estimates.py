@@ -155,7 +155,7 @@ def true_rates(population: Population, labelled: Labelled, by: str | None = None
             for code, value in enumerate(names):
                 ends = _ends(population, labelled, rate, codes == code, whole)
                 if ends:
-                    lines.append(_rate(population, labelled, rate, str(value), codes == code, ends))
+                    lines.append(_rate(population, labelled, rate, value, codes == code, ends))
             adjusted = holm([one.p_metric for one in lines])
             found += [
                 msgspec.structs.replace(one, p_metric=p, metric_inside=p is None or p >= LEVEL)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ...errors import ColumnError, InputError
+from ...metric.group_values import encode, spelled
 from ...metric.inputs import ColumnNames
-from ...scoring.output_columns import fine_codes, group_codes, numbers, rough_codes
+from ...scoring.output_columns import fine_codes, numbers, rough_codes
 from ...scoring.output_files import data_files, open_parquet, run_columns
 from ...scoring.places import Places
 from ...scoring.plan import Plan
@@ -110,15 +110,19 @@ class Population:
         """The number of a row, ``None`` where there is no such row. ``file``: a shard, or a piece of one."""
         return self.places.find(file, row)
 
-    def groups(self, column: str) -> tuple[Ints, list[Any]]:
-        """Group of every row by a column, and the groups' names.
+    def groups(self, column: str) -> tuple[Ints, list[str]]:
+        """Group of every row by a column, and the groups' names as all reports spell them.
 
         Raises:
             ColumnError: there is no such column, or it has lists or structs.
         """
         if not self.scored.has(column):
             raise ColumnError(f"no column {column!r} in {self.name}; the run may have dropped it (--keep)")
-        return group_codes(self.scored.array(column))
+        codes, values = encode(self.scored.array(column), column)
+        order = sorted(range(len(values)), key=lambda code: (values[code] is None, values[code] or ""))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return place[codes], [spelled(values[code]) for code in order]
 
     def keys(self, rows: Ints) -> list[str]:
         """``row_key`` of some rows in hexadecimal."""
