@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from . import cache
 from .cache import Use
 from .devices import Device
+
+
+class KeptBudget(cache.Entry, frozen=True):
+    """The fastest budget of a variant on a device."""
+
+    token_budget: int
 
 
 def usual_budget(on: Device) -> int:
@@ -20,17 +24,17 @@ def known_budget(use: Use) -> int | None:
     """The budget on record; the usual one where each pair is computed by itself, which no budget changes."""
     if use.per_pair:
         return usual_budget(use.device)
-    return read_budget(cache.read(_entry(use)), use.device)
+    kept = cache.read(_entry(use), KeptBudget)
+    return read_budget(kept.token_budget, use.device) if kept is not None else None
 
 
 def keep_budget(use: Use, budget: int) -> None:
     """Put the fastest budget on record."""
-    cache.write(_entry(use), {"token_budget": budget})
+    cache.write(_entry(use), KeptBudget(budget))
 
 
-def read_budget(content: Mapping[str, Any], on: Device) -> int | None:
-    """From what was kept, or ``None`` where it is not one of the choices."""
-    found = content.get("token_budget")
+def read_budget(found: object, on: Device) -> int | None:
+    """What was kept or answered, or ``None`` where it is not one of the choices."""
     return found if type(found) is int and found in on.row.token_budgets else None
 
 

@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import tokenizers
 
+from ..errors import DamagedFileError, SchemaError
 from ..system.cache_folder import cache_folder
+from ..system.codec import Record, decode, encode
 from ..system.files import read_small
 from .bundle import Bundle
 from .devices import Device
@@ -25,7 +27,16 @@ from .sessions import runtime
 
 LARGEST = 1 << 16
 """Bytes of an entry; real ones have a few hundred."""
-_UNWRITTEN: dict[Path, dict[str, Any]] = {}
+
+
+class Entry(Record, frozen=True, kw_only=True):
+    """Base of what is kept."""
+
+    schema: int = 1
+
+
+E = TypeVar("E", bound=Entry)
+_UNWRITTEN: dict[Path, Entry] = {}
 """What this process learned and could not write: it is not measured twice in one process."""
 
 
@@ -94,22 +105,22 @@ def entry(use: Use, kind: str, *what: int | str) -> Path:
     return cache_folder() / f"{use.bundle.sha256}-{use.variant}-{kind}-{digest}.json"
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The content of an entry; empty where there is none that can be read. The caller checks every field of it."""
+def read(path: Path, kind: type[E]) -> E | None:
+    """The content of an entry; ``None`` where there is none, or none of this kind and schema that can be decoded."""
     try:
-        content = json.loads(read_small(path, LARGEST))
-    except (OSError, ValueError, RecursionError):
-        return _UNWRITTEN.get(path, {})
-    return content if isinstance(content, dict) else {}
+        return decode(read_small(path, LARGEST), kind, path.name)
+    except (OSError, ValueError, DamagedFileError, SchemaError):
+        kept = _UNWRITTEN.get(path)
+        return kept if isinstance(kept, kind) else None
 
 
-def write(path: Path, content: dict[str, Any]) -> None:
+def write(path: Path, content: Entry) -> None:
     """Keep an entry, if the folder can be written; otherwise every start measures again, with the same result."""
     temporary = path.with_name(f".{path.stem[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("x") as file:
-            file.write(json.dumps(content, allow_nan=False))
+        with temporary.open("xb") as file:
+            file.write(encode(content))
         temporary.replace(path)
         _UNWRITTEN.pop(path, None)
     except OSError:

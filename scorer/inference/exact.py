@@ -8,14 +8,15 @@ they are run, and taken half as large again, since the largest of a sample is no
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, ValidationError, convert
 
 from .batches import Batch
-from .numbers import finite
 from .schemes import Scheme
 
 FACTOR = 1.5
@@ -27,8 +28,8 @@ PAIRS = 4096
 class ExactBound:
     """``largest``: the largest |Δlogit| between a variant and fp32 seen on ``pairs`` pairs."""
 
-    pairs: int
-    largest: float
+    pairs: Annotated[int, Meta(ge=0)]
+    largest: Annotated[float, Meta(ge=0)]
 
     @property
     def margin(self) -> float:
@@ -38,12 +39,12 @@ class ExactBound:
     @classmethod
     def read(cls, content: Any) -> ExactBound | None:
         """From what a plan recorded, or ``None`` where it is nothing of the kind."""
-        if not isinstance(content, dict):
+        try:
+            found = convert(content, cls)
+        except ValidationError:
             return None
-        pairs, largest = content.get("pairs"), finite(content.get("largest"))
-        if type(pairs) is not int or pairs < 0 or largest is None or largest < 0:
-            return None  # measured again: with NaN as its margin, no pair would be too close to call
-        return cls(pairs, largest)
+        # Measured again: with NaN as its margin, no pair would be too close to call.
+        return found if math.isfinite(found.largest) else None
 
 
 def bound_of(

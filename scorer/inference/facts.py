@@ -2,56 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, ValidationError, convert
 
 from ..errors import BundleError
 from . import cache
 from .batches import Grid
 from .cache import Use
-from .numbers import finite
 
 MINIMUM_AGREEMENT = 0.99
 
 
-@dataclass(frozen=True)
-class DeviceFacts:
+class DeviceFacts(cache.Entry, frozen=True):
     """Figures of a variant on a device.
 
     ``label_agreement``: share of probes with the checkpoint's fp32 label. ``bound``: largest |Δlogit| against it.
     ``company_bound``: largest |Δlogit| of a pair between being alone and being in company; ``isolated``: it is 0.
     """
 
-    probes: int
-    label_agreement: float
-    bound: float
-    company_bound: float
+    probes: Annotated[int, Meta(gt=0)]
+    label_agreement: Annotated[float, Meta(ge=0, le=1)]
+    bound: Annotated[float, Meta(ge=0)]
+    company_bound: Annotated[float, Meta(ge=0)]
     isolated: bool
+
+    def __post_init__(self) -> None:
+        if self.isolated != (self.company_bound == 0):
+            raise ValueError(f"isolated is {self.isolated}, and company_bound {self.company_bound}")
 
     @classmethod
     def of(cls, content: Any) -> DeviceFacts | None:
-        """From what was kept, or ``None`` where a figure is missing, not a finite number, or out of range."""
-        if not isinstance(content, dict) or content.keys() != cls.__dataclass_fields__.keys():
+        """From what a trial answers, or ``None`` where a figure is missing, not a number, or out of range."""
+        try:
+            return convert(content, cls)
+        except ValidationError:
             return None
-        probes, isolated = content["probes"], content["isolated"]
-        figures = [finite(content[name]) for name in ("label_agreement", "bound", "company_bound")]
-        if type(probes) is not int or not 0 < probes < 1 << 32 or type(isolated) is not bool or None in figures:
-            return None
-        agreement, bound, company = (figure for figure in figures if figure is not None)
-        if not 0 <= agreement <= 1 or bound < 0 or company < 0 or isolated != (company == 0):
-            return None
-        return cls(probes, agreement, bound, company, isolated)
 
 
 def read_facts(use: Use, grid: Grid) -> DeviceFacts | None:
     """The figures kept of a use, if there are any."""
-    return DeviceFacts.of(cache.read(_entry(use, grid)))
+    return cache.read(_entry(use, grid), DeviceFacts)
 
 
 def keep_facts(use: Use, grid: Grid, facts: DeviceFacts) -> None:
     """Keep figures of a use."""
-    cache.write(_entry(use, grid), asdict(facts))
+    cache.write(_entry(use, grid), facts)
 
 
 def refuse_disagreement(use: Use, facts: DeviceFacts) -> None:

@@ -57,7 +57,7 @@ def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[
         return
     say(f"first use of {use}: verifying in a process of its own")
     answer = _ask(use, model, grid, budget)
-    facts, chosen = DeviceFacts.of(answer.get("facts")), read_budget(answer, use.device)
+    facts, chosen = DeviceFacts.of(answer.get("facts")), read_budget(answer.get("token_budget"), use.device)
     if budget is not None:
         chosen = budget
     if facts is None or chosen is None:

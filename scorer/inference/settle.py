@@ -20,6 +20,12 @@ from .facts import read_facts, refuse_disagreement
 from .first_use import admit
 
 
+class Fallback(cache.Entry, frozen=True):
+    """``instead``: why the preferred form does not run on a device."""
+
+    instead: str
+
+
 def settle(
     bare: Use, found: Sequence[Execution], grid: Grid, budget: int | None, say: Callable[[str], None]
 ) -> Execution:
@@ -39,9 +45,9 @@ def settle(
     (fallback,) = others
     use = replace(bare, variant=preferred.variant, options=preferred.options)
     entry = cache.entry(use, "fallback", fallback.variant)
-    reason = cache.read(entry).get("instead")
-    if isinstance(reason, str):
-        return replace(fallback, instead=reason)
+    kept = cache.read(entry, Fallback)
+    if kept is not None:
+        return replace(fallback, instead=kept.instead)
     try:
         _prove(use, grid, budget, say)
     except (BundleError, DeviceError) as e:
@@ -50,7 +56,7 @@ def settle(
             _prove(replace(use, variant=fallback.variant, options=fallback.options), grid, budget, say)
         except (BundleError, DeviceError):
             raise e from None
-        cache.write(entry, {"instead": str(e)})
+        cache.write(entry, Fallback(str(e)))
         return replace(fallback, instead=str(e))
     return preferred
 

@@ -11,9 +11,10 @@ import os
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
+
+from msgspec.structs import asdict
 
 from ..errors import BundleError, MissingDependencyError, ScorerError
 from ..system import children

@@ -16,8 +16,9 @@ from scorer.errors import BundleError, DeviceError, ScorerError
 from scorer.inference import cache, first_use
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
-from scorer.inference.verify import verify
+from scorer.inference.verify import DeviceFacts, verify
 from scorer.system.children import Spawned
+from scorer.system.codec import decode
 from tests.bundles import make_bundle
 from tests.faults import hostile_graphs as graphs
 from tests.inference.rows import with_row
@@ -100,7 +101,7 @@ def test_without_a_home_nothing_is_kept_on_disk(tiny: Path, monkeypatch: pytest.
     assert start(tiny, precision="fp32").calls == 0
 
 
-FACTS = {"probes": 32, "label_agreement": 1.0, "bound": 0.0, "company_bound": 0.0, "isolated": True}
+FACTS = {"schema": 1, "probes": 32, "label_agreement": 1.0, "bound": 0.0, "company_bound": 0.0, "isolated": True}
 DAMAGED: list[Any] = [
     {**FACTS, "label_agreement": "1.0"},
     {**FACTS, "label_agreement": None},
@@ -117,6 +118,7 @@ DAMAGED: list[Any] = [
     {**FACTS, "probes": 32.0},
     {**FACTS, "probes": True},
     {**FACTS, "more": 1},
+    {**FACTS, "schema": 2},
     {},
     [FACTS],
     "facts",
@@ -133,7 +135,7 @@ def test_facts_of_the_wrong_form_are_measured_again(
     facts = verify(Engine(Bundle.load(tiny), device="cpu", precision="fp32", token_budget=_budget(kept)))
     assert len(children) == 2
     assert facts.probes == 32 and facts.label_agreement == 1.0
-    assert json.loads(path.read_text()) == vars(facts)
+    assert decode(path.read_bytes(), DeviceFacts, path.name) == facts
 
 
 def _budget(kept: Path) -> int:
@@ -147,7 +149,7 @@ def test_a_budget_of_the_wrong_form_is_measured_again(
 ) -> None:
     start(tiny, precision="fp32")
     (path,) = kept.glob("*-budget-*.json")
-    path.write_text(json.dumps({"token_budget": content}))
+    path.write_text(json.dumps({"schema": 1, "token_budget": content}))
     start(tiny, precision="fp32")
     assert len(children) == 2
     assert type(_budget(kept)) is int
@@ -163,7 +165,7 @@ def test_entries_that_are_no_small_files_are_not_waited_for(kept: Path) -> None:
         file.truncate(1 << 40)
     entries[4].write_text("[" * 50_000)
     entries[5].write_bytes(b"\xff\xfe")
-    assert [cache.read(path) for path in entries] == [{}] * len(entries)
+    assert [cache.read(path, DeviceFacts) for path in entries] == [None] * len(entries)
 
 
 def test_an_entry_is_named_by_whole_digests(tiny: Path, kept: Path) -> None:
