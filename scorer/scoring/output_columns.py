@@ -25,7 +25,7 @@ def label_codes(column: pa.Array, names: Sequence[str], what: str) -> npt.NDArra
     """Positions of labels in ``names``; -1 for null. int8, *Shape:* (rows,).
 
     Raises:
-        ColumnError: a label that is none of ``names`` nor an older spelling of one.
+        ColumnError: a label that is none of ``names``, in their spelling or that of the papers' own code.
     """
     try:
         text = column.cast(pa.string())

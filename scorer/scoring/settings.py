@@ -13,9 +13,6 @@ from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..system.arguments import check_fields, described
 
-_ONLY_WHERE_SET: Mapping[str, Any] = {"sentences": False, "exact": False, "device_memory": 0}
-"""Recorded only where they are not the default, so that plans of earlier versions still compare equal."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -75,20 +72,11 @@ class Settings:
 
     def to_plan(self) -> dict[str, Any]:
         """The settings as a plan records them, in the types of JSON."""
-        columns = {
-            name: value
-            for name, value in asdict(self.columns).items()
-            if value or name not in ("facts", "attributes", "subject")
-        }
-        found = self.arguments() | {"optional": sorted(self.optional), "columns": columns}
+        found = self.arguments() | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
         for name in ("bundle", "templates"):
             if isinstance(found[name], Path):
                 found[name] = str(found[name])
-        return {
-            name: value
-            for name, value in found.items()
-            if name not in _ONLY_WHERE_SET or value != _ONLY_WHERE_SET[name]
-        }
+        return found
 
     @classmethod
     def from_plan(cls, content: Any, where: str) -> Settings:

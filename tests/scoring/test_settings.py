@@ -79,27 +79,6 @@ def test_a_plan_records_every_setting(name: str, settings: Settings) -> None:
     assert Settings.from_plan(recorded, "_plan.json") == settings
 
 
-def test_plans_of_earlier_versions_are_read_and_written_as_they_were() -> None:
-    """The settings of version 1.0, which knew neither ``sentences`` nor ``exact``, and recorded the others so."""
-    columns = {"text": "text", "triples": "triples", "mr": None, "keep": ["text"], "prefix": "", "details": False}
-    earlier = {
-        "bundle": "/b",
-        "templates": None,
-        "protocol": "paper",
-        "checks": "both",
-        "optional": ["a=b", "c=d"],
-        "missing_template": "backoff",
-        "device": "auto",
-        "precision": "auto",
-        "overlong": "error",
-        "columns": columns,
-    }
-    settings = Settings.from_plan(earlier, "_plan.json")
-    assert settings.columns == ColumnNames(triples="triples", keep=("text",))
-    written = json.loads(json.dumps(settings.to_plan()))
-    assert written == {**earlier, "columns": {**columns, "sentences": False}}
-
-
 @pytest.mark.parametrize(
     ("content", "named"),
     [
