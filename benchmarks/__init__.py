@@ -3,9 +3,8 @@
 ``cpu``, ``gpu``                ``make bench`` and ``make bench-gpu``: settings, rounds, workers, results
 ``runners/``                    one module for each library that is compared
 ``reproduce/``                  ``make reproduce``: the tables of the paper
-``host_overhead``, ``reuse``,
-``resume``, ``audit``           the cost of everything but the model
-``kernels``, ``template_choice``,
+``host_overhead``, ``resume``,
+``nightly``, ``audit``          the cost of everything but the model
 ``true_rates``, ``gate_power``  what a choice of ours is worth, for the pages in docs/
 """
 

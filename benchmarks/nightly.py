@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -24,13 +26,18 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks import RESTAURANTS
+
 from . import machine
 from .make_rows import write
-from .reuse import change
 
+SYSTEMS = 20
+"""Rows that follow each other and have one input."""
 MADE = 100_000
 """Distinct rows; the others are copies with a number appended to the text, so that no two share a key."""
 STAGES = ("run", "run with --reuse", "audit", "report")
@@ -38,7 +45,7 @@ STAGES = ("run", "run with --reuse", "audit", "report")
 _MEASURED = """
 import json, resource, sys, time
 from pathlib import Path
-from benchmarks.reuse import without_model
+from benchmarks.nightly import without_model
 what, *paths = sys.argv[1:]
 paths = [Path(path) for path in paths]
 began = time.perf_counter()
@@ -57,6 +64,57 @@ own, child = (resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSA
 seconds = round(time.perf_counter() - began, 1)
 print(json.dumps({"seconds": seconds, "peak": own, "peak_of_reader": child, "rows": rows}))
 """
+
+
+def change(data: Path, out: Path, percent: float) -> int:
+    """Copy a data set, change that percentage of its inputs, and return the number of changed rows."""
+    out.mkdir(exist_ok=True)
+    changed = 0
+    for path in sorted(data.glob("*.parquet")):
+        table = pq.read_table(path)
+        inputs = -(-len(table) // SYSTEMS)
+        edited = np.linspace(0, inputs - 1, round(inputs * percent / 100)).astype(int)
+        chosen = np.isin(np.arange(len(table)) // SYSTEMS, edited)
+        texts = [
+            f"{text} Do visit soon." if other else text
+            for text, other in zip(table["text"].to_pylist(), chosen.tolist(), strict=True)
+        ]
+        place = table.schema.get_field_index("text")
+        pq.write_table(table.set_column(place, "text", pa.array(texts)), out / path.name, compression="zstd")
+        changed += int(chosen.sum())
+    return changed
+
+
+def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
+    """A run whose model answers at once, in this process."""
+    from scorer import Scorer
+    from scorer.inference.devices import KINDS
+    from scorer.run.options import RunOptions
+    from scorer.run.runner import run
+    from scorer.scoring.metric_rows import MetricScoring
+    from scorer.scoring.plan import Budgets
+    from scorer.scoring.settings import Settings
+
+    from .host_overhead import FreeModel, Silent
+
+    def opener(budgets: Budgets) -> Scorer:
+        scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
+        return scorer.with_model(FreeModel(scorer.engine))
+
+    scoring = MetricScoring(Settings(str(RESTAURANTS)), opener)
+
+    began = time.perf_counter()
+    summary = run(RunOptions((str(data),), out, reuse=tuple(reuse)), scoring, Silent()).summary
+    wall = time.perf_counter() - began
+    own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return {
+        "rows": summary.counts.rows.to_json(),
+        "wall": round(wall, 2),
+        "cpu": round(sum(used.ru_utime + used.ru_stime for used in (own, child)), 2),
+        "peak_mb": round(own.ru_maxrss / 1024),
+        "recheck": summary.recheck.to_json(),
+        "stages": dict(summary.seconds),
+    }
 
 
 def copies(base: Path, rows: int, out: Path) -> None:

@@ -19,7 +19,7 @@ from ..scoring.rates_file import RatesFile
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
 from ..storage.counts import FactCounts
-from ..system.arguments import check_fields, checked
+from ..system.arguments import check_fields
 from ..system.formats import AUDIT_SCHEMA
 from . import callouts, failing_templates, gates, history, rules, true_rates
 from .changes import add_changes, correct
@@ -76,7 +76,6 @@ class AuditOptions:
         check_fields(self)
 
 
-@checked
 def audit(out: Path, options: AuditOptions | None = None) -> Document:
     """Audit the finished output folder ``out``.
 

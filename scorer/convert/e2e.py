@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from ..errors import UsageError
 from ..metric.triples import Triple, parse_mr
-from ..system.arguments import checked
 from .lines import display
 from .pairing import References, add_own_texts, add_text_files, by_key, no_references
 from .problems import Problems
@@ -19,7 +18,6 @@ from .sheets import Form, Sheet
 from .sources import Source, parse_source, parse_systems
 
 
-@checked
 def convert_e2e(
     inputs: Sequence[str],
     problems: Problems,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import InputError
-from ..system.arguments import checked
 
 SHOWN = 20
 VALUE_LENGTH = 80
@@ -18,7 +17,6 @@ class Problems:
     counted.
     """
 
-    @checked
     def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
         self.count = 0
         self._strict = strict

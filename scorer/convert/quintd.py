@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from ..errors import InputError
 from ..metric.triples import Triple
 from ..storage.local_paths import local_path
-from ..system.arguments import checked
 from .lines import display, read_bytes
 from .problems import Problems
 from .quintd_data import DOMAINS, read_data
@@ -74,7 +73,6 @@ class Quintd:
     inputs: int
 
 
-@checked
 def convert_quintd(source: str, problems: Problems, split: str = "test") -> Quintd:
     """Read the repository's folder, or a Parquet file.
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from ..errors import InputError, UsageError
 from ..metric.triples import Triple, parse_triple
-from ..system.arguments import checked
 from .lines import display, read_bytes
 from .pairing import References, add_own_texts, add_text_files, no_references, own_texts
 from .problems import Problems, shorten
@@ -23,7 +22,6 @@ REFERENCE = "reference"
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
-@checked
 def convert_webnlg(
     inputs: Sequence[str],
     problems: Problems,

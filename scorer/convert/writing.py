@@ -10,13 +10,11 @@ import pyarrow as pa
 from ..errors import InputError, OutputError, UsageError
 from ..storage import ShardWriter
 from ..storage.user_files import check_user_file, staged
-from ..system.arguments import checked
 from .rows import Rows
 
 ROW_GROUP = 100_000
 
 
-@checked
 def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
     """Refuse an output that would overwrite something, before any work is done.
 
@@ -33,7 +31,6 @@ def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
         raise OutputError(f"--out {out} exists; choose another name, or replace it with --force")
 
 
-@checked
 def write_rows(rows: Rows, out: Path) -> None:
     """Write the table of all rows.
 
@@ -46,7 +43,6 @@ def write_rows(rows: Rows, out: Path) -> None:
     write_table(rows.table(), out)
 
 
-@checked
 def write_table(table: pa.Table, out: Path, what: str = "--out") -> None:
     """Write a table; ``what``: the option that named the file.
 

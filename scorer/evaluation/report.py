@@ -17,7 +17,7 @@ from ..metric.inputs import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
 from ..scoring.output_files import run_columns
-from ..system.arguments import check_fields, checked
+from ..system.arguments import check_fields
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from . import correlation, human, metric_table, published
 from .bootstrap import RESAMPLES
@@ -77,7 +77,6 @@ class EvaluateOptions:
         check_fields(self)
 
 
-@checked
 def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] = lambda message: None) -> LabelReport:
     """Evaluate a scored folder or file.
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..system.arguments import check_fields, checked
+from ..system.arguments import check_fields
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from .agreement import PUBLISHED_KAPPA, agreement, majority
 from .bootstrap import RESAMPLES, SEED, percentiles
@@ -96,7 +96,6 @@ def overlaps(spans: Spans, others: Spans) -> Ints:
     return np.searchsorted(other_starts, ends, side="left") - np.searchsorted(other_ends, starts, side="right")
 
 
-@checked
 def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None] = lambda message: None) -> SpanReport:
     """Evaluate flagged sentences or spans.
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..system.arguments import checked
 from .templates import Pattern, Templates, written
 
 Key = tuple[str, str | None]
@@ -22,12 +21,11 @@ class IncompleteTemplate:
     slots: tuple[str, ...]
 
 
-@checked
 def load_templates(path: str | Path, warn: Callable[[str], None]) -> Templates:
     """Read a template file; ``warn`` is called with one line if templates lack a slot.
 
     Raises:
-        TemplateError, TypeError: as :meth:`Templates.load`.
+        TemplateError: as :meth:`Templates.load`.
     """
     found = Templates.load(path)
     message = slot_warning(found, f"template file {path}")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TemplateError, UsageError
-from ..system.arguments import checked, described, strings
+from ..system.arguments import described, strings
 from ..system.files import read_small
 from .triples import Triple
 
@@ -78,13 +78,11 @@ class Templates:
     sha256: str = "none"
 
     @classmethod
-    @checked
     def load(cls, path: str | Path) -> Templates:
         """Read a template file, a regular file of at most :data:`LARGEST_FILE` bytes.
 
         Raises:
             TemplateError: unreadable, not JSON, a duplicate key, or not of the form above; names the file and the key.
-            TypeError: ``path`` is not a path.
         """
         try:
             data = json.loads(read_small(Path(path), LARGEST_FILE).decode("utf-8-sig"), object_pairs_hook=_no_key_twice)
@@ -97,7 +95,6 @@ class Templates:
         return cls.from_dict(data, str(path))
 
     @classmethod
-    @checked
     def from_dict(cls, data: Any, where: str = "templates") -> Templates:
         """Build from the parsed JSON of a template file. Raises :class:`TemplateError` as :meth:`load` does."""
         if not isinstance(data, Mapping):

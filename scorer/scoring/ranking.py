@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
+from ..errors import UsageError
 from ..metric.choices import Worse
 from ..metric.ranking import NO_CANDIDATES, ranked
 from ..metric.verdict import FINE
-from ..system.arguments import checked
+from ..system.arguments import described
 from .results import Verdict
 
 
@@ -29,7 +31,6 @@ class Ranking:
     error: str | None = None
 
 
-@checked
 def candidate_texts(candidates: Sequence[str | None], worse: Worse) -> list[str | None]:
     """The candidates that a user gave.
 
@@ -37,6 +38,13 @@ def candidate_texts(candidates: Sequence[str | None], worse: Worse) -> list[str 
         TypeError: no list of texts, or a text that is no string; names it.
         UsageError: ``worse`` is neither of the two errors.
     """
+    if isinstance(candidates, str | bytes) or not isinstance(candidates, Sequence):
+        raise TypeError(f"candidates is {described(candidates)}; give a list of texts")
+    for position, text in enumerate(candidates):
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"candidates[{position}] is {described(text)}; give a string, or None")
+    if worse not in get_args(Worse):
+        raise UsageError(f"worse is {worse!r}; write one of {', '.join(get_args(Worse))}")
     return list(candidates)
 
 

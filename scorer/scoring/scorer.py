@@ -29,7 +29,7 @@ from ..metric.rows import Rows, from_fact_pairs, from_pairs
 from ..metric.sentences import Room, SentenceSide
 from ..metric.slots import load_templates, slot_warning
 from ..metric.templates import Templates, parse_optional
-from ..system.arguments import checked, described, strings
+from ..system.arguments import described, strings
 from ..system.closing import Closing
 from .origin import Device, Origin
 from .pipeline import Model, Pipeline
@@ -61,10 +61,9 @@ class Scorer(Closing):
 
     Raises:
         ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.
-        TypeError: an argument of another type than these.
+        TypeError: a setting of another type.
     """
 
-    @checked
     def __init__(
         self,
         bundle: str | Path,
@@ -228,7 +227,6 @@ class Scorer(Closing):
         texts, sentences = candidate_texts(candidates, worse), strings("facts", facts)
         return ranking_of(self._verdicts(from_fact_pairs([(sentences, text) for text in texts])), worse)
 
-    @checked
     def score_row(self, rows: Rows) -> Verdict:
         """Score the first of parsed rows, its selection included."""
         if not len(rows):

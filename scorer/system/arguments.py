@@ -1,48 +1,24 @@
-"""Check arguments of public functions against their annotations: a wrong type is reported at once, in one line.
+"""Check the fields of settings against their annotations: a wrong type is reported at once, in one line.
 
-Otherwise a wrong argument fails much later, as an ``AttributeError``, or never: a string in place of a list of strings
+Otherwise a wrong value fails much later, as an ``AttributeError``, or never: a string in place of a list of strings
 is taken as a list of characters, and a dictionary as the list of its keys.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import numbers
 import reprlib
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from ..errors import UsageError
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 _UNIONS = (Union, types.UnionType)
 _NUMBERS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
-
-
-def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments of a function against its annotations at every call.
-
-    The decorated function raises:
-        TypeError: names the argument, what was given and what is wanted.
-        UsageError: a string that is none of the choices of a ``Literal``.
-    """
-    signature = inspect.signature(function)
-
-    @functools.wraps(function)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = signature.bind(*args, **kwargs).arguments
-        for name, hint in _hints(function).items():
-            if name in given and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
-                _check(name, given[name], hint)
-        return function(*args, **kwargs)
-
-    return wrapper
 
 
 def check_fields(instance: Any) -> None:

@@ -16,7 +16,6 @@ Python computes what is shown, as typed views; the templates mark it up.
 
 from __future__ import annotations
 
-from ...system.arguments import checked
 from ..document import Document
 from .earlier import completed, lacking
 from .limits import MAX_BYTES, steps
@@ -26,7 +25,6 @@ from .page import page
 __all__ = ["MAX_BYTES", "Audit", "render"]
 
 
-@checked
 def render(document: Document, *, embedded: bool = False) -> str:
     """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is.
 

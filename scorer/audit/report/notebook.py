@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...system.arguments import checked
 from ..document import Document
 from .environment import rendered
 
@@ -13,7 +12,6 @@ class Audit:
     The frame is sandboxed without an origin: the script of the report runs, and reaches nothing of the notebook.
     """
 
-    @checked
     def __init__(self, document: Document) -> None:
         self.document = document
 
