@@ -22,7 +22,7 @@ import typer
 from ..errors import ScorerError
 from ..system.display import visible
 from ..system.signals import Terminated
-from .config_file import CONFIG, NAME, find_config
+from .config_file import CONFIG, NAME, defaults, find_config
 from .files import check_written, written
 from .gone import advice
 from .show.output import begin_command, lines_for_people, say, say_always
@@ -152,9 +152,8 @@ def _run(app: typer.Typer, name: str) -> int:
     try:
         # Not standalone: in that mode the parser has its own exit codes for usage errors, broken pipes and interrupts.
         command = typer.main.get_command(app)
-        config = find_config()
-        defaults = config.defaults(command) if config is not None else None
-        code = command.main(prog_name=name, standalone_mode=False, default_map=defaults)
+        given = defaults(command, find_config())
+        code = command.main(prog_name=name, standalone_mode=False, default_map=given)
         return code if isinstance(code, int) else 0
     except SystemExit as ended:
         if isinstance(ended.code, str):
