@@ -16,11 +16,14 @@ LAYERS, HIDDEN = 2, 32
 ID2LABEL = {"0": "CONTRADICTION", "1": "NEUTRAL", "2": "ENTAILMENT"}
 
 
-def make_checkpoint(folder: Path, *, id2label: dict[str, str] | None = None, max_length: int = 120) -> Path:
+def make_checkpoint(
+    folder: Path, *, id2label: dict[str, str] | None = None, max_length: int = 120, heads: int = 4, width: int = HIDDEN
+) -> Path:
     """A two-layer classifier with its tokenizer. Its weights are large enough for all three labels to occur."""
     folder.mkdir(parents=True)
     config = RobertaConfig(
-        vocab_size=500, hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=4, intermediate_size=48,
+        vocab_size=500, hidden_size=width, num_hidden_layers=LAYERS, num_attention_heads=heads,
+        intermediate_size=48 if width == HIDDEN else 4 * width,
         max_position_embeddings=max_length + 2, type_vocab_size=1, num_labels=3, layer_norm_eps=1e-5,
     )  # fmt: skip
     torch.manual_seed(3)
