@@ -10,13 +10,13 @@ from importlib import metadata
 import pyarrow as pa
 
 from ..inference.devices import PADDED
+from ..inference.exact import PAIRS, ExactBound
 from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import runtime
 from ..metric.inputs import InputColumns, find_columns
 from ..stats.percentages import percent
 from ..storage import Counts
 from ..storage.objects.uri import Location
-from .exact_bound import measure_bound
 from .origin import Origin
 from .plan import Budgets, Plan
 from .reuse import Nested, Reuse, open_sources
@@ -145,3 +145,22 @@ class MetricScoring:
     def to_plan(self) -> Mapping[str, object]:
         """See :meth:`.Settings.to_plan`."""
         return self.settings.to_plan()
+
+
+def measure_bound(scorer: Scorer, starts: Starts[TextColumns]) -> ExactBound:
+    """The bound of ``--exact`` on pairs from the beginnings of shards, until there are enough of them.
+
+    Args:
+        scorer: one with ``exact``.
+    """
+    model = ExactEngine(scorer.engine)
+    bound: ExactBound | None = None
+    for i, start in enumerate(starts):
+        missing = PAIRS - (bound.pairs if bound is not None else 0)
+        if missing <= 0:
+            break
+        share = -(-missing // (len(starts) - i))
+        for window in start:
+            work = scorer.pipeline.prepare(window.columns.rows(window.table)).work
+            bound = model.measure(work, share, bound)
+    return bound or ExactBound(0, scorer.facts.bound)
