@@ -5,13 +5,11 @@ When nothing was checked, a separate test case says so: skipped, or a failure wh
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
 from .document import Document
+from .escapes import for_xml
 from .gates import describe, why_nothing
-
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(document: Document) -> str:
@@ -32,13 +30,13 @@ def junit(document: Document) -> str:
     )
     if document["partial"] is not None:
         properties = ElementTree.SubElement(suite, "properties")
-        ElementTree.SubElement(properties, "property", name="partial", value=_clean(document["partial"]))
+        ElementTree.SubElement(properties, "property", name="partial", value=for_xml(document["partial"]))
     for gate in gates:
         name = gate["metric"] + (" against the baseline" if gate["against"] else "")
         case = ElementTree.SubElement(
-            suite, "testcase", classname=_clean(f"audit.{describe(gate['group'])}"), name=name, time="0"
+            suite, "testcase", classname=for_xml(f"audit.{describe(gate['group'])}"), name=name, time="0"
         )
-        message = _clean(gate["message"])
+        message = for_xml(gate["message"])
         if gate["status"] == "fail":
             ElementTree.SubElement(case, "failure", message=message, type="gate").text = message
         elif gate["status"] == "silent":
@@ -52,8 +50,3 @@ def junit(document: Document) -> str:
     root.append(suite)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
-
-
-def _clean(text: str) -> str:
-    """Without the characters that XML cannot hold."""
-    return _NOT_XML.sub("\ufffd", text)

@@ -11,6 +11,7 @@ from datetime import datetime
 from hashlib import blake2b
 
 from .document import RATES, Document, Group, GroupFigures
+from .escapes import for_prometheus
 from .gates import describe
 
 MOST_GROUPS = 50
@@ -96,4 +97,4 @@ def _escaped(label: str) -> str:
     label = label.encode("utf-8", "replace").decode()
     if len(label) > MOST_LABEL:  # with a digest, so that names which differ after the cut stay two
         label = f"{label[: MOST_LABEL - 9]}…{blake2b(label.encode(), digest_size=4).hexdigest()}"
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return for_prometheus(label)

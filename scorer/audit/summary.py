@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from .document import RATES, Document, Gate, RateChange, WorseRow
+from .escapes import for_markdown
 from .gates import describe, shown, why_nothing
 
 MOST_LINES = 60
@@ -15,8 +14,6 @@ _MOST_ROWS = 3
 _MOST_TEXT = 300
 _WORDS = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 _GRAVITY = {"fail": 0, "warn": 1, "silent": 2, "pass": 3}
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
-_BLANKS = re.compile(r"\s+")
 
 
 def markdown(document: Document) -> str:
@@ -108,7 +105,4 @@ def _since(change: RateChange) -> str:
 
 
 def _said(text: str) -> str:
-    """A text of the data on one line, without meaning for Markdown, of bounded length."""
-    text = _BLANKS.sub(" ", text)
-    text = text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
-    return _SPECIAL.sub(r"\\\1", text)
+    return for_markdown(text, _MOST_TEXT)

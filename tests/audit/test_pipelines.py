@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, Document, audit
+from scorer.audit.escapes import UNSEEN, for_markdown
 from scorer.audit.prometheus import MOST_GROUPS, metrics
 from scorer.audit.summary import MOST_LINES, markdown
 from scorer.commands import app
 from tests.audit.nights import night, row
+from tests.audit.report.hostile import TEXTS
 
 SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{(.*)\})? (\S+)")
 LABEL = re.compile(r'([a-z]+)="((?:[^"\\\n]|\\.)*)"')
@@ -91,6 +94,51 @@ def test_the_summary_is_bounded_whatever_there_is(document: Document) -> None:
     assert len(markdown(many).splitlines()) < MOST_LINES
     alone = markdown({**document, "worse": None, "baseline_changes": None})
     assert "got worse" not in alone and alone.startswith("## Nothing checked")
+
+
+def told(text: str, document: Document) -> Any:
+    """The document with ``text`` wherever the summary shows a text."""
+    worse, group = document["worse"], document["groups"][0]
+    assert worse is not None
+    rows = [
+        {**one, "text_before": text, "now": {**one["now"], "file": text, "text": "now " + text}}
+        for one in worse["rows"]
+    ]
+    callouts = [{**document["callouts"][0], "severity": "warn", "kind": "drift", "message": text}]
+    named = {**group, "group": {"system": text}}
+    return {
+        **document,
+        "out": text,
+        "partial": text,
+        "worse": {**worse, "rows": rows},
+        "callouts": callouts,
+        "groups": [group, named],
+    }
+
+
+@pytest.mark.parametrize(
+    "hostile", [*TEXTS.values(), "x`https://a.example/?q=`|www.b.example @team a@c.example ``x`` \\`"]
+)
+def test_a_summary_shows_no_link_and_nothing_unseen(document: Document, hostile: str) -> None:
+    tokens = MarkdownIt().enable("table").parse(markdown(told(hostile, document)))
+    inner = [one for token in tokens for one in token.children or ()]
+    assert {one.type for one in inner} <= {
+        "text",
+        "code_inline",
+        "softbreak",
+        "text_special",
+        "strong_open",
+        "strong_close",
+    }
+    said = "".join(" " if one.type == "code_inline" else one.content for one in inner)
+    assert not re.search(r"://|www\.|@", said)
+    assert not UNSEEN.search("".join(one.content for one in inner))
+
+
+def test_markdown_reads_back_as_the_text() -> None:
+    hostile = "a\\`b` https://a.example/?q=`|x *y* _z_ www.b.example"
+    inner = MarkdownIt().parseInline(for_markdown(hostile, 300))[0].children or []
+    assert "".join(one.content for one in inner) == hostile
 
 
 def parsed(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:

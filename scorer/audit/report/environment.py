@@ -19,8 +19,9 @@ from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 
+from ..escapes import plain
 from . import numbers
-from .unseen import framed, plain
+from .unseen import framed
 
 _BREAK = re.compile(r"[ \t]*\n\s*")
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from .unseen import cost, plain
+from ..escapes import plain
+from .unseen import cost
 from .views import Text
 
 MAX_BYTES = 1_000_000

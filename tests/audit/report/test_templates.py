@@ -13,8 +13,9 @@ from jinja2 import UndefinedError, nodes
 from markupsafe import Markup
 
 import scorer.audit.report
+from scorer.audit.escapes import plain
 from scorer.audit.report.environment import environment, finalise
-from scorer.audit.report.unseen import cost, framed, plain
+from scorer.audit.report.unseen import cost, framed
 from scorer.audit.report.views import Code, Link, Styled, Tag, Text
 from tests.audit.report.hostile import TEXTS
 from tests.audit.report.parsing import Node, parse
