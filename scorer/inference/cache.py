@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +18,6 @@ from typing import TypeVar
 import tokenizers
 
 from ..errors import DamagedFileError, SchemaError
-from ..system.cache_folder import cache_folder
 from ..system.codec import Record, decode, encode
 from ..system.files import read_small
 from .bundle import Bundle
@@ -102,7 +102,7 @@ def entry(use: Use, kind: str, *what: int | str) -> Path:
         *what,
     ]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return cache_folder() / f"{use.bundle.sha256}-{use.variant}-{kind}-{digest}.json"
+    return _folder() / f"{use.bundle.sha256}-{use.variant}-{kind}-{digest}.json"
 
 
 def read(path: Path, kind: type[E]) -> E | None:
@@ -127,3 +127,12 @@ def write(path: Path, content: Entry) -> None:
         with suppress(OSError):
             temporary.unlink()
         _UNWRITTEN[path] = content
+
+
+def _folder() -> Path:
+    """The folder of this program below ``XDG_CACHE_HOME``, or ``~/.cache``; it may not exist, or be removed."""
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home and no entry in passwd: nothing can be written below this path
+        base = Path(os.devnull)
+    return base / "d2t-scorer"
