@@ -33,8 +33,8 @@ from benchmarks import RESTAURANTS
 from scorer import Scorer
 from scorer.inference.devices import KINDS
 from scorer.inference.engine import Answers, Engine, Work
+from scorer.run.driver import run
 from scorer.run.options import RunOptions
-from scorer.run.runner import run
 from scorer.run.versions import versions
 from scorer.scoring.metric_rows import MetricScoring, metric_versions
 from scorer.scoring.plan import Budgets

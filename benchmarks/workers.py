@@ -1,17 +1,11 @@
-"""Measure what workers of ``--join`` cost, with a model that costs nothing.
+"""Measure what a shard costs beside the model: reading, writing, receipts, the lease.
 
-    python -m benchmarks.workers [--shards 1000] [--rows 100] [--workers 1 2 4] [--rounds 3] [--folder DIR]
-                                 [--seaweedfs]
+    python -m benchmarks.workers [--shards 1000] [--rows 100] [--rounds 3] [--folder DIR] [--seaweedfs]
 
-A row scorer counts the characters of a text, so all that is measured is reading, writing, receipts and claims. In each
-round, one plain run and so many workers score the same shards into new folders, one after the other. Each worker is a
-process that has imported everything and waits for a line; the seconds are from that line to the end of the last one.
-Ratios are computed within a round, and their medians are shown. The output of every run is compared with that of the
-plain one.
-
-With ``--seaweedfs``, each round has the same workers once more, whose output is in SeaweedFS, an S3 server on loopback
-(``make .venv-objects/installed``). It shares the cores with the workers. Requests are counted by a proxy in one more
-run of one worker, which is not timed.
+A row scorer counts the characters of a text. In each round, a run in a process that has imported everything scores the
+same shards into a new folder and, with ``--seaweedfs``, into SeaweedFS, an S3 server on loopback
+(``make .venv-objects/installed``), which shares the cores with the run. The outputs are compared. Requests are counted
+by a proxy in one more run, which is not timed.
 """
 
 from __future__ import annotations
@@ -34,9 +28,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from scorer.run.options import JoinOptions, RunOptions
-from scorer.run.runner import run
-from scorer.run.worker import run_joined
+from scorer.run.driver import run
+from scorer.run.options import RunOptions
 from scorer.scoring.plain_rows import PlainRows
 from scorer.scoring.plan import Budgets
 from scorer.scoring.signature import Signature
@@ -50,7 +43,7 @@ from tests.storage.objects.weed import BUCKET, Server, serving, weed
 
 from . import machine
 
-PLAIN, STORE = "plain run", ", SeaweedFS"
+PLAIN, STORE = "local", "SeaweedFS"
 
 
 @dataclass(frozen=True)
@@ -97,8 +90,8 @@ class Silent:
         return lambda *given: None
 
 
-def work(data: Path, out: Location, joined: bool) -> None:
-    """The process of one worker: waits for a line, scores, and prints seconds, its own shards and its syncs."""
+def work(data: Path, out: Location) -> None:
+    """The process of one run: waits for a line, scores, and prints seconds, shards and syncs."""
     syncs, real = [0], os.fsync
 
     def fsync(descriptor: int) -> None:
@@ -106,12 +99,11 @@ def work(data: Path, out: Location, joined: bool) -> None:
         real(descriptor)
 
     os.fsync = fsync
-    join = JoinOptions() if joined else None
-    options = RunOptions((str(data),), out, join=join)
+    options = RunOptions((str(data),), out)
     print("ready", flush=True)
     sys.stdin.readline()
     began = time.perf_counter()
-    outcome = run_joined(options, join, Scoring(), Silent()) if join else run(options, Scoring(), Silent())
+    outcome = run(options, Scoring(), Silent())
     seconds = time.perf_counter() - began
     told = {"seconds": seconds, "syncs": syncs[0], "done": outcome.summary.shards.done, "code": outcome.exit_code}
     print(json.dumps(told), flush=True)
@@ -126,31 +118,21 @@ def make(data: Path, shards: int, rows: int) -> None:
         pq.write_table(table, path)
 
 
-def measure(data: Path, out: Location, workers: int, shards: int) -> tuple[float, float]:
-    """Seconds until all shards are done, and syncs of all workers for a shard. ``workers``: 0 for a plain run.
+def measure(data: Path, out: Location, shards: int) -> tuple[float, float]:
+    """Seconds until all shards are done, and syncs for a shard.
 
     Raises:
         SystemExit: not all shards were done.
     """
-    call = [sys.executable, "-m", "benchmarks.workers", "--worker", str(data), str(out), *["--joined"] * bool(workers)]
+    call = [sys.executable, "-m", "benchmarks.workers", "--worker", str(data), str(out)]
     place = Path(__file__).resolve().parents[1]
-    processes = [
-        subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=place)
-        for _ in range(workers or 1)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        process.stdout.readline()
-    began = time.perf_counter()
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    told = [json.loads(process.communicate()[0]) for process in processes]
-    seconds = time.perf_counter() - began
-    if any((one["done"], one["code"]) != (shards, 0) for one in told):
+    process = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=place)
+    assert process.stdout is not None
+    process.stdout.readline()
+    told = json.loads(process.communicate("go\n")[0])
+    if (told["done"], told["code"]) != (shards, 0):
         raise SystemExit(f"not all of {shards} shards were done: {told}")
-    return seconds, sum(one["syncs"] for one in told) / shards
+    return told["seconds"], told["syncs"] / shards
 
 
 def compare(one: Location, other: Location) -> None:
@@ -168,19 +150,19 @@ def compare(one: Location, other: Location) -> None:
 
 
 def count_requests(data: Path, server: Server, shards: int) -> tuple[float, float]:
-    """Requests of one worker for a shard: all of them, and heartbeats among these."""
+    """Requests for a shard: all of them, and heartbeats among these."""
     with proxying(server.port) as proxy:
         kept = os.environ["AWS_ENDPOINT_URL"]
         os.environ["AWS_ENDPOINT_URL"] = server.environment(proxy.port)["AWS_ENDPOINT_URL"]
-        measure(data, StoreUri("s3", BUCKET, "counted"), 1, shards)
+        measure(data, StoreUri("s3", BUCKET, "counted"), shards)
         os.environ["AWS_ENDPOINT_URL"] = kept
-        beats = sum("/worker-" in path or "_lock.brief" in path for _, path in proxy.requests)
+        beats = sum(path.partition("?")[0].endswith("/_lock") for _, path in proxy.requests)
         return len(proxy.requests) / shards, beats / shards
 
 
 def table(rounds: Sequence[Mapping[str, float]], shards: int) -> list[str]:
     """Medians as a Markdown table. ``rounds``: seconds by name, of each round."""
-    lines = ["| | seconds | ms a shard | shards a second | seconds of the plain run, divided by these |"]
+    lines = ["| | seconds | ms a shard | shards a second | seconds of the local run, divided by these |"]
     lines.append("|---|---|---|---|---|")
     for name in rounds[0]:
         seconds = statistics.median(one[name] for one in rounds)
@@ -195,22 +177,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shards", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=100)
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--seaweedfs", action="store_true")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--joined", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         data, out = options.worker
-        work(Path(data), parse_location(out), options.joined)
+        work(Path(data), parse_location(out))
         return
     if options.seaweedfs and weed() is None:
         parser.error("--seaweedfs: no program `weed`; make .venv-objects/installed")
-    named = {PLAIN: 0, **{f"{count} worker{'s' if count > 1 else ''}": count for count in options.workers}}
-    if options.seaweedfs:
-        named |= {name + STORE: count for name, count in named.items() if count}
+    names = [PLAIN, STORE] if options.seaweedfs else [PLAIN]
     rounds, syncs = [], dict[str, float]()
     with ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
@@ -222,19 +200,19 @@ def main() -> None:
         make(base / "in", options.shards, options.rows)
         for number in range(options.rounds):
             seconds = {}
-            for name, count in named.items():
-                place = f"out{number}-{count}"
-                out: Location = StoreUri("s3", BUCKET, place) if name.endswith(STORE) else base / place
-                seconds[name], syncs[name] = measure(base / "in", out, count, options.shards)
-                if count:
-                    compare(base / f"out{number}-0", out)
+            for name in names:
+                place = f"out{number}"
+                out: Location = StoreUri("s3", BUCKET, place) if name == STORE else base / place
+                seconds[name], syncs[name] = measure(base / "in", out, options.shards)
+                if name == STORE:
+                    compare(base / place, out)
             rounds.append(seconds)
         requests = count_requests(base / "in", server, options.shards) if server is not None else None
     print(json.dumps({"machine": machine.describe(), "shards": options.shards, "rows": options.rows, "rounds": rounds}))
     print("\n".join(table(rounds, options.shards)))
     print("syncs a shard: " + ", ".join(f"{name} {count:.2f}" for name, count in syncs.items()))
     if requests is not None:
-        print(f"requests a shard, one worker: {requests[0]:.2f}, heartbeats among these: {requests[1]:.2f}")
+        print(f"requests a shard: {requests[0]:.2f}, heartbeats among these: {requests[1]:.2f}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from scorer.metric.keys import row_keys
 from scorer.metric.rows import Rows
 from scorer.metric.verdict import FINE, ROUGH
 from scorer.scoring.signature import FOOTER_KEY
-from scorer.storage import OutputFolder, Receipts, ShardWriter
+from scorer.storage import Receipts, RunOutput, ShardWriter
 from tests.storage.receipts import receipt
 
 SIGNATURE = (
@@ -116,7 +116,7 @@ def finish(
     """Write shards that have their output columns as a finished output folder."""
     found = {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}}
     columns = {"text": "text", "triples": "triples", "mr": None, "keep": None, "prefix": prefix, "details": False}
-    with OutputFolder.open(out, create=True) as folder:
+    with RunOutput.open(out, create=True) as folder:
         plan = {"schema": 1, "signature": signature, "inputs": {name: {"uri": name, "identity": {}} for name in shards}}
         folder.write_plan({**plan, "settings": {"columns": columns, **(settings or {})}})
         receipts = Receipts(out)

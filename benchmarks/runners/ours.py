@@ -117,8 +117,8 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     import pyarrow.parquet as pq
 
     from scorer import Scorer
+    from scorer.run.driver import run
     from scorer.run.options import RunOptions
-    from scorer.run.runner import run
     from scorer.scoring.metric_rows import MetricScoring
 
     load_cuda(spec)

@@ -18,6 +18,7 @@ from .sharded import (
     MaxErrorRateOption,
     PartOption,
     PruneOption,
+    RescoreOption,
     RunJsonOption,
     make_options,
     run_shards,
@@ -82,6 +83,7 @@ def baseline_command(
     device: DeviceOption = "auto",
     limit: LimitOption = None,
     prune: PruneOption = False,
+    rescore: RescoreOption = False,
     part: PartOption = None,
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
     as_json: RunJsonOption = False,
@@ -121,7 +123,7 @@ def baseline_command(
         else:
             judge = KeywordsJudge() if rival is Rival.keywords else EntitiesJudge()
         if isinstance(out, Path) and (out.suffix in ONE_FILE or out.is_file()):
-            given = {"--limit": limit, "--prune": prune, "--part": part, "--json": as_json}
+            given = {"--limit": limit, "--prune": prune, "--rescore": rescore, "--part": part, "--json": as_json}
             if unusable := [option for option, value in given.items() if value]:
                 raise UsageError(f"{unusable[0]} needs a folder as --out; {out} is one file of all rows")
             rows = write(inputs, out, judge, names)
@@ -130,7 +132,9 @@ def baseline_command(
                 told = judge.metric.totals
                 say(f"all texts as one corpus, tokenised as by the E2E challenge: BLEU {told.bleu}, NIST {told.nist}")
             return
-        options = make_options(inputs, out, limit=limit, part=part, prune=prune, max_error_rate=max_error_rate)
+        options = make_options(
+            inputs, out, limit=limit, part=part, prune=prune, max_error_rate=max_error_rate, rescore=rescore
+        )
         run_shards(options, BaselineScoring(judge, names), as_json=as_json)
 
 

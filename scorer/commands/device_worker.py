@@ -1,68 +1,200 @@
-"""A worker process of ``--devices`` or ``--ray``: ``python -m scorer.commands.device_worker PARENT``, started by
-:mod:`scorer.run.supervisor` or :mod:`scorer.run.ray.guard` with a request on its standard input."""
+"""A worker process of ``--devices`` or ``--ray``: ``python -m scorer.commands.device_worker PARENT``.
+
+Messages (:mod:`scorer.run.messages`) arrive on standard input and leave on standard output. It ends when its input
+does, or its parent.
+"""
 
 from __future__ import annotations
 
 import os
-import pickle
+import queue
 import signal
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
 
-from ..errors import ScorerError
-from ..run.devices import Slot
-from ..run.events import Ended, EventReporter, event_line
-from ..run.options import JoinOptions, RunOptions
+from ..errors import DeviceError, InputError, OutputError, ScorerError
+from ..run.messages import Begin, Failed, Frames, Progress, Ready, Request, Said, Stopped, Task, frame
+from ..run.options import RunOptions
 from ..scoring.settings import Settings
-from ..system.signals import Terminated, ends_with_parent, leave
+from ..system.signals import Terminated, ends_with_parent, leave, sigterm_raises
 
 MODULE = "scorer.commands.device_worker"
+_IDLE_S = 0.05
+"""How long the stream waits for a further shard before it hands on what it has finished."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a worker is told."""
+class Job:
+    """What all workers of a run are told."""
 
     options: RunOptions
-    join: JoinOptions
     settings: Settings
-    slot: Slot
 
-    def to_bytes(self) -> bytes:
-        """For the standard input of a worker, which the same user has started."""
-        return pickle.dumps(self)
+
+class _Reporter:
+    """Passes everything on to the driver, which knows what is done."""
+
+    def __init__(self, send: Any) -> None:
+        self._send = send
+
+    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
+        self._send(Progress(shard, rows, pairs, partial))
+
+    def say(self, message: str) -> None:
+        self._send(Said(message))
+
+    def started(self, shards: int, rows: int, skipped: int) -> None:
+        """The driver tells it."""
+
+    def shard_done(self, shard: str, rows: int) -> None:
+        """The driver tells it."""
+
+    def shard_failed(self, shard: str, reason: str) -> None:
+        """The driver tells it."""
+
+
+class _Worker:
+    """The two ends of the conversation with the driver."""
+
+    def __init__(self, source: BinaryIO, sink: int) -> None:
+        self._source, self._sink = source, sink
+        self._guard = threading.Lock()
+        self._messages: queue.Queue[Any] = queue.Queue()
+        threading.Thread(target=self._listen, name="messages", daemon=True).start()
+
+    def send(self, message: object) -> None:
+        """Tell the driver; without one, this process is about to end."""
+        content = memoryview(frame(message))
+        with self._guard, suppress(OSError):
+            while content:
+                content = content[os.write(self._sink, content) :]
+
+    def work(self) -> None:
+        """Answer the request, then score what is given."""
+        from ..run.shard_worker import OpenScorer, ShardWorker
+        from ..run.survey import Survey
+        from ..scoring.reuse.earlier import check_earlier
+        from ..storage import ShardReader
+        from ..storage.durable import Holder
+        from ..storage.lease import lock_name
+        from ..storage.output import open_store
+        from .common import metric_scoring
+
+        request: Request | None = self._messages.get()
+        if request is None:
+            return
+        if request.cpus and hasattr(os, "sched_setaffinity"):
+            with suppress(OSError):
+                os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
+        options, reporter = request.job.options, _Reporter(self.send)
+        scoring = metric_scoring(replace(request.job.settings, device=request.device))
+        with ExitStack() as stack:
+            stack.enter_context(sigterm_raises())
+            reader = stack.enter_context(ShardReader(form=options.form, split_rows=options.split_rows))
+            starts = _opened(request.starts, reader, scoring)
+            opened = OpenScorer.open(
+                stack.enter_context,
+                scoring,
+                request.budgets,
+                request.earlier,
+                Survey(starts, {}),
+                reader,
+                check_earlier(options.reuse, options.out),
+            )
+            self.send(Ready(opened.facts))
+            begin: Begin | None = self._messages.get()
+            if begin is None:
+                return
+            out = options.out
+            store = open_store(out)
+            found = store.read(lock_name(None))
+            if found is None or begin.token.encode("ascii") not in found[0]:
+                raise OutputError(
+                    f"{out} is another place for this worker than for the driver; mount the same folder under this "
+                    "path, or set credentials and endpoint of the store in the environment of `ray start`"
+                )
+            root = out if isinstance(out, Path) else Path(stack.enter_context(TemporaryDirectory(prefix="d2t-")))
+            worker = ShardWorker(
+                opened,
+                reader,
+                begin.plan,
+                store,
+                Holder(root, begin.token, lambda: None),
+                self.send,
+                reporter,
+                options.max_error_rate,
+                loaded=self.send,
+                talks=request.talks,
+            )
+            worker.score(self._shards(reader, scoring))
+
+    def _shards(self, reader: Any, scoring: Any) -> Iterator[Any]:
+        """The shards as they are given. While there is none, marks go through the stream, so that it keeps nothing."""
+        from ..run.shard_worker import shard_of_task
+        from ..scoring.windows import Mark
+
+        while True:
+            try:
+                task = self._messages.get(timeout=_IDLE_S)
+            except queue.Empty:
+                yield Mark()
+                continue
+            if task is None:
+                return
+            try:
+                yield shard_of_task(task, reader, scoring), task.expect
+            except ScorerError as error:
+                self.send(Failed(task.relative, getattr(error, "kind", "columns"), str(error), task.identity))
+
+    def _listen(self) -> None:
+        frames = Frames()
+        while content := os.read(self._source.fileno(), 1 << 20):
+            for message in frames.read(content):
+                self._messages.put(message)
+        self._messages.put(None)
+
+
+def _opened(tasks: tuple[Task, ...], reader: Any, scoring: Any) -> list[Any]:
+    """Some of the shards, as this worker sees them.
+
+    Raises:
+        DeviceError: not one of them can be opened here.
+    """
+    from ..run.shard_worker import shard_of_task
+
+    found, why = [], ""
+    for task in tasks:
+        try:
+            found.append(shard_of_task(task, reader, scoring))
+        except ScorerError as error:
+            why = why or str(error)
+    if tasks and not found:
+        raise DeviceError(f"the inputs cannot be read by this worker as by the driver: {why}")
+    return found
 
 
 def main(parent: int) -> int:
-    """Work until the run ends; the exit code."""
+    """Work until the driver is done; the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    if not ends_with_parent(parent):  # by SIGTERM, on which it gives its shards back
+    if not ends_with_parent(parent):
         return 143
-    request = pickle.loads(sys.stdin.buffer.read())  # of the parent alone
-    events = os.dup(1)
+    sink = os.dup(1)
     os.dup2(2, 1)  # what libraries print is for people
-
-    def send(line: bytes) -> None:
-        with suppress(OSError):  # without its parent, this process is about to end
-            os.write(events, line)
-
-    if request.slot.cpus and hasattr(os, "sched_setaffinity"):
-        with suppress(OSError):
-            os.sched_setaffinity(0, request.slot.cpus)  # before the runtime counts its threads
-    from ..run.worker import run_joined
-    from .common import metric_scoring
-
+    worker = _Worker(sys.stdin.buffer, sink)
     try:
-        scoring = metric_scoring(replace(request.settings, device=request.slot.device))
-        outcome = run_joined(request.options, request.join, scoring, EventReporter(send))
+        worker.work()
     except ScorerError as error:
-        send(event_line(Ended(error.exit_code, str(error), concluded=False)))
+        worker.send(Stopped(type(error).__name__, str(error), ends_run=isinstance(error, InputError)))
         return error.exit_code
     except Terminated:
         return 143
-    send(event_line(Ended(outcome.exit_code, outcome.reason, concluded=True)))
-    return outcome.exit_code
+    return 0
 
 
 if __name__ == "__main__":

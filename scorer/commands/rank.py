@@ -15,6 +15,7 @@ from .sharded import (
     MaxErrorRateOption,
     PartOption,
     PruneOption,
+    RescoreOption,
     RunJsonOption,
     make_options,
     run_shards,
@@ -51,6 +52,7 @@ def rank_command(
     form: FormatOption = "auto",
     reuse: ReuseOption = None,
     prune: PruneOption = False,
+    rescore: RescoreOption = False,
     part: PartOption = None,
     max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
     as_json: RunJsonOption = False,
@@ -71,6 +73,14 @@ def rank_command(
         return open_scorer(settings, budgets)
 
     options = make_options(
-        inputs, out, limit=limit, part=part, prune=prune, max_error_rate=max_error_rate, reuse=reuse, form=form
+        inputs,
+        out,
+        limit=limit,
+        part=part,
+        prune=prune,
+        max_error_rate=max_error_rate,
+        reuse=reuse,
+        form=form,
+        rescore=rescore,
     )
     run_shards(options, RankScoring(settings, opener, worse, candidates), as_json=as_json)

@@ -14,7 +14,8 @@ from ..system.input_formats import Format
 from .common import print_json, say_always
 
 if TYPE_CHECKING:
-    from ..run.options import JoinOptions, Outcome, RunOptions
+    from ..run.executors import Executor
+    from ..run.options import Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
     from ..scoring.settings import Settings
     from ..storage.objects.uri import Location
@@ -39,19 +40,12 @@ MaxErrorRateOption = Annotated[
     typer.Option("--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."),
 ]
 RunJsonOption = Annotated[bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")]
-JoinOption = Annotated[
-    bool,
-    typer.Option(
-        "--join",
-        help="Work as one of any number of workers on OUT, started anywhere; exits 2 if they run another plan.",
-    ),
-]
 DevicesOption = Annotated[
     str | None,
     typer.Option(
         "--devices",
         metavar="LIST|all|cpu:N",
-        help="Run a worker process for each device, such as cuda:0,cuda:1, or N that share the CPU; implies --join.",
+        help="Run a worker process for each device, such as cuda:0,cuda:1, or N that share the CPU.",
     ),
 ]
 RayOption = Annotated[
@@ -59,7 +53,7 @@ RayOption = Annotated[
     typer.Option(
         "--ray",
         metavar="[HOST:PORT|auto]",
-        help="Run a worker on each GPU or node of a Ray cluster; exits 2 if there is none. Implies --join.",
+        help="Run a worker on each GPU or node of a Ray cluster; exits 2 if there is none.",
     ),
 ]
 RayCpusOption = Annotated[
@@ -71,20 +65,11 @@ RayCpusOption = Annotated[
         help="With --ray: CPU cores of each worker. Default: all of a node, or one next to a GPU.",
     ),
 ]
-LeaseOption = Annotated[
-    float,
-    typer.Option(
-        "--lease",
-        metavar="SECONDS",
-        min=1.0,
-        help="With --join: time without a finished batch after which other workers take a shard over.",
-    ),
-]
-MixedDevicesOption = Annotated[
+RescoreOption = Annotated[
     bool,
     typer.Option(
-        "--mixed-devices",
-        help="With --join: join a run that was planned on other hardware or versions; otherwise that exits 2.",
+        "--rescore",
+        help="Replace labels that another bundle, other templates or options gave; without it that exits 2.",
     ),
 ]
 MAX_ERROR_RATE = 0.001
@@ -100,16 +85,15 @@ def make_options(
     max_error_rate: float,
     reuse: list[Location] | None = None,
     form: Format = "auto",
-    join: JoinOptions | None = None,
     split_rows: int | None = None,
+    rescore: bool = False,
 ) -> RunOptions:
-    """What a command was asked to do, from its options as the option parser gives them. A run into a store is one of
-    workers, because a store has no locks.
+    """What a command was asked to do, from its options as the option parser gives them.
 
     Raises:
         UsageError: see :func:`parse_part`.
     """
-    from ..run.options import JoinOptions, RunOptions
+    from ..run.options import RunOptions
 
     return RunOptions(
         inputs=tuple(inputs),
@@ -120,12 +104,14 @@ def make_options(
         reuse=tuple(reuse or ()),
         prune=prune,
         form=form,
-        join=join if isinstance(out, Path) else join or JoinOptions(),
         split_rows=split_rows,
+        rescore=rescore,
     )
 
 
-def run_on_devices(options: RunOptions, settings: Settings, devices: str, *, as_json: bool) -> None:
+def run_on_devices(
+    options: RunOptions, settings: Settings, scoring: RowScoring, devices: str, *, as_json: bool
+) -> None:
     """Run a worker process for each device, and print the summary.
 
     Raises:
@@ -134,70 +120,54 @@ def run_on_devices(options: RunOptions, settings: Settings, devices: str, *, as_
     """
     from ..inference.cuda import count_gpus
     from ..run.devices import parse_devices, usable_cpus
-    from ..run.supervisor import supervise
-    from ..run.worker import check_join
-    from .device_worker import MODULE, Request
-    from .show.progress import make_reporter
+    from ..run.pool import Pool
+    from ..run.processes import LocalCrew
+    from .device_worker import MODULE, Job
 
     slots = parse_devices(devices, count_gpus(), usable_cpus())
-    join = check_join(options)
-    with make_reporter() as reporter:
-        outcome = supervise(
-            options.out, slots, MODULE, lambda slot: Request(options, join, settings, slot).to_bytes(), reporter
-        )
-    _end(options, outcome, as_json=as_json)
+    with Pool(LocalCrew(slots, MODULE), Job(options, settings)) as pool:
+        run_shards(options, scoring, as_json=as_json, executor=pool)
 
 
-def run_on_ray(options: RunOptions, settings: Settings, ray: str, cpus: int | None, *, as_json: bool) -> None:
+def run_on_ray(
+    options: RunOptions, settings: Settings, scoring: RowScoring, ray: str, cpus: int | None, *, as_json: bool
+) -> None:
     """Run workers on a Ray cluster, and print the summary.
 
     Raises:
-        ScorerError: the cluster cannot be used, or no worker came to the end of the run.
+        ScorerError: the cluster cannot be used, or no worker is left.
         typer.Exit: with 3, as :func:`run_shards`.
     """
-    from ..inference.shipped import SHIPPED
-    from ..run.devices import Slot
-    from ..run.ray.driver import run_on_ray
-    from ..run.ray.slots import RaySlot
-    from ..run.worker import check_join
-    from .device_worker import MODULE, Request
-    from .show.progress import make_reporter
+    from ..run.pool import Pool
+    from ..run.ray.cluster import RayCrew, connect
+    from .device_worker import MODULE, Job
 
-    join = check_join(options)
     options = replace(
         options,
         inputs=tuple(one if "://" in one else str(Path(one).absolute()) for one in options.inputs),
         out=options.out.absolute() if isinstance(options.out, Path) else options.out,
         reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
     )
-    # One that ships comes with the program, and one in a store is fetched by each node.
-    is_local = str(settings.bundle) not in SHIPPED and "://" not in str(settings.bundle)
-    files = [Path(settings.bundle, "bundle.json")] if is_local else []
-    files += [Path(settings.templates)] if isinstance(settings.templates, str | Path) else []
-
-    def request(slot: RaySlot) -> bytes:
-        return Request(options, join, settings, Slot(slot.name, slot.device)).to_bytes()
-
-    with make_reporter() as reporter:
-        outcome = run_on_ray(ray, options, (settings.device, cpus), files, (MODULE, request), reporter)
-    _end(options, outcome, as_json=as_json)
+    with connect(ray) as module:
+        crew = RayCrew(module, settings.device, cpus, MODULE)
+        with Pool(crew, Job(options, settings.with_absolute_paths())) as pool:
+            run_shards(options, scoring, as_json=as_json, executor=pool)
 
 
-def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool) -> None:
+def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool, executor: Executor | None = None) -> None:
     """Run over shards and print the summary.
+
+    Args:
+        executor: where shards are scored; in this process by default.
 
     Raises:
         typer.Exit: with 3, if shards failed or too many rows have errors.
     """
-    from ..run.runner import run
-    from ..run.worker import run_joined
+    from ..run.driver import run
     from .show.progress import make_reporter
 
     with make_reporter() as reporter:
-        if options.join is not None:
-            outcome = run_joined(options, options.join, scoring, reporter)
-        else:
-            outcome = run(options, scoring, reporter)
+        outcome = run(options, scoring, reporter, executor)
     _end(options, outcome, as_json=as_json)
 
 

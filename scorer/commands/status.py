@@ -17,10 +17,10 @@ def status_command(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False,
 ) -> None:
-    """Show how far a run is, and its workers.
+    """Show how far a run is.
 
-    Shards done, held by a worker, failed and waiting; the rate of the last ten minutes and the time left at that rate;
-    and each worker of `scorer run --join` with its device, its age, and the time since its last batch.
+    Shards done, failed and waiting; the rate of the last ten minutes and the time left at that rate; the devices that
+    scored shards; and the process that holds the output, or one for each part.
     """
     from ..run.status import status_of
     from .show.status import print_status

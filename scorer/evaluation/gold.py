@@ -15,7 +15,8 @@ from ..scoring.output_files import OneSignature, data_files, guarded, open_parqu
 from ..scoring.partitions import partition_keys, with_partition_keys
 from ..scoring.signature import optional_of, parse
 from ..scoring.summary import RunSummary
-from ..storage.finished import PLAN, is_finished
+from ..storage.finished import PLAN
+from ..storage.output import is_finished
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,11 @@ from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED, TOO_LONG
-from ..storage import Counts, ShardReader, resolve_inputs
+from ..storage import Counts, SeenOutput, ShardReader, resolve_inputs
 from ..storage.counts import FactCounts, PredicateCounts
 from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
-from ..storage.stored_output import StoredOutput, stored_output
 from ..system.input_formats import Format
 from .early_check import refuse_unscorable
 from .estimate_result import DiskSpace, Estimate, LengthBin, PlannedChecks, PlannedDevice, PlannedRows, PlannedShards
@@ -81,7 +80,7 @@ def estimate_run(
     """
     earlier, names = check_earlier(reuse, out), scorer.settings.columns
     with ShardReader(form=form, split_rows=split_rows) as reader, ExitStack() as stack:
-        output = stored_output(out) if out is not None and _is_there(out) else None
+        output = SeenOutput(out) if out is not None and _is_there(out) else None
         before = inputs_of(output) if output is not None else {}
         found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit, before)
         refuse_unscorable(found, reader, 0.0)
@@ -141,12 +140,12 @@ def _is_there(out: Location) -> bool:
     return not isinstance(out, Path) or out.is_dir()
 
 
-def _why_not_done(shards: list[Shard], scorer: Scorer, output: StoredOutput | None, reuse: str) -> dict[str, str]:
+def _why_not_done(shards: list[Shard], scorer: Scorer, output: SeenOutput | None, reuse: str) -> dict[str, str]:
     """By relative path, why a run into an output would score a shard; the others it would skip."""
     if output is None:
         return {shard.file.relative: NO_RECEIPT for shard in shards}
     found = {
-        s.file.relative: output.check(
+        s.file.relative: output.receipts.check(
             s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, reuse), s.file.uri
         )
         for s in shards

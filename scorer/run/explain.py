@@ -23,7 +23,7 @@ from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import RunSummary
 from ..scoring.tolerance import allowed_difference, is_within
-from .plan_file import earlier_budgets, earlier_plan
+from .plan_file import earlier_plan
 
 
 class StoredRow(TypedDict, total=False):
@@ -87,7 +87,8 @@ def budgets_of_run(out: Path, settings: Settings) -> Budgets:
 
 def with_bound_of_run(scorer: Scorer, out: Path) -> Scorer:
     """A scorer with the bound of ``--exact`` that the run which wrote ``out`` measured, if both are exact."""
-    bound = earlier_budgets(out).exact
+    plan = earlier_plan(out)
+    bound = plan.budgets.exact if plan is not None else None
     if scorer.exact is None or bound is None:
         return scorer
     return scorer.with_model(ExactEngine(scorer.engine, bound))

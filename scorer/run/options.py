@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
-from ..errors import UsageError
 from ..scoring.summary import RunSummary
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..storage.objects.uri import Location
 from ..system.input_formats import Format
-
-
-@dataclass(frozen=True)
-class JoinOptions:
-    """How a worker joins. ``lease_s``: seconds after which a claim without a finished batch expires.
-    ``mixed_devices``: join a run whose plan was made on other hardware or with other versions."""
-
-    lease_s: float = 300.0
-    mixed_devices: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,7 +20,7 @@ class RunOptions:
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``reuse``:
     earlier outputs whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
     input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``form``: the
-    format of the inputs. ``join``: take shards that no other worker of the run holds, until all are done.
+    format of the inputs. ``rescore``: labels may be replaced because the bundle, the templates or an option changed.
     ``split_rows``: divide Parquet shards of more rows into pieces along their row groups.
     """
 
@@ -45,19 +34,8 @@ class RunOptions:
     reuse: tuple[Location, ...] = ()
     prune: bool = False
     form: Format = "auto"
-    join: JoinOptions | None = None
+    rescore: bool = False
     split_rows: int | None = None
-
-    @property
-    def folder(self) -> Path:
-        """OUT of a run that holds a whole folder.
-
-        Raises:
-            UsageError: OUT is in an object store.
-        """
-        if not isinstance(self.out, Path):
-            raise UsageError(f"--out {self.out} is in an object store, which only workers can write; add --join")
-        return self.out
 
 
 class Reporter(Protocol):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 
 from ..errors import OutputError
 from ..scoring.plan import Budgets, Plan
-from ..scoring.reuse import Reuse
-from ..scoring.row_scorer import RowScorer
-from ..storage import InputRecord, OutputFolder
+from ..storage import InputRecord, SeenOutput
 from ..storage.canonical import normal
-from ..storage.stored_output import StoredOutput
+from ..storage.lease import part_named
+from ..storage.objects.uri import Location
+from .messages import Facts
 from .survey import Survey
 
 
@@ -25,9 +24,8 @@ class OtherBudgetsError(Exception):
 
 
 def plan_of(
-    scorer: RowScorer,
+    facts: Facts,
     found: Survey,
-    reuse: Reuse | None,
     *,
     window_rows: int,
     window_bytes: int,
@@ -38,20 +36,20 @@ def plan_of(
 ) -> Plan:
     """The plan of a run."""
     return Plan(
-        signature=scorer.signature,
+        signature=facts.signature,
         inputs=found.planned,
-        budgets=replace(scorer.budgets, window_rows=window_rows, window_bytes=window_bytes),
-        provider=scorer.provider,
-        runtime=scorer.origin.runtime,
+        budgets=replace(facts.budgets, window_rows=window_rows, window_bytes=window_bytes),
+        provider=facts.provider,
+        runtime=facts.origin.runtime,
         limit=limit,
         parts=parts,
         settings=normal(dict(settings)),  # so that it can be compared with one that was read
-        reuse=reuse.sources.planned() if reuse is not None else (),
+        reuse=facts.reuse.planned if facts.reuse is not None else (),
         split_rows=split_rows,
     )
 
 
-def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out: Path) -> None:
+def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out: Location) -> None:
     """Parts that run together must mean the same; where a bundle or a template file lies may differ.
 
     Raises:
@@ -70,22 +68,16 @@ def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out
 
 
 def named_others(others: list[str]) -> str:
-    """The parts and workers that run now, for a message; see :meth:`.OutputFolder.join`."""
-    return " and ".join(f"part {one}" if one[:1].isdigit() else one for one in others)
+    """The parts that run now, by the names of their locks, for a message."""
+    return " and ".join(map(part_named, others)) or "another part"
 
 
-def earlier_plan(out: Path) -> Plan | None:
-    """The plan that an unfinished or earlier run recorded here; ``None`` where there is none that can be read."""
-    return Plan.usable(OutputFolder.peek_plan(out))
-
-
-def inputs_of(output: StoredOutput) -> Mapping[str, InputRecord]:
+def inputs_of(output: SeenOutput) -> Mapping[str, InputRecord]:
     """The inputs of the plan that is there; none where there is none that can be read."""
     plan = Plan.usable(output.read_plan())
     return plan.inputs if plan is not None else {}
 
 
-def earlier_budgets(out: Path) -> Budgets:
-    """The budgets that an unfinished or earlier run recorded here, so that a resume computes as it did."""
-    plan = earlier_plan(out)
-    return plan.budgets if plan is not None else Budgets()
+def earlier_plan(out: Location) -> Plan | None:
+    """The plan that an unfinished or earlier run recorded here; ``None`` where there is none that can be read."""
+    return Plan.usable(SeenOutput(out).read_plan())

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ..errors import OutputError, ShardError
-from ..storage import InputRecord, OutputFolder, Receipts, ShardReader
-from ..storage.joined import RunReceipts
+from ..inference.shipped import SHIPPED
+from ..scoring.signature import Signature
+from ..storage import Fingerprint, InputRecord, Receipts, SeenOutput, ShardReader
 from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
@@ -61,37 +61,31 @@ class Losses:
         if limited:
             way = "leave --limit out, or choose another --out"
         elif parts:
-            way = (
-                "run once with --prune and without --part or --join to remove or replace them, or choose another --out"
-            )
+            way = "run once with --prune and without --part to remove or replace them, or choose another --out"
         else:
             way = "--prune removes and replaces them; or choose another --out"
         raise OutputError(f"{out} holds {' and '.join(told)}; nothing was written: {way}")
 
 
-def find_losses(
-    out: Path,
-    planned: Mapping[str, InputRecord],
-    before: Mapping[str, InputRecord],
-    todo: Iterable[Shard],
-    reader: ShardReader,
-) -> Losses:
-    """Look through the outputs in a folder; no output is hashed.
-
-    Args:
-        planned: all inputs by the relative path of their output, those included that cannot be read.
-        before: the inputs of the plan that is there.
-        todo: the shards that would be scored.
+def refuse_rescore(output: SeenOutput, todo: Iterable[Shard], signature: Signature) -> None:
+    """Refuse a run that would replace labels because the bundle, the templates or an option changed.
 
     Raises:
-        OutputError: a plan or receipt is there and cannot be read.
+        OutputError: a shard that is to be scored has a whole receipt under another signature; names both.
     """
-    shards = list(todo)
-    stored = {
-        shard.file.relative: str(path.absolute()) for shard in shards if (path := out / shard.file.relative).is_file()
-    }
-    outside = OutputFolder.outside(out, planned.keys())
-    return losses_of(outside, planned, before, stored, Receipts(out), shards, reader)
+    wanted = Fingerprint.of({"signature": signature.line, "signature_parts": signature.parts}).signature
+    for shard in todo:
+        receipt = output.receipts.read(shard.file.relative)
+        if receipt is None or receipt.fingerprint.signature == wanted or not output.receipts.is_intact(receipt):
+            continue
+        own = ""
+        if str(signature.model) in {one.model for one in SHIPPED.values()}:
+            own = " (the bundle is one that ships with this program; another version of it may have another model)"
+        found = receipt.fingerprint.to_json().get("signature")
+        raise OutputError(
+            f"{output.path} has labels under the signature {found}, and this run has {signature.line}{own}; nothing "
+            "was written: pass --rescore to replace them, or choose another --out"
+        )
 
 
 def losses_of(
@@ -99,7 +93,7 @@ def losses_of(
     planned: Mapping[str, InputRecord],
     before: Mapping[str, InputRecord],
     stored: Mapping[str, str],
-    receipts: RunReceipts,
+    receipts: Receipts,
     todo: Iterable[Shard],
     reader: ShardReader,
 ) -> Losses:
@@ -107,7 +101,8 @@ def losses_of(
 
     Args:
         outside: outputs that are not planned.
-        planned, before: see :func:`find_losses`.
+        planned: all inputs by the relative path of their output, those included that cannot be read.
+        before: the inputs of the plan that is there.
         stored: by relative path, the outputs that are there, with the path or URI of each.
         receipts: of the output.
     """
@@ -125,7 +120,7 @@ def losses_of(
 def removals(
     removed: Sequence[str], planned: Mapping[str, InputRecord], before: Mapping[str, InputRecord]
 ) -> list[str]:
-    """What to say of outputs that were removed, a line for each; see :func:`find_losses`."""
+    """What to say of outputs that were removed, a line for each."""
     divided = set(_divided(removed, planned, before))
     return [
         f"removed {name}: its input is {'divided in another way now' if name in divided else 'gone'}"
@@ -148,7 +143,7 @@ def _shard_name(relative: str, inputs: Mapping[str, InputRecord]) -> str:
     return shard_of(relative) if inputs[relative].piece is not None else relative
 
 
-def _rows_there(uri: str, relative: str, receipts: RunReceipts, reader: ShardReader) -> int:
+def _rows_there(uri: str, relative: str, receipts: Receipts, reader: ShardReader) -> int:
     """Rows of an output; 0 where it cannot be read."""
     receipt = receipts.read(relative)
     if receipt is not None:
@@ -159,17 +154,13 @@ def _rows_there(uri: str, relative: str, receipts: RunReceipts, reader: ShardRea
         return 0
 
 
-def scored_again(out: Path, reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    """Relative paths of the shards that have an output in a folder already and are scored again, by reason.
+def again_by_reason(reasons: Mapping[str, str], is_there: Callable[[str], bool]) -> dict[str, list[str]]:
+    """Relative paths of the shards that have an output already and are scored again, by reason.
 
     Args:
         reasons: by relative path, why a shard is not done; see :meth:`scorer.storage.Receipts.check`.
+        is_there: whether a shard has an output.
     """
-    return again_by_reason(reasons, lambda relative: (out / relative).exists())
-
-
-def again_by_reason(reasons: Mapping[str, str], is_there: Callable[[str], bool]) -> dict[str, list[str]]:
-    """As :func:`scored_again`. ``is_there``: whether a shard has an output."""
     found: dict[str, list[str]] = {}
     for relative, reason in reasons.items():
         if reason != NO_RECEIPT or is_there(relative):
@@ -178,7 +169,7 @@ def again_by_reason(reasons: Mapping[str, str], is_there: Callable[[str], bool])
 
 
 def told(again: Mapping[str, Iterable[str]]) -> list[str]:
-    """What :func:`scored_again` found, a line for each reason."""
+    """What :func:`again_by_reason` found, a line for each reason."""
     lines = []
     for reason, relatives in again.items():
         paths = list(relatives)

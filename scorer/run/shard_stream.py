@@ -39,10 +39,6 @@ class Sink(Protocol):
         """A shard cannot be scored."""
         ...
 
-    def moved(self, window: bool) -> None:
-        """A window was scored, or about a second passed while one is computed (``window`` is false)."""
-        ...
-
 
 @dataclass(frozen=True)
 class _ShardEnd(Mark):
@@ -65,12 +61,11 @@ class ShardStream:
     early_check: EarlyCheck
     writing: float = field(default=0.0, init=False)
 
-    def score(self, todo: Iterable[Shard], reuse: Reuse | None, sink: Sink) -> None:
+    def score(self, todo: Iterable[Shard | Mark], reuse: Reuse | None, sink: Sink) -> None:
         """Score shards in order, which are asked for as they are needed, in another thread."""
 
         def tick(shard: Shard, rows: float) -> None:
             self.reporter.progress(shard.file.relative, 0, self.scorer.computed, rows)
-            sink.moved(False)
 
         writer: ShardWriter | None = None
         counts: list[Counts] = []
@@ -96,7 +91,6 @@ class ShardStream:
                     self.recheck_log.window(len(scored.table), scored.counts, scored.disagreements)
                     self.early_check.see(scored.counts)
                     self.reporter.progress(relative, len(scored.table), self.scorer.computed)
-                    sink.moved(True)
                 elif isinstance(scored, _ShardEnd):
                     disagreed = self.recheck_log.end_shard(scored.shard.file.uri)
                     error = scored.error or failure or disagreed
@@ -112,9 +106,14 @@ class ShardStream:
             if writer is not None:
                 writer.abandon()
 
-    def _windows(self, todo: Iterable[Shard], reuse: Reuse | None) -> Iterator[Window[Shard, ShardColumns] | Mark]:
+    def _windows(
+        self, todo: Iterable[Shard | Mark], reuse: Reuse | None
+    ) -> Iterator[Window[Shard, ShardColumns] | Mark]:
         """Windows of all shards in order, with the end of each."""
         for shard in todo:
+            if isinstance(shard, Mark):
+                yield shard
+                continue
             if reuse is not None:
                 reuse.begin_shard()
             seen, error = 0, None

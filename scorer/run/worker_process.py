@@ -1,4 +1,4 @@
-"""Start a worker process, which takes its request from standard input and writes events to standard output."""
+"""Start a worker process, which takes messages from standard input and writes messages to standard output."""
 
 from __future__ import annotations
 
@@ -25,14 +25,6 @@ def start_process(module: str, *arguments: str) -> subprocess.Popen[bytes]:
         env=_environment(),
         process_group=0,
     )
-
-
-def send_request(process: subprocess.Popen[bytes], request: bytes) -> None:
-    """Tell a worker what to do."""
-    assert process.stdin is not None
-    with suppress(BrokenPipeError):  # it ended already, which the end of its output tells
-        process.stdin.write(request)
-        process.stdin.close()
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

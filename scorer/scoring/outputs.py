@@ -18,7 +18,8 @@ from ..errors import InputError, OutputError
 from ..metric.columns import OUTPUT
 from ..metric.inputs import ColumnNames
 from ..storage import Receipts, WrittenFile
-from ..storage.finished import RUN, SUCCESS, is_finished
+from ..storage.finished import RUN, SUCCESS
+from ..storage.output import is_finished
 from ..system.waiting import outcome
 from .extent import Extent, extent
 from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from ..errors import OutputError
 from ..inference.exact import ExactBound
-from ..storage import InputRecord, OutputFolder
+from ..storage import InputRecord, SeenOutput
 from ..storage.canonical import digest, normal
+from ..storage.objects.uri import Location
 from ..system.formats import PLAN_SCHEMA
 from ..system.json_fields import Fields
 from .signature import Signature
@@ -70,41 +70,12 @@ class PlannedReuse:
 
 
 @dataclass(frozen=True)
-class JoinTerms:
-    """What all workers of a joined run have in common, besides the rest of the plan.
-
-    ``inputs``: IN as it was given, local paths made absolute. ``form``: ``--format`` as it was given. ``device``: kind
-    and name of what computes, with the instruction sets of a CPU. ``versions``: of the packages that a score passes
-    through.
-    """
-
-    inputs: tuple[str, ...]
-    form: str
-    device: str
-    versions: Mapping[str, str]
-
-    def to_json(self) -> dict[str, object]:
-        """As a JSON object."""
-        return {
-            "inputs": list(self.inputs),
-            "format": self.form,
-            "device": self.device,
-            "versions": dict(self.versions),
-        }
-
-    @classmethod
-    def from_json(cls, found: Fields) -> JoinTerms:
-        """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.text_list("inputs"), found.text("format"), found.text("device"), found.texts("versions"))
-
-
-@dataclass(frozen=True)
 class Plan:
     """A plan.
 
     ``inputs``: by the relative path of their output. ``provider``, ``runtime``: the execution provider and the version
     of ONNX Runtime. ``limit``: rows to score, all when ``None``. ``parts``: how many processes share the shards.
-    ``settings``: how the scorer was set up, in the form in which JSON gives it back. ``join``: of a joined run.
+    ``settings``: how the scorer was set up, in the form in which JSON gives it back.
     ``split_rows``: rows of a piece at most; ``None`` where shards are not divided.
     """
 
@@ -117,7 +88,6 @@ class Plan:
     parts: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     reuse: tuple[PlannedReuse, ...] = ()
-    join: JoinTerms | None = None
     split_rows: int | None = None
 
     def to_json(self) -> dict[str, object]:
@@ -134,8 +104,6 @@ class Plan:
             "settings": dict(self.settings),
             "reuse": [one.to_json() for one in self.reuse],
         }
-        if self.join is not None:
-            content["join"] = self.join.to_json()
         if self.split_rows is not None:
             content["split_rows"] = self.split_rows
         read_back: dict[str, object] = normal(content)
@@ -163,18 +131,17 @@ class Plan:
             found.optional_count("parts"),
             dict(found.inner("settings").content),
             tuple(map(PlannedReuse.from_json, found.items("reuse"))),
-            JoinTerms.from_json(join) if (join := found.optional_inner("join")) is not None else None,
             found.optional_count("split_rows"),
         )
 
     @classmethod
-    def load(cls, out: Path) -> Plan | None:
+    def load(cls, out: Location) -> Plan | None:
         """The plan of an output folder; ``None`` where there is none, or the file is no JSON object.
 
         Raises:
             OutputError: it was written by a newer version, or a field is damaged; names it.
         """
-        found = OutputFolder.peek_plan(out)
+        found = SeenOutput(out).read_plan()
         return cls.from_json(found) if found is not None else None
 
     @classmethod

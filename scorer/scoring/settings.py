@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import OutputError, UsageError
 from ..inference.choices import Overlong, Precision
+from ..inference.shipped import SHIPPED
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..system.arguments import check_fields, described
@@ -69,6 +70,15 @@ class Settings:
     def arguments(self) -> dict[str, Any]:
         """The settings as keyword arguments of :class:`scorer.Scorer`."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def with_absolute_paths(self) -> Settings:
+        """For a process with another working directory."""
+        bundle, templates = self.bundle, self.templates
+        if str(bundle) not in SHIPPED:
+            bundle = Path(bundle).absolute()
+        if isinstance(templates, str | Path):
+            templates = Path(templates).absolute()
+        return replace(self, bundle=bundle, templates=templates)
 
     def to_plan(self) -> dict[str, Any]:
         """The settings as a plan records them, in the types of JSON."""

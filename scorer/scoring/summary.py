@@ -10,7 +10,7 @@ from ..errors import OutputError
 from ..inference.exact import ExactBound
 from ..storage.counts import Counts
 from ..storage.durable import read_json
-from ..storage.plan import RUN
+from ..storage.finished import RUN
 from ..system.formats import PLAN_SCHEMA
 from ..system.json_fields import Fields
 from .origin import Device, Origin
@@ -138,8 +138,7 @@ class RunSummary:
     ``counts``: of all shards that are done. ``seconds``: by stage. ``computed_now``: pairs that this process computed.
     ``speed``: ``None`` only in files of earlier versions, as ``bound`` and ``company_bound``, the largest |Δlogit|
     against fp32 and with the company in a batch. ``exact``: the bound of ``--exact``. ``origins``: where the labels
-    were computed. ``reuse``: the earlier outputs given. ``finished``: when, UTC, ISO 8601. Of joined runs alone,
-    ``plan``: digest of the plan, and ``workers``: finished shards by worker.
+    were computed. ``reuse``: the earlier outputs given. ``finished``: when, UTC, ISO 8601.
     """
 
     signature: Signature
@@ -157,12 +156,10 @@ class RunSummary:
     recheck: Recheck = field(default_factory=Recheck)
     versions: Mapping[str, str] = field(default_factory=dict)
     finished: str = ""
-    plan: str = ""
-    workers: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """As the content of ``_run.json``."""
-        content: dict[str, object] = {
+        return {
             "schema": PLAN_SCHEMA,
             **self.signature.to_json(),
             **self.counts.to_json(),
@@ -180,7 +177,6 @@ class RunSummary:
             "versions": dict(self.versions),
             "finished": self.finished,
         }
-        return {**content, "plan": self.plan, "workers": dict(self.workers)} if self.plan else content
 
     @classmethod
     def from_json(cls, found: Fields) -> RunSummary:
@@ -207,8 +203,6 @@ class RunSummary:
             Recheck.from_json(found.inner("recheck")),
             found.texts("versions"),
             found.text("finished"),
-            found.text("plan"),
-            found.counts("workers"),
         )
 
     @classmethod

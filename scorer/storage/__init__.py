@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from .counts import Counts
 from .filesystems import InputFile, check_output_apart, resolve_inputs, table_notes
-from .plan import OutputFolder, inspect_output
+from .locations import check_apart
+from .output import RunOutput, SeenOutput, inspect_output
 from .reading.shards import ShardInfo, ShardReader
 from .receipts import FailedShard, Receipt, Receipts
 from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile
@@ -20,13 +21,15 @@ __all__ = [
     "InputFile",
     "InputRecord",
     "Maker",
-    "OutputFolder",
     "Receipt",
     "Receipts",
+    "RunOutput",
+    "SeenOutput",
     "ShardInfo",
     "ShardReader",
     "ShardWriter",
     "WrittenFile",
+    "check_apart",
     "check_output_apart",
     "inspect_output",
     "require_space",

@@ -214,8 +214,8 @@ def json_bytes(content: Any) -> bytes:
     return (json.dumps(_finite(content), sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
 
 
-def create_json(path: Path, content: Any, label: str, holder: Holder) -> bool:
-    """Write a file as :func:`atomic_json` does, unless there is one; tells whether it was written.
+def create_bytes(path: Path, content: bytes, label: str, holder: Holder | None) -> bool:
+    """Write a file as :func:`atomic_bytes` does, unless there is one; tells whether it was written.
 
     Of two processes on any machines, one writes it: the complete file gets its name by a link, which never replaces.
 
@@ -226,10 +226,12 @@ def create_json(path: Path, content: Any, label: str, holder: Holder) -> bool:
         temporary, file = open_temporary(path, holder)
         try:
             with file:
-                file.write(json_bytes(content))
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             crash_point(f"{label}.synced")
+            if holder is not None:
+                holder.check()
             os.link(temporary, path)
             crash_point(f"{label}.renamed")
         except FileExistsError:

@@ -1,16 +1,15 @@
 """A shard's receipt: the file whose presence makes a shard done, and all that must agree for it to be believed.
 
-``OUT/_receipts/<relative>.json`` is written after the shard's output has its name. ``OUT/_failed/<relative>.json``
-says why a shard was set aside. Neither is trusted further than it can be checked: a receipt carries a digest of its
-own content, and the output is hashed in full.
+``_receipts/<relative>.json`` is written after the shard's output has its name. ``_failed/<relative>.json`` says why a
+shard was quarantined. Neither is trusted further than it can be checked: a receipt carries a digest of its own content,
+and the output must have the version that the store gave it, or the SHA-256 where a store gives none.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import stat
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,13 +20,15 @@ from ..system.json_fields import Fields
 from .canonical import digest
 from .content import content_of
 from .counts import Counts
-from .durable import Holder, atomic_json, crash_point, output_errors, read_json, refuse_links, sync_folder
+from .durable import json_bytes
+from .folder import FolderStore
 from .listing import is_hidden
+from .receipt_files import FAILED, RECEIPTS, check_relative
 from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile
+from .store import ANY, Entry, Store
 
-RECEIPTS, FAILED = "_receipts", "_failed"
 _SUFFIX = ".json"
-_KNOWN_IN_SCHEMA_1 = {"relative", "input", "signature", "output", "counts", "created"}
+_THREADS = 16
 NO_RECEIPT, DAMAGED_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its receipt is damaged", "its output is damaged"
 
 
@@ -37,7 +38,7 @@ class Receipt:
 
     ``relative``: the output's path below OUT. ``input``: what was read. ``fingerprint``: what the content depends on,
     compared as a whole. ``output``: the file that was written. ``counts``: of its rows. ``plan``: digest of the plan
-    it was made under. ``created``: when, UTC, ISO 8601. ``maker``: the worker, if the run was a joined one.
+    it was made under. ``created``: when, UTC, ISO 8601. ``maker``: which run and worker made it, where, in what time.
     """
 
     relative: str
@@ -76,17 +77,14 @@ class Receipt:
         except (ValueError, RecursionError):  # not-a-number, or nested too deeply: no receipt of ours
             return None
         schema = body.pop("schema", None)
-        known = cls.__dataclass_fields__.keys() - {"maker"}
-        if not intact or body.keys() - {"maker"} != (known if schema == SCHEMA else _KNOWN_IN_SCHEMA_1):
+        if not intact or schema != SCHEMA or body.keys() | {"maker"} != cls.__dataclass_fields__.keys():
             return None
         try:
             found = Fields(body, "a receipt")
             return cls(
                 found.text("relative"),
                 InputRecord.from_json(found.inner("input")),
-                Fingerprint.of(found.inner("fingerprint").content)
-                if schema == SCHEMA
-                else Fingerprint.of_schema_1(body["signature"]),
+                Fingerprint.of(found.inner("fingerprint").content),
                 WrittenFile.from_json(found.inner("output")),
                 Counts.from_json(found.inner("counts")),
                 found.text("plan"),
@@ -130,17 +128,43 @@ class FailedShard:
 
 
 class Receipts:
-    """The receipts and the set-aside shards of one output folder.
+    """The receipts and the quarantined shards of one output.
+
+    What a remote store says of its objects is kept until :meth:`refresh` or :meth:`forget`, and a receipt is read once
+    for each version.
 
     Args:
-        holder: who holds the folder; needed for writing and removing, not for reading.
+        store: of the output; a path is a folder that is only read.
     """
 
-    def __init__(self, out: Path, holder: Holder | None = None) -> None:
-        self._out = out
-        self._holder = holder
-        self._receipts = out / RECEIPTS
-        self._failed = out / FAILED
+    def __init__(self, store: Store | Path) -> None:
+        self._store: Store = FolderStore(store) if isinstance(store, Path) else store
+        self._listed: dict[str, Entry] | None = None
+        self._read: dict[str, tuple[str, Receipt | None]] = {}
+
+    @property
+    def listed(self) -> dict[str, Entry]:
+        """Everything in the output by name; of a remote store as of the last look."""
+        if not self._store.is_remote:
+            return self._store.list()
+        if self._listed is None:
+            self._listed = self._store.list()
+        return self._listed
+
+    def forget(self) -> None:
+        """Look again when something is asked."""
+        self._listed = None
+
+    def refresh(self) -> None:
+        """Look again, and read the receipts of a remote store whose version is not known yet, several at a time."""
+        self.forget()
+        if not self._store.is_remote:
+            return
+        listed = self.listed
+        names = [one for one in _relatives(listed, RECEIPTS) if self._read.get(one, ("",))[0] != _version(listed, one)]
+        with ThreadPoolExecutor(_THREADS, "receipts") as pool:
+            for _ in pool.map(self._fetch, names):
+                pass
 
     def write(self, receipt: Receipt) -> None:
         """Make a shard done. Its output must have its name by now.
@@ -148,49 +172,52 @@ class Receipts:
         Raises:
             OutputError: the receipt cannot be written.
         """
-        atomic_json(self._path(self._receipts, receipt.relative), receipt.to_json(), "receipt", self._holder)
+        name = receipt_name(receipt.relative)
+        version = self._store.put(name, json_bytes(receipt.to_json()), ANY, label="receipt")
+        if version is not None and self._store.is_remote:
+            self._read[receipt.relative] = version, receipt
+            if self._listed is not None:
+                self._listed[name] = Entry(0, version, 0.0)
+                self._listed[receipt.relative] = Entry(receipt.output.bytes, receipt.output.e_tag, 0.0)
 
     def read(self, relative: str) -> Receipt | None:
         """The receipt of a shard; ``None`` when there is none or it is damaged."""
-        receipt = Receipt.from_json(read_json(self._path(self._receipts, relative)))
+        check_relative(relative)
+        known = self._read.get(relative)
+        if self._listed is not None and known is not None and known[0] == _version(self._listed, relative):
+            receipt = known[1]
+        else:
+            receipt = self._fetch(relative)
         return receipt if receipt is not None and receipt.relative == relative else None
 
     def remove(self, relative: str) -> None:
         """Make a shard not done."""
-        self._remove(self._path(self._receipts, relative))
+        self._delete([receipt_name(relative)])
 
     def remove_all(self, relatives: Iterable[str]) -> None:
-        """Make shards not done."""
-        for relative in relatives:
-            self.remove(relative)
+        """Make shards not done; in a remote store, those that had a receipt at the last look."""
+        names = [receipt_name(relative) for relative in relatives]
+        if self._store.is_remote:
+            names = [name for name in names if name in self.listed]
+        self._delete(names)
 
     def check(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> Receipt | str:
         """The receipt of a shard that is done, or why it is not.
 
-        Everything must agree: identity of the input, fingerprint, and the output's bytes, SHA-256 and row count. An
-        input whose time alone changed agrees if its content does.
+        Everything must agree: identity of the input, fingerprint, and the output's bytes, version or SHA-256, and row
+        count. An input whose time alone changed agrees if its content does.
 
         Args:
             uri: of the input; without it, its content is not looked at.
         """
-        receipt = self.compare(relative, identity, fingerprint, uri)
-        if isinstance(receipt, str):
-            return receipt
-        return receipt if self.is_intact(receipt) else DAMAGED_OUTPUT
-
-    def compare(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> Receipt | str:
-        """As :meth:`check`, but the output is only looked for, and not read."""
         receipt = self.read(relative)
         if receipt is None:
-            there = self._path(self._receipts, relative).exists()
+            name = receipt_name(relative)
+            there = name in self.listed if self._store.is_remote else self._store.look(name) is not None
             return DAMAGED_RECEIPT if there else NO_RECEIPT
         if why := why_not_done(receipt, identity, fingerprint, uri):
             return why
-        try:
-            size = (self._out / relative).lstat().st_size
-        except OSError:
-            size = -1
-        return receipt if size == receipt.output.bytes else DAMAGED_OUTPUT
+        return receipt if self.is_intact(receipt) else DAMAGED_OUTPUT
 
     def renew(self, relative: str, identity: Identity) -> Receipt | None:
         """Let a receipt have the identity that its input has now, because the content is the same.
@@ -211,61 +238,91 @@ class Receipts:
         return found if isinstance(found, Receipt) else None
 
     def is_intact(self, receipt: Receipt) -> bool:
-        """Whether a receipt's output is the file that the receipt describes, by its bytes and SHA-256.
+        """Whether a receipt's output is the file that the receipt describes.
 
         The file is not opened as Parquet: these are the bytes that were read back before the receipt was written. The
-        receipt itself must name one number of rows.
+        receipt itself must name one number of rows. An output without a version in its receipt is read in full.
         """
-        if receipt.counts.rows.all != receipt.output.rows:
+        relative, output = receipt.relative, receipt.output
+        if receipt.counts.rows.all != output.rows:
             return False
-        return _is_intact(self._out / receipt.relative, receipt.output)
+        there = self.listed.get(relative) if self._store.is_remote else self._store.look(relative)
+        if there is None or there.size != output.bytes:
+            return False
+        return there.version == output.e_tag if output.e_tag else self._store.sha256(relative) == output.sha256
 
-    def all(self) -> Iterator[str]:
+    def all(self) -> Sequence[str]:
         """Relative paths of all shards that have a receipt file, damaged ones included, sorted."""
-        yield from _listed(self._receipts)
+        return _relatives(self._listing(RECEIPTS), RECEIPTS)
 
     def write_failed(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
-        """Set a shard aside, with the reason."""
+        """Quarantine a shard, with the reason."""
         note = FailedShard(kind, message, identity, datetime.now(UTC).isoformat(timespec="seconds"))
-        atomic_json(self._path(self._failed, relative), note.to_json(relative), "failed", self._holder)
+        self._store.put(failed_name(relative), json_bytes(note.to_json(relative)), ANY, label="failed")
+        self.forget()
 
     def clear_failed(self, relative: str) -> None:
-        """Forget that a shard was set aside."""
-        self._remove(self._path(self._failed, relative))
-
-    def is_settled(self, relative: str) -> bool:
-        """Whether a shard has a receipt or was set aside; neither is read."""
-        return self._path(self._receipts, relative).exists() or self._path(self._failed, relative).exists()
+        """Forget that a shard was quarantined; costs nothing where it was not."""
+        name = failed_name(relative)
+        if not self._store.is_remote or name in self.listed:
+            self._delete([name])
 
     def failed_names(self) -> list[str]:
-        """Relative paths of the shards set aside, sorted."""
-        return _listed(self._failed)
+        """Relative paths of the quarantined shards, sorted."""
+        return _relatives(self._listing(FAILED), FAILED)
 
     def failed(self) -> dict[str, FailedShard]:
-        """Shards set aside, by relative path."""
-        return {
-            relative: FailedShard.from_json(read_json(self._path(self._failed, relative)))
-            for relative in _listed(self._failed)
-        }
+        """Quarantined shards, by relative path."""
+        found = {}
+        for relative in self.failed_names():
+            content = self._store.read(failed_name(relative))
+            found[relative] = FailedShard.from_json(parsed_json(content[0] if content is not None else b""))
+        return found
 
-    def path(self, relative: str) -> Path:
-        """Where the receipt of a shard lies, or would."""
-        return self._path(self._receipts, relative)
+    def _listing(self, top: str) -> dict[str, Entry]:
+        return self.listed if self._store.is_remote else self._store.list(top)
 
-    def _path(self, folder: Path, relative: str) -> Path:
-        check_relative(relative)
-        return folder / (relative + _SUFFIX)
+    def _fetch(self, relative: str) -> Receipt | None:
+        content = self._store.read(receipt_name(relative))
+        receipt = Receipt.from_json(parsed_json(content[0])) if content is not None else None
+        if self._store.is_remote:
+            self._read[relative] = content[1] if content is not None else "", receipt
+        return receipt
 
-    def _remove(self, path: Path) -> None:
-        if self._holder is not None:
-            refuse_links(self._holder.root, path)
-        with output_errors("remove", path):
-            try:
-                path.unlink()
-            except (FileNotFoundError, NotADirectoryError):
-                return
-            crash_point("removed")
-            sync_folder(path.parent)
+    def _delete(self, names: Sequence[str]) -> None:
+        self._store.delete(names)
+        for name in names if self._listed is not None else ():
+            self._listed.pop(name, None)  # type: ignore[union-attr]  # it is there
+
+
+def receipt_name(relative: str) -> str:
+    """The name of a shard's receipt.
+
+    Raises:
+        OutputError: it is no path of an output.
+    """
+    check_relative(relative)
+    return f"{RECEIPTS}/{relative}{_SUFFIX}"
+
+
+def failed_name(relative: str) -> str:
+    """The name of the note that a shard was quarantined; see :func:`receipt_name`."""
+    check_relative(relative)
+    return f"{FAILED}/{relative}{_SUFFIX}"
+
+
+def digest_of(receipts: Iterable[Receipt]) -> str:
+    """SHA-256 over what receipts say of their outputs, as hex: the content of ``_SUCCESS``."""
+    return digest(sorted([one.relative, one.output.sha256, one.output.rows] for one in receipts))
+
+
+def parsed_json(content: bytes) -> object:
+    """The content of a JSON file; ``None`` if it is none."""
+    try:
+        found: object = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return found
 
 
 def why_not_done(receipt: Receipt, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> str | None:
@@ -282,24 +339,6 @@ def why_not_done(receipt: Receipt, identity: Identity, fingerprint: Fingerprint,
     return None
 
 
-def check_relative(relative: str) -> None:
-    """Refuse a path that would not lie below the output folder, or that is the name of one of its own files.
-
-    Raises:
-        OutputError: it is absolute, goes up, or has a part that begins with ``_`` or ``.``.
-    """
-    parts = relative.split("/")
-    if relative.startswith("/") or "\0" in relative or any(not part or part[0] in "_." for part in parts):
-        raise OutputError(f"{relative!r} is no path of an output: it must lie below the output folder, "
-                          "and no part of it may begin with '_' or '.'")  # fmt: skip
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, as hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _same_content(record: InputRecord, identity: Identity, uri: str) -> bool:
     """Whether an input has another time than a record, and the same content."""
     if not uri or record.content is None or record.identity is None:
@@ -308,20 +347,13 @@ def _same_content(record: InputRecord, identity: Identity, uri: str) -> bool:
     return touched and content_of(uri, identity, record.piece) == record.content
 
 
-def _is_intact(path: Path, output: WrittenFile) -> bool:
-    try:
-        found = path.lstat()
-        return stat.S_ISREG(found.st_mode) and found.st_size == output.bytes and file_sha256(path) == output.sha256
-    except OSError:
-        return False
+def _version(listed: dict[str, Entry], relative: str) -> str:
+    found = listed.get(f"{RECEIPTS}/{relative}{_SUFFIX}")
+    return found.version if found is not None else ""
 
 
-def _listed(folder: Path) -> list[str]:
-    """Relative paths of the shards that a folder has a file about; hidden names (``._a.json``) are left out."""
-    found = []
-    top = len(str(folder)) + 1
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not is_hidden(name))
-        base = f"{root[top:]}/" if len(root) > top else ""
-        found += [base + name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and not is_hidden(name)]
-    return sorted(found)
+def _relatives(names: Iterable[str], top: str) -> list[str]:
+    """The paths of the shards that files below ``top`` are about; hidden names (``._a.json``) are left out."""
+    skip = len(top) + 1
+    found = [one[skip : -len(_SUFFIX)] for one in names if one.startswith(f"{top}/") and one.endswith(_SUFFIX)]
+    return sorted(one for one in found if not any(map(is_hidden, f"{one}{_SUFFIX}".split("/"))))

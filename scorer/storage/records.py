@@ -10,7 +10,7 @@ from ..system.json_fields import Fields
 from .canonical import canonical, changes, line_parts
 from .pieces import Piece
 
-_WHOLE, _UNKNOWN, _PIECE = "signature_parts", "schema_1", "piece"
+_WHOLE, _PIECE = "signature_parts", "piece"
 _NAMES = {_WHOLE: "signature"}
 
 
@@ -108,18 +108,21 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class Maker:
-    """What made an output of a joined run. ``worker``: process and host. ``origin``: where it computed, as canonical
-    JSON whose fields only the scorer knows. ``seconds``: from the end of the shard before. ``computed``: pairs."""
+    """What made an output. ``run``: id of the run; ``worker``: device of the worker and host. ``origin``: where it
+    computed, as canonical JSON whose fields only the scorer knows. ``seconds``: by stage. ``computed``: pairs."""
 
+    run: str
     worker: str
     origin: str
-    seconds: float
+    seconds: Mapping[str, float]
     computed: int
 
     @classmethod
-    def of(cls, worker: str, origin: Mapping[str, object], seconds: float, computed: int) -> Maker:
+    def of(
+        cls, run: str, worker: str, origin: Mapping[str, object], seconds: Mapping[str, float], computed: int
+    ) -> Maker:
         """With the origin as a JSON object."""
-        return cls(worker, canonical(dict(origin)), round(seconds, 3), computed)
+        return cls(run, worker, canonical(dict(origin)), {key: round(s, 3) for key, s in seconds.items()}, computed)
 
     def origin_fields(self) -> Fields:
         """The fields of the origin."""
@@ -128,9 +131,10 @@ class Maker:
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
         return {
+            "run": self.run,
             "worker": self.worker,
             "origin": json.loads(self.origin),
-            "seconds": self.seconds,
+            "seconds": dict(self.seconds),
             "computed": self.computed,
         }
 
@@ -138,7 +142,8 @@ class Maker:
     def from_json(cls, found: Fields) -> Maker:
         """From a JSON object; see :class:`Fields` for errors."""
         origin = canonical(found.inner("origin").content)
-        return cls(found.text("worker"), origin, found.magnitude("seconds") or 0.0, found.count("computed"))
+        seconds = found.magnitudes("seconds")
+        return cls(found.text("run"), found.text("worker"), origin, seconds, found.count("computed"))
 
 
 @dataclass(frozen=True)
@@ -159,12 +164,6 @@ class Fingerprint:
         """
         return cls(canonical(dict(content)))
 
-    @classmethod
-    def of_schema_1(cls, joined: object) -> Fingerprint:
-        """From the joined string of receipts of schema 1, of which only the signature can be told."""
-        line = joined.partition("|file:")[0] if isinstance(joined, str) else None
-        return cls.of({"signature": line, _UNKNOWN: joined})
-
     def to_json(self) -> dict[str, object]:
         """The object."""
         return dict(json.loads(self.text))
@@ -174,6 +173,12 @@ class Fingerprint:
         mine = self.to_json()
         return all(mine.get(key) == value for key, value in json.loads(canonical(dict(parts))).items())
 
+    @property
+    def signature(self) -> tuple[object, object]:
+        """The line and the parts of the signature among its fields."""
+        mine = self.to_json()
+        return mine.get("signature"), mine.get(_WHOLE)
+
     def differences(self, wanted: Fingerprint) -> list[str]:
         """In which parts another one differs, as ``signature differs: prec int8 → fp32``."""
         before, after = self.to_json(), wanted.to_json()
@@ -182,8 +187,6 @@ class Fingerprint:
         if lines[0] != lines[1]:
             parts = [line_parts(line) if isinstance(line, str) else {} for line in lines]
             found.append(f"signature differs: {', '.join(changes(*parts))}")
-        if _UNKNOWN in before:
-            return found or ["an earlier version of this program wrote it"]
         for key in sorted({*before, *after} - {"signature"}):
             one, other = before.get(key), after.get(key)
             if one == other or (found and key == _WHOLE):

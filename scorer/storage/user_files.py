@@ -32,10 +32,9 @@ from .durable import atomic_bytes, output_errors
 from .finished import PLAN, RUN, SUCCESS
 from .listing import is_hidden
 from .local_paths import local_path
-from .receipts import FAILED, RECEIPTS
-from .workers import CLAIMS
+from .receipt_files import FAILED, RECEIPTS
 
-_OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED, CLAIMS}
+_OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")
 _MOST_LINKS = 40
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ..errors import OutputError
 from .durable import Holder, crash_point, discard, open_temporary, output_errors, publish
-from .receipts import file_sha256
+from .receipt_files import file_sha256
 from .records import WrittenFile
 
 COMPRESSION_LEVEL = 1
@@ -86,6 +86,21 @@ class ShardWriter:
         Raises:
             OutputError: one of these steps failed; the file is deleted, and not synced a second time.
         """
+        written, temporary = self.finish()
+        try:
+            with output_errors("write", self._path):
+                publish(temporary, self._path, "output", self._holder)
+        except BaseException:
+            discard(temporary)
+            raise
+        return written
+
+    def finish(self) -> tuple[WrittenFile, Path]:
+        """Close, sync, read back and check the file, and leave it under its temporary name, which is the caller's now.
+
+        Raises:
+            OutputError: one of these steps failed; the file is deleted, and not synced a second time.
+        """
         if self._parquet is None or self._file is None:
             raise OutputError(f"{self._path}: the file was committed or abandoned and cannot be committed")
         with self._or_abandoned():
@@ -95,9 +110,8 @@ class ShardWriter:
             os.fsync(self._file.fileno())
             self._file.close()
             written = self._check()
-            publish(self._temporary, self._path, "output", self._holder)
         self._parquet = self._file = None
-        return written
+        return written, self._temporary
 
     @contextmanager
     def _or_abandoned(self) -> Iterator[None]:

@@ -12,8 +12,8 @@ SIGNATURE_PARTS_KEY = "d2t_scorer.signature_parts"
 
 PLAN_SCHEMA = 1
 """Of ``_plan.json`` and ``_run.json``."""
-RECEIPT_SCHEMA = 2
-"""Of ``_receipts/*.json``. Receipts of schema 1, whose fingerprint was a joined string, are read as well."""
+RECEIPT_SCHEMA = 3
+"""Of ``_receipts/*.json``."""
 BUNDLE_SCHEMA = 3
 """Of ``bundle.json``."""
 AUDIT_SCHEMA = 1

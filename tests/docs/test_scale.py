@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scorer.storage.finished import is_finished
+from scorer.storage.output import is_finished
 from tests.bundles import make_bundle
 from tests.conftest import ROOT
 from tests.faults import harness
@@ -25,11 +25,9 @@ def block(language: str, beginning: str) -> str:
 
 
 def test_the_options_of_the_job_are_those_of_the_script() -> None:
-    script, job = block("sh", "#!/bin/sh"), block("yaml", "apiVersion")
-    asked = [line.strip() for line in job.splitlines() if line.strip().startswith("- --") or "- run" in line]
-    assert {re.split(r"[ =]", one.removeprefix("- "))[0] for one in asked} - {"run"} == set(
-        re.findall(r"--(?:out|bundle|templates|join)\b", script)
-    )
+    wanted = {"--out", "--bundle", "--templates", "--part"}
+    for text in (block("sh", "#!/bin/sh"), block("yaml", "apiVersion")):
+        assert set(re.findall(r"--\w+", text[text.index("scorer run") :])) == wanted
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from scorer.errors import ColumnError, InputError, UsageError
 from scorer.evaluation.gold import Scored, load
 from scorer.evaluation.inputs import find_inputs
 from scorer.metric.inputs import ColumnNames
+from scorer.storage.receipts import digest_of
 from tests.evaluation.scored import SIGNATURE, save, scored
 
 
@@ -47,13 +48,13 @@ def test_folder_in_order_with_what_lies_beside(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "b.parquet")
     save(scored(["omission"], gold_fine=["OK"]), tmp_path / "a" / "a.parquet")
     (tmp_path / "_run.json").write_text('{"rows": {"in": 2}, "facts": {"template": 3}}')
-    (tmp_path / "_plan.json").write_text("{}")
+    (tmp_path / "_plan.json").write_text('{"schema": 1, "inputs": {}}')
     found = load(tmp_path)
     assert found.table["fine"].to_pylist() == ["omission", "OK"]
     assert found.signature == SIGNATURE
     assert not found.finished, "a run's folder without _SUCCESS"
     assert found.summary is not None and found.summary.counts.facts.template == 3
-    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / "_SUCCESS").write_text(digest_of([]))
     assert load(tmp_path, ["fine", "absent"]).finished
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from scorer.storage import Receipts
-from scorer.storage.claims import standing_claims
-from scorer.storage.workers import workers
 from tests.conftest import ROOT
 from tests.faults import harness
 from tests.processes import wait_until
@@ -114,50 +112,30 @@ def wait_for_receipt(out: Path) -> None:
     wait_until(lambda: (out / "_receipts").exists() and bool(list(Receipts(out).all())), "no shard is scored", LIMIT_S)
 
 
-def wait_for_all(out: Path, count: int) -> list[int]:
-    """Wait until so many workers have joined; their process ids.
+def workers() -> list[int]:
+    """The worker processes of Ray's actors, by their ids; those that have ended and are not waited for yet left out."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            line, state = (path / "cmdline").read_bytes(), (path / "stat").read_text().rpartition(")")[2].split()[0]
+            ours = str(ROOT).encode() in (path / "environ").read_bytes()
+        except OSError:
+            continue
+        if b"device_worker" in line and b"guard" not in line and state != "Z" and ours:
+            found.append(int(path.name))
+    return sorted(found)
 
-    Those that come first are stopped meanwhile: one starts seconds before another, and could score everything alone.
-    Not before the first receipt: while a worker writes the plan, it holds a lock which the others wait for.
-    """
+
+def wait_for_workers(out: Path, count: int) -> list[int]:
+    """Wait until so many workers run and a shard is done; their process ids."""
     wait_for_receipt(out)
-    stopped: list[int] = []
-
-    def all_are_there() -> bool:
-        for worker in workers(out):
-            if worker.pid not in stopped:
-                os.kill(worker.pid, signal.SIGSTOP)
-                stopped.append(worker.pid)
-        return len(stopped) >= count
-
-    try:
-        wait_until(all_are_there, "the workers have not come", LIMIT_S)
-    finally:
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
-    return stopped
+    wait_until(lambda: len(workers()) >= count, "the workers have not come", LIMIT_S)
+    return workers()
 
 
-def wait_for_fewer(out: Path, count: int) -> None:
+def wait_for_fewer(count: int) -> None:
     """Wait until no more than so many workers run."""
-    wait_until(lambda: len(list(workers(out))) <= count, "the workers have not ended", LIMIT_S)
-
-
-def stop_with_a_shard(out: Path) -> int:
-    """Stop a worker, the only one, while it holds a shard, so that the run cannot end without it; its process id."""
-    stopped: list[int] = []
-
-    def holds_a_shard() -> bool:
-        for worker in workers(out):
-            os.kill(worker.pid, signal.SIGSTOP)
-            if any(claim.worker == worker.token for claim in standing_claims(out).values()):
-                stopped.append(worker.pid)
-                return True
-            os.kill(worker.pid, signal.SIGCONT)
-        return False
-
-    wait_until(holds_a_shard, "no worker holds a shard", LIMIT_S)
-    return stopped[0]
+    wait_until(lambda: len(workers()) <= count, "the workers have not ended", LIMIT_S)
 
 
 def read_until(process: subprocess.Popen[str], *wanted: str) -> str:

@@ -21,8 +21,8 @@ from scorer.commands.show.progress import make_reporter
 from scorer.inference.batches import Batch, distinct_pairs
 from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
+from scorer.run.driver import run
 from scorer.run.options import RunOptions
-from scorer.run.runner import run
 from scorer.scoring.metric_rows import MetricScoring
 from scorer.scoring.plan import Budgets
 from scorer.scoring.settings import Settings

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import scorer.run.runner
+import scorer.run.driver
 from scorer.run.survey import Survey
 from tests.bundles import make_bundle
 from tests.faults import harness
@@ -48,7 +48,7 @@ def test_inputs_that_change_after_they_were_first_looked_at(
     run(data, out, bundle)
     shutil.rmtree(out / "_receipts")  # so that all is scored again
     before = bytes_of(out)
-    real = scorer.run.runner.survey
+    real = scorer.run.driver.survey
 
     def surveyed(*args: Any) -> Survey:
         found = real(*args)
@@ -56,7 +56,7 @@ def test_inputs_that_change_after_they_were_first_looked_at(
             change(data / name)
         return found
 
-    monkeypatch.setattr(scorer.run.runner, "survey", surveyed)
+    monkeypatch.setattr(scorer.run.driver, "survey", surveyed)
     said = run(data, out, bundle, code=3)
     monkeypatch.undo()
     assert_nothing_half(out)
@@ -97,7 +97,10 @@ def test_options_changed_before_a_resume(
         "precision": (other_bundle, ["--precision", "int8"]),
         "overlong": (bundle, ["--overlong", "truncate"]),
     }[change]
-    run(data, out, used, *more)
+    before = harness.content(out)
+    assert "pass --rescore to replace them" in run(data, out, used, *more, code=2)
+    assert harness.content(out) == before
+    run(data, out, used, *more, "--rescore")
     assert summary(out)["shards"]["skipped"] == 0
     run(data, tmp_path / "whole", used, *more)
     assert_same(out, tmp_path / "whole")
@@ -111,7 +114,7 @@ def test_a_template_file_that_is_edited_in_place(reference: Reference, tmp_path:
     finish(launch(data, out, bundle, "--templates", templates, env={"D2T_SCORER_CRASH_AT": "receipt.published"}), 97)
     assert len(list((out / "_receipts").rglob("*.json"))) == 1
     templates.write_text('{"eatType": "<subject> was a <object>."}')
-    run(data, out, bundle, "--templates", templates)
+    run(data, out, bundle, "--templates", templates, "--rescore")
     run(data, tmp_path / "whole", bundle, "--templates", templates)
     assert_same(out, tmp_path / "whole")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import OutputError
-from scorer.storage import OutputFolder, lease
+from scorer.storage import RunOutput, lease
 from tests.faults import harness
 from tests.storage.test_lease import SECOND, Clock, beat, foreign
 
@@ -38,7 +38,7 @@ def test_a_jump_of_the_file_system_s_clock_costs_no_living_run_its_folder(
     path = foreign(tmp_path, age=jump_s)
     clock.meanwhile = lambda: beat(path) if clock.monotonic() >= lease.BEAT_S else None
     with pytest.raises(OutputError, match=r"another run \(pid 7 on elsewhere since"):
-        OutputFolder.open(tmp_path)
+        RunOutput.open(tmp_path)
 
 
 def test_a_clock_set_back_and_forth_while_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_a_clock_set_back_and_forth_while_waiting(tmp_path: Path, monkeypatch: p
 
     clock.meanwhile = set_back
     with pytest.raises(OutputError, match="is held by another run"):
-        OutputFolder.open(tmp_path)
+        RunOutput.open(tmp_path)
 
 
 @faked

@@ -8,54 +8,77 @@ from pathlib import Path
 
 import pytest
 
-from scorer.storage.workers import workers
 from tests.faults import harness
 from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
+from tests.faults.test_killed import CRASHED
 from tests.processes import wait_until
 
 Reference = tuple[Path, Path]
 LIMIT_S = 120.0
 
 
-def wait_for_workers(out: Path, count: int) -> list[int]:
-    """Wait until so many workers have joined; their process ids."""
-    found: list[int] = []
+def children(parent: int) -> list[int]:
+    """The worker processes of a driver."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (path / "stat").read_text().rpartition(")")[2].split()
+            line = (path / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and b"device_worker" in line and fields[0] != "Z":
+            found.append(int(path.name))
+    return sorted(found)
 
-    def have_come() -> bool:
-        found[:] = [worker.pid for worker in workers(out)] if out.exists() else []
-        return len(found) >= count
 
-    wait_until(have_come, "the workers have not come", LIMIT_S)
-    return found
+def wait_for_receipts(out: Path, count: int) -> None:
+    """Wait until so many shards are done, so that workers are at work."""
+    wait_until(lambda: len(list(out.glob("_receipts/**/*.json"))) >= count, "no shard is done", LIMIT_S)
 
 
-@pytest.mark.slow
 def test_two_processes_come_to_what_one_run_does(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     data, whole = reference
-    said = finish(launch(data, tmp_path / "out", bundle, "--devices", "cpu:2"))
+    finish(launch(data, tmp_path / "out", bundle, "--devices", "cpu:2"))
     assert_same(tmp_path / "out", whole)
-    assert "cpu:0: warning:" in said or "cpu:1: warning:" in said
+    run(data, tmp_path / "out", bundle)  # inline, after processes: where shards are scored is not in the plan
+    assert harness.summary(tmp_path / "out")["shards"]["skipped"] == 8
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_started_once_more(tmp_path: Path, bundle: Path) -> None:
+def test_a_killed_worker_is_started_again(tmp_path: Path, bundle: Path) -> None:
     data, out = harness.make_data(tmp_path / "in", shards=24, n=200), tmp_path / "out"
     run(data, tmp_path / "whole", bundle)
     process = launch(data, out, bundle, "--devices", "cpu:2")
-    os.kill(wait_for_workers(out, 1)[0], signal.SIGKILL)
+    wait_for_receipts(out, 2)
+    os.kill(children(process.pid)[0], signal.SIGKILL)
     said = finish(process)
-    assert said.count("its process ended with SIGKILL; it is started once more") == 1
+    assert said.count("ended with SIGKILL; it is started again") == 1
     assert_same(out, tmp_path / "whole")
 
 
 @pytest.mark.slow
 def test_workers_that_always_die_end_the_run(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+    """Each shard ends its worker, first with others and then alone: all are quarantined; the next run scores them."""
     out = tmp_path / "out"
     crash = {"D2T_SCORER_CRASH_AT": "output.written"}
     said = finish(launch(reference[0], out, bundle, "--devices", "cpu:2", env=crash), 2)
-    assert "no worker came to the end of the run" in said
-    assert said.count("it is started once more") == 2 == said.count("it is not started any more")
+    assert "no worker is left" in said and "ended with exit code 97" in said
+    assert_nothing_half(out)
     run(reference[0], out, bundle)
+    assert_same(out, reference[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["output.renamed", "receipt.renamed", "run.renamed"])
+def test_a_driver_that_dies_at_a_step_takes_its_workers_along(
+    reference: Reference, tmp_path: Path, bundle: Path, point: str
+) -> None:
+    out = tmp_path / "out"
+    process = launch(reference[0], out, bundle, "--devices", "cpu:2", env={"D2T_SCORER_CRASH_AT": point})
+    finish(process, CRASHED)
+    wait_until(lambda: not children(process.pid), "a worker outlives the driver", LIMIT_S)
+    assert_nothing_half(out)
+    run(reference[0], out, bundle, "--devices", "cpu:2")
     assert_same(out, reference[1])
 
 
@@ -65,10 +88,11 @@ def test_an_interrupt_ends_all_workers(tmp_path: Path, bundle: Path, number: int
     data, out = harness.make_data(tmp_path / "in", shards=24, n=200), tmp_path / "out"
     run(data, tmp_path / "whole", bundle)
     process = launch(data, out, bundle, "--devices", "cpu:2")
-    wait_for_workers(out, 1)
+    wait_for_receipts(out, 1)
+    workers = children(process.pid)
     process.send_signal(number)
     finish(process, code)
-    wait_until(lambda: not list(workers(out)), "a worker outlives the process that supervises it", LIMIT_S)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), "a worker outlives it", LIMIT_S)
     assert_nothing_half(out)
     run(data, out, bundle)
     assert_same(out, tmp_path / "whole")
@@ -79,8 +103,7 @@ def test_what_cannot_be_is_said_before_a_process_starts(reference: Reference, tm
     for more, says in (
         (["--devices", "cpu:2", "--device", "cpu"], "leave --device out"),
         (["--devices", "cpu:0"], "from 1 to"),
-        (["--devices", "cpu:2", "--limit", "3"], "--limit with --join"),
-        (["--lease", "10"], "add --join, --devices or --ray"),
+        (["--devices", "cpu:2", "--part", "1/2"], "leave out --devices"),
     ):
         assert says in run(data, out, bundle, *more, code=2)
     assert not out.exists()

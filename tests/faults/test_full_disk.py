@@ -238,7 +238,7 @@ def test_the_totals_that_cannot_be_written_leave_no_marker(
     def full(path: Path, *_: object) -> None:
         raise OutputError(f"cannot write {path}: No space left on device; free some space and run again: it resumes")
 
-    monkeypatch.setattr("scorer.storage.plan.OutputFolder.write_run", lambda self, content: full(out / "_run.json"))
+    monkeypatch.setattr("scorer.storage.output.RunOutput.write_run", lambda self, content: full(out / "_run.json"))
     run(data, out, bundle, code=2)
     assert not (out / "_SUCCESS").exists() and not (out / "_run.json").exists()
     monkeypatch.undo()

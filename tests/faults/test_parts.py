@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.run.plan_file import earlier_plan
 from scorer.run.survey import part_of
 from scorer.scoring.plan import Plan
-from scorer.storage import OutputFolder, lease
+from scorer.storage import RunOutput
 from tests.faults import harness
 from tests.faults.harness import assert_same, bytes_of, finish, launch, run, summary
 
@@ -137,17 +135,15 @@ class TestBesideAHeldPart:
     @pytest.fixture
     def out(self, reference: Reference, tmp_path: Path, bundle: Path) -> Iterator[Path]:
         run(reference[0], tmp_path / "out", bundle, "--part", "1/2")
-        with OutputFolder.open(tmp_path / "out", shared=True) as folder:
-            with folder.brief():
-                assert folder.join((1, 2)) == []
+        with RunOutput.open(tmp_path / "out", part=(1, 2)):
             yield tmp_path / "out"
 
     @pytest.mark.parametrize(
         ("more", "says"),
         [
-            ([], "held by a part of another run (pid "),
-            (["--part", "1/2"], "held by another run (pid "),
-            (["--part", "3/3"], "part 1/2 under another plan (it differs in parts)"),
+            ([], "held by part 1/2 (pid "),
+            (["--part", "1/2"], "held by part 1/2 (pid "),
+            (["--part", "3/3"], "held by part 1/2 (pid "),
             (["--part", "2/2", "--protocol", "nlgi_eval"], "under another plan (it differs in signature)"),
             (["--part", "2/2", "--limit", "99"], "it differs in inputs, limit"),
         ],
@@ -171,14 +167,14 @@ class TestBesideAHeldPart:
         plan = json.loads((out / "_plan.json").read_text())
         plan["budgets"]["window_rows"] = 17
         (out / "_plan.json").write_text(json.dumps(plan))
-        looks: list[Path] = []
+        real, looks = Plan.usable, []
 
-        def look(folder: Path) -> Plan | None:
+        def usable(found: Any) -> Plan | None:
             """The first look is before the other has begun."""
-            looks.append(folder)
-            return earlier_plan(folder) if len(looks) > 1 else None
+            looks.append(found)
+            return real(found) if len(looks) > 1 else None
 
-        monkeypatch.setattr("scorer.run.runner.earlier_plan", look)
+        monkeypatch.setattr(Plan, "usable", usable)
         result = CliRunner().invoke(app, harness.command(reference[0], out, bundle, "--part", "2/2")[3:])
         assert result.exit_code == 0, result.output
         assert json.loads((out / "_plan.json").read_text()) == plan
@@ -186,39 +182,6 @@ class TestBesideAHeldPart:
 
 def test_a_part_is_refused_while_a_whole_run_holds(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     out = Path(shutil.copytree(reference[1], tmp_path / "out"))
-    with OutputFolder.open(out):
+    with RunOutput.open(out):
         said = run(reference[0], out, bundle, "--part", "1/2", code=2)
         assert "held by another run (pid " in said
-
-
-class Clock:
-    """Stands in for the module ``time`` where a lock is waited for."""
-
-    def __init__(self) -> None:
-        self.slept = threading.Event()
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.set()
-        time.sleep(seconds)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-
-def test_the_brief_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr(lease, "time", clock)
-    with OutputFolder.open(tmp_path, shared=True) as one, OutputFolder.open(tmp_path, shared=True) as other:
-        seen: list[str] = []
-
-        def second() -> None:
-            with other.brief():
-                seen.append("second")
-
-        with one.brief():
-            thread = threading.Thread(target=second)
-            thread.start()
-            assert clock.slept.wait(60)
-            seen.append("first")
-        thread.join(60)
-        assert seen == ["first", "second"]

@@ -12,10 +12,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from scorer.storage.objects import claims, presence
 from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.reading import VersionedFile
 from scorer.storage.objects.store import ObjectStore
@@ -24,8 +22,6 @@ from tests.faults import harness
 from tests.faults.harness import finish
 from tests.faults.stores import below, check, new_prefix, objects, run, start, upload
 from tests.faults.test_killed import CRASHED
-from tests.pausing import ended, go_on, launch_pausing
-from tests.processes import wait_until
 from tests.storage.objects.proxy import Action, Proxy
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, weed
 
@@ -44,10 +40,10 @@ def test_inputs_and_output_in_a_store(
     data, whole = reference
     source = new_prefix("in")
     upload(data, source)
-    run(source, out, bundle)  # without --join: a run into a store is one of workers
+    run(source, out, bundle)
     check(out, whole)
     assert set(objects(out)) >= {"_plan.json", "_run.json", "_SUCCESS"}
-    assert not any(name.startswith("_claims/") for name in objects(out))
+    assert "_lock" not in objects(out)
     store = ObjectStore.open(out)
     plan = json.loads(store.read(out.key("_plan.json"))[0])  # type: ignore[index]
     versions = {one["uri"]: one["identity"]["e_tag"] for one in plan["inputs"].values()}
@@ -90,7 +86,7 @@ def test_six_requests_a_shard(tmp_path: Path, bundle: Path, proxy: Proxy) -> Non
         for name in names:
             assert proxy.counts(below(out, name))["PUT"] == 1
             assert proxy.counts(below(out, f"_receipts/{name}.json"))["PUT"] == 1
-        beats = sum("/worker-" in path or "_lock.brief" in path for _, path in proxy.requests)
+        beats = sum(path.partition("?")[0].endswith("/_lock") for _, path in proxy.requests)
         counted.append(len(proxy.requests) - beats)
     shown = Counter((method, re.sub(r"[0-9a-f]{16,}|[0-9]+", "#", path)) for method, path in proxy.requests)
     assert counted[1] - counted[0] <= 6 * 20, shown
@@ -99,11 +95,10 @@ def test_six_requests_a_shard(tmp_path: Path, bundle: Path, proxy: Proxy) -> Non
 LOST = {
     "upload": "/00.parquet",
     "receipt": "/_receipts/01.parquet.json",
-    "claim": "/_claims/",
     "plan": "/_plan.json",
     "totals": "/_run.json",
     "marker": "/_SUCCESS",
-    "lock": "/_lock.brief",
+    "lock": "/_lock",
 }
 
 
@@ -114,7 +109,7 @@ def test_an_acknowledgement_is_lost(
 ) -> None:
     """The first PUT of a kind arrives, and its answer does not; or it is answered by 409, which asks for a retry."""
     data, whole = reference
-    left, guard = [3 if what == "claim" else 1], threading.Lock()
+    left, guard = [1], threading.Lock()
 
     def rule(method: str, path: str) -> Action:
         with guard:
@@ -152,138 +147,19 @@ def test_a_store_that_fails_for_a_while(
     check(out, whole)
 
 
-POINTS = ["plan.uploaded", "claim.uploaded", "output.written", "output.uploaded", "receipt.uploaded", "run.uploaded",
-          "success.uploaded"]  # fmt: skip
+POINTS = ["plan.renamed", "output.written", "output.renamed", "receipt.renamed", "run.renamed", "success.renamed"]
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_worker_is_killed_at_each_step(
+def test_a_run_is_killed_at_each_step(
     reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, point: str
 ) -> None:
-    """The next worker sees that the process has ended, and takes its shards over at once."""
+    """The next run sees that the process has ended, and takes its lease over at once."""
     data, whole = reference
-    finish(start(data, out, bundle, "--join", env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
+    finish(start(data, out, bundle, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
     with local_copy(out) as folder:
         harness.assert_nothing_half(folder)
     assert "waiting for" not in run(data, out, bundle)
-    check(out, whole)
-
-
-def test_a_worker_is_killed_on_a_machine_that_nobody_sees(
-    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its shards are free when the lease expires."""
-    data, whole = reference
-    finish(start(data, out, bundle, "--join", env={"D2T_SCORER_CRASH_AT": "output.uploaded"}), CRASHED)
-    for module in (claims, presence):
-        monkeypatch.setattr(module, "has_ended", lambda mark: False)
-    assert "waiting for shards that other workers hold" in run(data, out, bundle, "--lease", "5")
-    check(out, whole)
-
-
-def test_a_poisoned_shard_is_set_aside(tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri) -> None:
-    """Two workers die when they have written it. The third one sets aside what both had claimed, and does the rest; the
-    next run tries that again."""
-    data = harness.make_data(tmp_path / "in", shards=12, n=20)
-    harness.run(data, tmp_path / "whole", bundle)
-    asked = [*harness.command(data, out, bundle)[3:], "--join"]  # type: ignore[arg-type]
-    for _ in range(2):
-        process = launch_pausing(asked, tmp_path, "/01.parquet")
-        process.kill()
-        process.communicate()
-    assert "2 workers crashed while they scored it" in run(data, out, bundle, code=3)
-    found = objects(out)
-    aside = {name.removeprefix("_failed/").removesuffix(".json") for name in found if name.startswith("_failed/")}
-    done = {name for name in found if name.endswith(".parquet") and not name.startswith("_")}
-    planned = {path.relative_to(data).as_posix() for path in data.rglob("*.parquet")}
-    assert "01.parquet" in aside and aside | done == planned and not aside & done and "_SUCCESS" not in found
-    note = json.loads(ObjectStore.open(out).read(out.key("_failed/01.parquet.json"))[0])  # type: ignore[index]
-    assert note["kind"] == "crashed"
-    run(data, out, bundle)
-    check(out, tmp_path / "whole")
-
-
-@pytest.mark.parametrize("seen", [True, False])
-def test_a_worker_is_killed_while_it_prepares_the_run(
-    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, monkeypatch: pytest.MonkeyPatch, seen: bool
-) -> None:
-    """It holds the brief lock and has written no plan: the next one takes over, at once on the same machine, elsewhere
-    when it has given no sign of life."""
-    data, whole = reference
-    process = start(data, out, bundle, "--join")
-    wait_until(lambda: "_lock.brief" in objects(out) or process.poll() is not None, "no lock is taken")
-    assert process.poll() is None
-    process.kill()
-    process.communicate()
-    assert "_plan.json" not in objects(out)
-    if not seen:
-        for module in (claims, presence):
-            monkeypatch.setattr(module, "has_ended", lambda mark: False)
-    assert ("which prepares the run" in run(data, out, bundle)) is not seen
-    check(out, whole)
-
-
-def test_a_worker_that_slept_past_its_lease_publishes_nothing(
-    reference: Reference, tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri
-) -> None:
-    """It stops after it wrote an output locally, before it is uploaded; the store then refuses what it uploads."""
-    data, whole = reference
-    asked = [*harness.command(data, out, bundle)[3:], "--join", "--lease", "2"]  # type: ignore[arg-type]
-    process = launch_pausing(asked, tmp_path, "/d2t-", 2)
-    run(data, out, bundle, "--join", "--lease", "2")
-    check(out, whole)
-    before = objects(out)
-    go_on(process)
-    code, woken = ended(process)
-    assert code == 0, woken
-    assert "not published" in woken
-    assert {name: tag for name, tag in objects(out).items() if name != "_lock.brief"} == {
-        name: tag for name, tag in before.items() if name != "_lock.brief" and not name.startswith("_claims/")
-    }, "what woke up changed nothing"
-
-
-def test_workers_at_once_do_every_shard_once(tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri) -> None:
-    data = harness.make_data(tmp_path / "in", shards=12, n=100)
-    harness.run(data, tmp_path / "whole", bundle)
-    workers = [start(data, out, bundle, "--join") for _ in range(3)]
-    for worker in workers:
-        finish(worker)
-    check(out, tmp_path / "whole")
-    for path in data.rglob("*.parquet"):
-        assert proxy.counts(below(out, path.relative_to(data).as_posix()))["PUT"] == 1
-    summary = json.loads(ObjectStore.open(out).read(out.key("_run.json"))[0])  # type: ignore[index]
-    assert sum(summary["workers"].values()) == 12
-
-
-def test_a_worker_that_means_another_run_is_refused(
-    reference: Reference, tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri
-) -> None:
-    data, whole = reference
-    asked = [*harness.command(data, out, bundle)[3:], "--join"]  # type: ignore[arg-type]
-    process = launch_pausing(asked, tmp_path, "/d2t-", 1)
-    try:
-        before = {name: tag for name, tag in objects(out).items() if "_claims/" not in name and "_lock" not in name}
-        assert "has the plan of another run" in run(data, out, bundle, "--join", "--checks", "hallucination", code=2)
-        after = {name: tag for name, tag in objects(out).items() if "_claims/" not in name and "_lock" not in name}
-        assert after == before
-    finally:
-        go_on(process)
-    assert ended(process)[0] == 0
-    check(out, whole)
-
-
-def test_sigterm_gives_the_shards_back(
-    reference: Reference, tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri
-) -> None:
-    data, whole = reference
-    asked = [*harness.command(data, out, bundle)[3:], "--join"]  # type: ignore[arg-type]
-    process = launch_pausing(asked, tmp_path, "/d2t-", 2)
-    assert any("_claims/" in name for name in objects(out))
-    go_on(process, 15)
-    code, said = ended(process)
-    assert code == 143, said
-    assert not any("_claims/" in name for name in objects(out))
-    run(data, out, bundle, "--join", "--lease", "86400")
     check(out, whole)
 
 
@@ -299,26 +175,6 @@ def test_an_input_that_is_replaced_is_never_read_half(tmp_path: Path, proxy: Pro
         file.seek(15 << 20)
         with pytest.raises(OSError, match="was replaced while it was read"):
             file.read(100)
-
-
-def test_an_input_that_changed_after_the_plan_is_set_aside(
-    tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The version that the plan names is gone: a worker that joins does not read another one. The worker that wrote the
-    plan was killed on another machine; if it was seen to be dead, the run would be planned again."""
-    source = new_prefix("in")
-    upload(harness.make_data(tmp_path / "in", shards=4, n=30), source)
-    point = {"D2T_SCORER_CRASH_AT": "claim.uploaded"}
-    finish(start(source, out, bundle, "--join", "--lease", "2", env=point), CRASHED)  # type: ignore[arg-type]
-    pq.write_table(harness.rows(30, 77), tmp_path / "other.parquet", row_group_size=16)
-    content, key = (tmp_path / "other.parquet").read_bytes(), source.key("02.parquet")
-    assert ObjectStore.open(source).put_over(key, content, objects(source)["02.parquet"]) is not None
-    for module in (claims, presence):
-        monkeypatch.setattr(module, "has_ended", lambda mark: False)
-    assert "changed after the run was planned" in run(source, out, bundle, "--join", "--lease", "2", code=3)
-    with local_copy(out) as folder:
-        assert [path.name for path in (folder / "_failed").rglob("*.json")] == ["02.parquet.json"]
-        assert len(harness.outputs(folder)) == 3
 
 
 def test_wrong_credentials_are_one_line(

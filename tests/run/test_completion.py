@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import scorer.run.runner
-from scorer.storage import OutputFolder, Receipts, lease
+import scorer.run.driver
+from scorer.storage import Receipts, SeenOutput, lease
 from tests.run.calls import bytes_of, rows, run
 from tests.run.calls import scorer as command
 
@@ -27,13 +27,13 @@ def data(tmp_path: Path) -> Path:
 
 def before_the_end(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
     """Do something after the last shard was committed, before the totals."""
-    real = scorer.run.runner._Run._confirm_plan
+    real = scorer.run.driver._Run._confirm_plan
 
     def confirm(self: Any) -> None:
         act()
         real(self)
 
-    monkeypatch.setattr(scorer.run.runner._Run, "_confirm_plan", confirm)
+    monkeypatch.setattr(scorer.run.driver._Run, "_confirm_plan", confirm)
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -71,7 +71,7 @@ def test_a_plan_that_was_removed_is_written_again(
     before_the_end(monkeypatch, (out / "_plan.json").unlink)
     result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1")
     assert "it is written again" in result.stderr
-    assert OutputFolder.peek_plan(out) is not None and (out / "_SUCCESS").exists()
+    assert SeenOutput(out).read_plan() is not None and (out / "_SUCCESS").exists()
 
 
 def test_a_plan_that_was_replaced_ends_the_run(

@@ -6,7 +6,7 @@ import pytest
 
 from scorer.errors import DeviceError, UsageError
 from scorer.run.devices import parse_devices
-from scorer.run.events import Ended, Failed, Progress, Said, Started, event_line, parse_event
+from scorer.run.messages import Frames, Progress, Said, frame
 
 
 def test_devices_are_named_or_all_of_the_machine() -> None:
@@ -45,8 +45,9 @@ def test_all_needs_a_gpu() -> None:
         parse_devices("all", 0, [0])
 
 
-def test_events_are_read_as_they_were_written() -> None:
-    events = [Said("é\n"), Started(1, 2, 3), Progress("a", 1, 2), Failed("a", "b"), Ended(3, "x", True)]
-    assert [parse_event(event_line(event).rstrip(b"\n")) for event in events] == events
-    for line in (b"", b"{", b"[]", b'{"event": "Other"}', b'{"event": "Said", "more": 1}', b"\xff"):
-        assert parse_event(line) is None
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_messages_come_back_from_pieces_of_any_size(size: int) -> None:
+    messages = [Said("é\n"), Progress("a", 1, 2), None]
+    content = b"".join(map(frame, messages))
+    frames = Frames()
+    assert [one for at in range(0, len(content), size) for one in frames.read(content[at : at + size])] == messages

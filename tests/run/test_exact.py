@@ -79,7 +79,7 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
 
 def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path, bundle: Path) -> None:
     _, both = run(data, tmp_path / "out", bundle, "--exact")
-    _, one = run(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination")
+    _, one = run(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination", "--rescore")
     assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
 
 

@@ -1,11 +1,10 @@
-"""Shards in pieces (``--split-rows``): units of resuming, of parts and of workers, in a folder that is one table."""
+"""Shards in pieces (``--split-rows``): units of resuming and of parts, in a folder that is one table."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,11 @@ import pytest
 
 from scorer.errors import OutputError, UsageError
 from scorer.run import survey
-from scorer.run.options import JoinOptions, Outcome, RunOptions
-from scorer.run.runner import run
-from scorer.run.status import status_of
-from scorer.run.worker import run_joined
+from scorer.run.driver import run
+from scorer.run.options import RunOptions
 from scorer.scoring.plan import Plan
 from scorer.storage import Receipts
-from scorer.storage.finished import is_finished
+from scorer.storage.output import is_finished
 from scorer.storage.pieces import Piece
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
 
@@ -35,12 +32,6 @@ def data(tmp_path: Path) -> Path:
     pq.write_table(texts(25), folder / "a.parquet", row_group_size=4)
     pq.write_table(texts(5), folder / "deep" / "b.parquet", row_group_size=4)
     return folder
-
-
-def joined(data: Path, out: Path, told: Told | None = None, **more: Any) -> Outcome:
-    join = JoinOptions(60.0)
-    options = RunOptions((str(data),), out, max_error_rate=0.5, window_rows=4, join=join, **more)
-    return run_joined(options, join, TextLengthScoring(), told or Told())
 
 
 def files(out: Path) -> dict[str, bytes]:
@@ -102,45 +93,6 @@ def test_a_limit_and_parts_are_those_of_any_run(data: Path, tmp_path: Path) -> N
     assert 0 < done[0] < done[1] == 5 and is_finished(both)
     lengths(data, tmp_path / "plain", split_rows=8)
     assert files(both) == files(tmp_path / "plain")
-
-
-def test_workers_take_pieces(data: Path, tmp_path: Path) -> None:
-    whole, out = tmp_path / "whole", tmp_path / "out"
-    lengths(data, whole, split_rows=8)
-    outcomes: list[Outcome] = []
-    threads = [threading.Thread(target=lambda: outcomes.append(joined(data, out, split_rows=8))) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(600)
-    assert [(one.exit_code, one.summary.shards.done) for one in outcomes] == [(0, 5)] * 2
-    assert files(out) == files(whole) and status_of(out).done == 5
-    (out / NAMES[2]).write_bytes((out / NAMES[1]).read_bytes())  # the rows of another piece, and its receipt
-    for name in ("_SUCCESS", "_run.json"):
-        (out / name).unlink()
-    assert joined(data, out, split_rows=8).exit_code == 0 and files(out) == files(whole)
-
-
-def test_a_worker_with_other_pieces_is_refused(data: Path, tmp_path: Path) -> None:
-    out, said = tmp_path / "out", []
-    other = threading.Thread(target=lambda: said.append(_error(data, out)))
-
-    class Meanwhile(Told):
-        def shard_done(self, *given: Any) -> None:
-            if not said:
-                other.start()
-                other.join(600)
-
-    assert joined(data, out, Meanwhile(), split_rows=8).exit_code == 0
-    assert len(said) == 1 and "the plan of another run" in said[0] and "split_rows" in said[0]
-
-
-def _error(data: Path, out: Path) -> str:
-    try:
-        joined(data, out, split_rows=4)
-    except OutputError as error:
-        return str(error)
-    return "none"
 
 
 def test_another_division_replaces_outputs_only_with_prune(data: Path, tmp_path: Path) -> None:

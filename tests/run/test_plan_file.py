@@ -10,7 +10,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.inference.exact import ExactBound
-from scorer.run.plan_file import OtherBudgetsError, earlier_budgets, refuse_another_plan
+from scorer.run.plan_file import OtherBudgetsError, earlier_plan, refuse_another_plan
 from scorer.scoring.plan import Budgets, Plan
 from scorer.scoring.signature import Signature
 from scorer.storage import InputRecord
@@ -20,12 +20,12 @@ PLAN = Plan(SIGNATURE, {"a": InputRecord("/a", None)}, Budgets(10, batch_tokens=
 
 
 def test_plans_that_differ_in_where_a_bundle_lies_are_one() -> None:
-    refuse_another_plan(replace(PLAN, settings={"bundle": "/there"}), PLAN, ["1/2"], Path("out"))
+    refuse_another_plan(replace(PLAN, settings={"bundle": "/there"}), PLAN, ["_lock.1-of-2"], Path("out"))
 
 
 def test_budgets_alone_can_be_taken_over() -> None:
     with pytest.raises(OtherBudgetsError) as caught:
-        refuse_another_plan(replace(PLAN, budgets=Budgets(batch_tokens=1024)), PLAN, ["1/2"], Path("out"))
+        refuse_another_plan(replace(PLAN, budgets=Budgets(batch_tokens=1024)), PLAN, ["_lock.1-of-2"], Path("out"))
     assert caught.value.budgets == Budgets(batch_tokens=1024)
 
 
@@ -36,22 +36,24 @@ def test_budgets_alone_can_be_taken_over() -> None:
         (replace(PLAN, signature=Signature("model:n@1|prec:fp32", '{"model":["n","1"]}')), "signature"),
         (replace(PLAN, signature=Signature(SIGNATURE.line, '{"model":["m","2"]}')), "signature"),
         (replace(PLAN, limit=3, inputs={}), "inputs, limit"),
-        (None, "budgets, inputs, join, limit, parts, provider, reuse, runtime, signature, split_rows"),
+        (None, "budgets, inputs, limit, parts, provider, reuse, runtime, signature, split_rows"),
     ],
 )
 def test_whatever_else_differs_is_named(other: Plan | None, named: str) -> None:
     with pytest.raises(OutputError, match=rf"under another plan \(it differs in {named}\)"):
-        refuse_another_plan(other, PLAN, ["1/2"], Path("out"))
+        refuse_another_plan(other, PLAN, ["_lock.1-of-2"], Path("out"))
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"schema": 1}', '{"schema": 1, "budgets": [1]}', "[]"])
 def test_a_plan_without_budgets_gives_none(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "_plan.json").write_text(content)
-    assert earlier_budgets(tmp_path) == Budgets()
+    found = earlier_plan(tmp_path)
+    assert found is None or found.budgets == Budgets()
 
 
 def test_a_plan_gives_its_budgets(tmp_path: Path) -> None:
     budgets = {"window_rows": 10, "batch_tokens": 512, "exact": {"pairs": 7, "largest": 0.5}}
     (tmp_path / "_plan.json").write_text(json.dumps({"schema": 1, "budgets": budgets}))
-    assert earlier_budgets(tmp_path) == Budgets(window_rows=10, batch_tokens=512, exact=ExactBound(7, 0.5))
+    found = earlier_plan(tmp_path)
+    assert found is not None and found.budgets == Budgets(window_rows=10, batch_tokens=512, exact=ExactBound(7, 0.5))

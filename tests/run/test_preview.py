@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.storage import Receipts
-from tests.bundles import RESTAURANTS, make_bundle
+from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, rows, run, scorer
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "output_schema_1"
 COLLIDING = Path(__file__).parents[3] / "shared" / "data" / "bad" / "templates"
 
 
@@ -111,7 +107,7 @@ def test_plan_says_what_a_run_would_score_again_remove_and_refuse(data: Path, ou
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (["--precision", "int8"], "signature differs: prec fp32 → int8"),
+        (["--precision", "int8", "--rescore"], "signature differs: prec fp32 → int8"),
         (["--keep", "weight"], "columns differs: keep [text, weight, triples] → [weight]"),
         (["--details"], "columns differs: details false → true"),
     ],
@@ -138,7 +134,7 @@ def test_an_option_with_a_comma_is_not_two_options(data: Path, tmp_path: Path, b
     """Both used to have one signature, so that a resume and --reuse kept the labels of the other."""
     out = tmp_path / "out"
     run(data, out, bundle, "--optional", "eatType=pub 1,eatType=pub 2")
-    summary = run(data, out, bundle, "--optional", "eatType=pub 2", "--optional", "eatType=pub 1")
+    summary = run(data, out, bundle, "--optional", "eatType=pub 2", "--optional", "eatType=pub 1", "--rescore")
     assert summary["shards"]["skipped"] == 0
     again = run(data, tmp_path / "other", bundle, "--reuse", out, "--optional", "eatType=pub 1,eatType=pub 2")
     assert again["rows"]["reused"] == 0
@@ -150,35 +146,11 @@ def test_template_files_that_share_twelve_digits_are_told_apart(data: Path, tmp_
     one, two = (COLLIDING / f"prefix-collision-{name}.json" for name in "ab")
     out = tmp_path / "out"
     first = run(data, out, bundle, "--templates", one)
-    second = run(data, out, bundle, "--templates", two)
+    assert "--rescore" in scorer("run", data, "--out", out, "--bundle", bundle, "--templates", two, code=2).stderr
+    second = run(data, out, bundle, "--templates", two, "--rescore")
     assert first["signature"] == second["signature"]
     assert second["shards"]["skipped"] == 0
     reused = run(data, tmp_path / "other", bundle, "--templates", one, "--reuse", out)
     assert reused["rows"]["reused"] == 0
     result = scorer("audit", tmp_path / "other", "--baseline", out, code=2)
     assert "was scored differently from" in result.stderr and "templates: " in result.stderr
-
-
-def test_an_output_of_schema_1_is_scored_again_with_the_reason(tmp_path: Path) -> None:
-    work = Path(shutil.copytree(FIXTURE, tmp_path / "work"))
-    plan = json.loads((work / "out/_plan.json").read_text())
-    for name, entry in plan["inputs"].items():
-        time_ns = entry["identity"]["mtime_ns"]
-        os.utime(work / "in" / name, ns=(time_ns, time_ns))
-    receipt = Receipts(work / "out").read("a.parquet")
-    assert receipt is not None and Receipts(work / "out").is_intact(receipt)
-    for command in (["explain", work / "out", "--row", "a.parquet:2"], ["audit", work / "out"]):
-        scorer(*command)
-    more = ["--bundle", str(RESTAURANTS), "--optional", "eatType=restaurant", "--precision", "int8"]
-    told = scorer("plan", work / "in", "--out", work / "out", *more)
-    again = next(line for line in told.stdout.splitlines() if "scored again (2 shards)" in line)
-    assert again.strip().startswith("scored again (2 shards): signature differs: metric 1 → 2")
-    assert again.endswith(": a.parquet, b.parquet")
-    before = {name: pq.read_table(work / "out" / name).drop_columns("reused") for name in plan["inputs"]}
-    result = scorer("run", work / "in", "--out", work / "out", *more)
-    assert "signature differs: metric 1 → 2" in result.stderr
-    for name, table in before.items():
-        found = pq.read_table(work / "out" / name)
-        assert found["fine"].to_pylist() == table["fine"].to_pylist()
-        assert found["row_key"].equals(table["row_key"])
-    assert json.loads((work / "out/_receipts/a.parquet.json").read_text())["schema"] == 2

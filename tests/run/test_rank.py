@@ -123,7 +123,7 @@ def test_it_resumes_and_another_order_is_another_score(data: Path, bundle: Path,
     (out / "_receipts" / "deep" / "b.parquet.json").unlink()
     again = rank(data, out, bundle)
     assert (again["shards"]["skipped"], again["shards"]["done"]) == (1, 2)
-    other = rank(data, out, bundle, "--worse", "omission")
+    other = rank(data, out, bundle, "--worse", "omission", "--rescore")
     assert other["shards"]["skipped"] == 0 and other["signature"].endswith("worse:omission")
     order = ["OK", "hallucination", "omission", "omission+hallucination"]
     for row in pq.read_table(out / "a.parquet").to_pylist():

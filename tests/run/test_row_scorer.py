@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.errors import ColumnError, UsageError
-from scorer.run import completion, early_check, plan_file, runner, starts, survey
+from scorer.errors import ColumnError, OutputError, UsageError
+from scorer.run import driver, early_check, plan_file, starts, survey, totals
+from scorer.run.driver import run
 from scorer.run.options import Outcome, RunOptions
-from scorer.run.runner import run
 from scorer.scoring.plain_rows import PlainRows
 from scorer.scoring.plan import Budgets
 from scorer.scoring.signature import Signature
@@ -136,7 +136,13 @@ def test_a_resume_does_what_is_left_and_a_new_revision_everything(data: Path, tm
     assert (again.summary.shards.skipped, again.summary.computed_now, again.summary.counts.rows.all) == (1, 5, 30)
     assert ((out / "a.parquet").stat().st_mtime_ns, (out / "deep" / "b.parquet").read_bytes()) == before
     told = Told()
-    assert lengths(data, out, revision=2, told=told).summary.shards.skipped == 0
+    whole = (out / "_plan.json").read_bytes(), (out / "_SUCCESS").read_bytes()
+    with pytest.raises(
+        OutputError, match=r"under the signature .*revision:1, and this run has .*revision:2.*--rescore"
+    ):
+        lengths(data, out, revision=2)
+    assert ((out / "_plan.json").read_bytes(), (out / "_SUCCESS").read_bytes()) == whole
+    assert lengths(data, out, revision=2, told=told, rescore=True).summary.shards.skipped == 0
     assert any("signature differs: revision 1 → 2" in message for message in told.messages)
 
 
@@ -170,7 +176,7 @@ def test_labels_of_earlier_outputs_are_refused(data: Path, tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("module", [runner, starts, survey, completion, early_check, plan_file])
+@pytest.mark.parametrize("module", [driver, starts, survey, totals, early_check, plan_file])
 def test_a_run_imports_neither_the_metric_nor_a_model(module: ModuleType) -> None:
     tree = ast.parse(Path(str(module.__file__)).read_text())
     names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]

@@ -93,6 +93,11 @@ def test_changed_input_is_scored_again_and_gone_input_removed(data: Path, tmp_pa
     assert not (out / "deep" / "er").exists()
 
 
+def everything(out: Path) -> dict[str, bytes]:
+    files = (path for path in out.rglob("*") if path.is_file() and path.name != "_lock")
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in files}
+
+
 @pytest.mark.parametrize(
     "change",
     [["--protocol", "nlgi_eval"], ["--optional", "eatType=pub 1"], ["--checks", "hallucination"], ["--keep", "weight"]],
@@ -102,7 +107,11 @@ def test_another_option_scores_again_and_never_mixes(
 ) -> None:
     out = tmp_path / "out"
     run(data, out, bundle)
-    summary = run(data, out, bundle, *change)
+    before = everything(out)
+    if "--keep" not in change:
+        said = scorer(*command(data, out, bundle), *change, code=2).stderr
+        assert "nothing was written: pass --rescore" in said and everything(out) == before
+    summary = run(data, out, bundle, *change, "--rescore")
     assert summary["shards"]["skipped"] == 0
     signatures = {pq.read_schema(out / name).metadata[b"d2t_scorer.signature"].decode() for name in bytes_of(out)}
     assert signatures == {summary["signature"]}
@@ -112,10 +121,10 @@ def test_another_template_file_or_bundle_scores_again(data: Path, tmp_path: Path
     out, templates = tmp_path / "out", tmp_path / "t.json"
     templates.write_text('{"eatType": "<subject> is a <object>."}')
     assert run(data, out, bundle)["facts"]["backoff"] > 0
-    summary = run(data, out, bundle, "--templates", templates)
+    summary = run(data, out, bundle, "--templates", templates, "--rescore")
     assert (summary["shards"]["skipped"], summary["facts"]["backoff"]) == (0, 0)
     other = make_bundle(tmp_path / "other", labels=("entailment", "neutral", "contradiction"))
-    assert run(data, out, other, "--templates", templates)["shards"]["skipped"] == 0
+    assert run(data, out, other, "--templates", templates, "--rescore")["shards"]["skipped"] == 0
 
 
 def test_a_bad_shard_is_set_aside_and_the_rest_runs(data: Path, tmp_path: Path, bundle: Path) -> None:

@@ -9,12 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.run.options import JoinOptions, Outcome, RunOptions
-from scorer.run.worker import run_joined
-from scorer.scoring.plan import Plan
 from scorer.storage import Receipts
 from tests.run.calls import bytes_of, rows, run, scorer
-from tests.run.test_row_scorer import TextLengthScoring, Told, texts
 
 
 @pytest.fixture
@@ -67,52 +63,15 @@ def test_other_content_of_the_same_size_is_scored_again(data: Path, tmp_path: Pa
 
 
 def test_a_receipt_without_the_content_goes_by_the_time(data: Path, tmp_path: Path, bundle: Path) -> None:
-    """As earlier versions wrote them."""
+    """As of a store, which would have to send the whole file."""
     import dataclasses
-
-    from scorer.storage.durable import atomic_json
 
     out = tmp_path / "out"
     run(data, out, bundle)
     receipt = Receipts(out).read("a.parquet")
     assert receipt is not None and receipt.input.content is not None
     older = dataclasses.replace(receipt, input=dataclasses.replace(receipt.input, content=None))
-    atomic_json(Receipts(out).path("a.parquet"), older.to_json(), "receipt")
+    Receipts(out).write(older)
     assert run(data, out, bundle)["shards"]["skipped"] == 2
     touch(data / "a.parquet")
     assert run(data, out, bundle)["shards"]["skipped"] == 1
-
-
-def join(data: Path, out: Path, told: Told | None = None) -> Outcome:
-    """A worker without a model."""
-    options = RunOptions((str(data),), out, max_error_rate=1.0, join=JoinOptions())
-    return run_joined(options, JoinOptions(), TextLengthScoring(), told or Told())
-
-
-def test_a_worker_does_not_score_a_touched_file_again(tmp_path: Path) -> None:
-    data, out = tmp_path / "in", tmp_path / "out"
-    data.mkdir()
-    names = ("a.parquet", "b.parquet", "c.parquet")
-    for name in names:
-        pq.write_table(texts(5), data / name, compression="none", use_dictionary=False, write_statistics=False)
-    join(data, out)
-    times = {name: (out / name).stat().st_mtime_ns for name in names}
-    moved = touch(data / "a.parquet")
-    outcome = join(data, out)
-    assert (outcome.exit_code, outcome.summary.shards.done) == (0, 3)
-    assert {name: (out / name).stat().st_mtime_ns for name in names} == times
-    assert identities(out)["a.parquet"] == moved
-    plan = Plan.load(out)
-    assert plan is not None and (out / "_SUCCESS").read_text() == plan.digest == outcome.summary.plan
-
-    # Other content, of the same size and with the same footer.
-    path = data / "b.parquet"
-    found = path.read_bytes()
-    path.write_bytes(found.replace(b"xxxx", b"xxyx"))
-    touch(path)
-    told = Told()
-    outcome = join(data, out, told)
-    assert any("its input changed: mtime_ns: b.parquet" in message for message in told.messages)
-    assert (outcome.exit_code, outcome.summary.shards.done) == (0, 3)
-    assert pq.read_table(out / "b.parquet")["text"].to_pylist()[4] == "xxyx"
-    assert (out / "c.parquet").stat().st_mtime_ns == times["c.parquet"]

@@ -66,5 +66,5 @@ def test_a_damaged_field_is_named_and_a_run_does_without(tmp_path: Path, changes
 def test_where_there_is_no_plan(tmp_path: Path) -> None:
     assert Plan.load(tmp_path) is None and Plan.usable(None) is None
     (tmp_path / "_plan.json").write_text('{"schema": 2}')
-    with pytest.raises(OutputError, match="a newer version wrote it"):
+    with pytest.raises(OutputError, match="another version wrote it"):
         Plan.load(tmp_path)

@@ -20,6 +20,7 @@ from scorer.audit.scan import scan_output
 from scorer.errors import InputError, OutputError
 from scorer.scoring.outputs import LABELS
 from scorer.storage import Receipts
+from scorer.storage.receipts import digest_of
 from tests.audit.nights import night, row
 
 
@@ -186,7 +187,9 @@ def test_receipts_of_more_or_fewer_rows_than_the_file(tmp_path: Path) -> None:
         out = night(tmp_path / name, rows(0.9))
         receipt = Receipts(out).read("part-0.parquet")
         assert receipt is not None
-        Receipts(out).write(replace(receipt, output=replace(receipt.output, rows=count)))
+        changed = replace(receipt, output=replace(receipt.output, rows=count))
+        Receipts(out).write(changed)
+        (out / "_SUCCESS").write_text(digest_of([changed]))
         summary = json.loads((out / "_run.json").read_text())
         (out / "_run.json").write_text(json.dumps({**summary, "rows": {**summary["rows"], "in": count}}))
         with pytest.raises(InputError, match="rows"):

@@ -11,24 +11,16 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.scoring.summary import RunSummary, ShardCounts, Speed, origins_in
-from scorer.storage import Receipt, Receipts
 from scorer.storage.counts import FactCounts, RecheckCounts, RowCounts
 from scorer.storage.durable import read_json
 from scorer.system.json_fields import Fields
-from tests.scoring.run_files import FOLDER, SCHEMA_1, fields, written
+from tests.scoring.run_files import FOLDER, fields, written
 
 
 @pytest.mark.parametrize("name", ["details", "part", "reuse"])
 def test_a_summary_is_written_with_the_bytes_it_was_read_from(name: str) -> None:
     path = FOLDER / f"{name}_run.json"
     assert written(RunSummary.from_json(fields(path)).to_json()) == path.read_bytes()
-
-
-@pytest.mark.parametrize("name", ["details", "reuse"])
-def test_a_receipt_is_written_with_the_bytes_it_was_read_from(name: str) -> None:
-    path = FOLDER / f"{name}_receipt.json"
-    receipt = Receipt.from_json(json.loads(path.read_bytes()))
-    assert receipt is not None and written(receipt.to_json()) == path.read_bytes()
 
 
 def test_what_a_summary_says() -> None:
@@ -42,14 +34,6 @@ def test_what_a_summary_says() -> None:
     exact = RunSummary.from_json(fields(FOLDER / "details_run.json")).exact
     assert exact is not None and exact.pairs == 123
     assert RunSummary.from_json(fields(FOLDER / "part_run.json")).shards == ShardCounts(0, 0, 0, 1)
-
-
-def test_summaries_and_receipts_of_earlier_versions_are_read() -> None:
-    found = RunSummary.load(SCHEMA_1)
-    receipts = [Receipts(SCHEMA_1).read(name) for name in ("a.parquet", "b.parquet")]
-    assert found is not None and found.counts.rows.all == 10
-    assert sum(one.counts.rows.all for one in receipts if one is not None) == 10
-    assert sum(one.output.rows for one in receipts if one is not None) == 10
 
 
 def test_the_least_that_a_summary_must_have(tmp_path: Path) -> None:

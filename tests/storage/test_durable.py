@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import OutputError
-from scorer.storage import OutputFolder, Receipts, ShardWriter, durable
+from scorer.storage import Receipts, RunOutput, ShardWriter, durable
 from scorer.storage.durable import atomic_bytes, is_temporary, temporary_name, token_of
 from tests.storage.receipts import receipt
 from tests.storage.tables import rows_table
@@ -86,7 +86,7 @@ def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
 
 def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> None:
     """The lease is looked at right before each rename, however long the writing took."""
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         folder.write_plan(plan("a.parquet"))
         writer = ShardWriter(tmp_path / "a.parquet", rows_table(1).schema, holder=folder.holder)
         writer.write(rows_table(3))
@@ -109,11 +109,11 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
     assert found is not None and found.fingerprint.to_json() == {"signature": "s"}
 
 
-def write_output(folder: OutputFolder) -> None:
+def write_output(folder: RunOutput) -> None:
     ShardWriter(folder.path / "deep/a.parquet", rows_table(1).schema, holder=folder.holder).abandon()
 
 
-Attempt = Callable[[OutputFolder], object]
+Attempt = Callable[[RunOutput], object]
 LINKED: dict[str, Attempt] = {
     "deep": write_output,
     "deep/a.parquet": write_output,
@@ -136,7 +136,7 @@ def test_links_below_an_output_folder_are_not_written_through(tmp_path: Path, li
     for name in ("file", "folder/a.parquet", "folder/deep/a.parquet.json", "folder/a.parquet.json"):
         (elsewhere / name).write_bytes(b"precious")
     before = {path: path.is_file() and path.read_bytes() for path in elsewhere.rglob("*")}
-    with OutputFolder.open(out, create=True) as folder:
+    with RunOutput.open(out, create=True) as folder:
         (out / link).parent.mkdir(parents=True, exist_ok=True)
         (out / link).symlink_to(elsewhere / target)
         says = rf"out/{link} is a symbolic link, and a run writes nothing through links"
@@ -151,7 +151,7 @@ def test_links_below_an_output_folder_are_not_written_through(tmp_path: Path, li
 def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "real")
-    with OutputFolder.open(tmp_path / "out") as folder:
+    with RunOutput.open(tmp_path / "out") as folder:
         folder.refuse_links(["a.parquet"])
         folder.write_plan(plan("a.parquet"))
     assert (tmp_path / "real/_plan.json").is_file()

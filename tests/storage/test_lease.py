@@ -5,18 +5,16 @@ No test waits for a lease to run out: they have a clock of their own, which move
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from scorer.errors import OutputError
-from scorer.storage import OutputFolder, lease
+from scorer.storage import RunOutput, lease
 from tests.processes import LIMIT_S, wait_until
 
 LINE = {"pid": 7, "host": "elsewhere", "started": "2026-01-01T00:00:00+00:00", "boot": "another kernel", "token": "t"}
@@ -63,8 +61,8 @@ def beat(path: Path) -> None:
 def test_a_machine_that_lives_keeps_its_lease(tmp_path: Path, clock: Clock, name: str) -> None:
     path = foreign(tmp_path, name)
     clock.meanwhile = lambda: beat(path) if clock.monotonic() > lease.BEAT_S else None
-    with pytest.raises(OutputError, match=r"another run \(pid 7 on elsewhere since"):
-        OutputFolder.open(tmp_path)
+    with pytest.raises(OutputError, match=r"(another run|part 1/2) \(pid 7 on elsewhere since"):
+        RunOutput.open(tmp_path)
     assert lease.BEAT_S < clock.monotonic() < lease.EXPIRY_S
     assert json.loads(path.read_text()) == LINE
 
@@ -72,7 +70,7 @@ def test_a_machine_that_lives_keeps_its_lease(tmp_path: Path, clock: Clock, name
 def test_a_lost_machine_is_waited_for_and_said(tmp_path: Path, clock: Clock) -> None:
     foreign(tmp_path)
     said: list[str] = []
-    with OutputFolder.open(tmp_path, say=said.append):
+    with RunOutput.open(tmp_path, say=said.append):
         # The whole of its time, and a moment more: another machine may have waited for it as well.
         assert clock.slept == [1.0] * 61
     assert "waiting up to 60 s" in said[0] and "pid 7 on elsewhere" in said[0]
@@ -83,7 +81,7 @@ def test_of_two_that_waited_the_last_line_counts(tmp_path: Path, clock: Clock) -
     other = json.dumps({**LINE, "pid": 8, "token": "u"})
     clock.meanwhile = lambda: path.write_text(other) and None if clock.monotonic() > lease.EXPIRY_S else None
     with pytest.raises(OutputError, match=r"another run \(pid 8 on elsewhere since"):
-        OutputFolder.open(tmp_path)
+        RunOutput.open(tmp_path)
     assert path.read_text() == other
 
 
@@ -92,20 +90,20 @@ def test_a_heartbeat_long_past_is_waited_for_two_beats_and_one_of_the_future_lon
     tmp_path: Path, clock: Clock, age: int, waits: int
 ) -> None:
     foreign(tmp_path, age=age)
-    with OutputFolder.open(tmp_path):
+    with RunOutput.open(tmp_path):
         assert clock.slept == [1.0] * (waits + 1)
 
 
 def test_a_run_of_this_machine_that_was_killed_is_not_waited_for(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "_lock").write_text(json.dumps({**LINE, "boot": lease._boot()}))
-    with OutputFolder.open(tmp_path):
+    with RunOutput.open(tmp_path):
         assert clock.slept == []
 
 
 def test_the_heartbeat_moves_while_held_and_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "BEAT_S", 0.01)
     lock = tmp_path / "_lock"
-    with OutputFolder.open(tmp_path):
+    with RunOutput.open(tmp_path):
         os.utime(lock, ns=(SECOND, SECOND))
         wait_until(lambda: lock.stat().st_mtime_ns > SECOND, "the heart does not beat")
     assert lock.read_bytes() == b""
@@ -124,7 +122,7 @@ def test_who_lost_the_lease_writes_no_more(tmp_path: Path, monkeypatch: pytest.M
         return real(path)
 
     monkeypatch.setattr(lease, "_read", read)
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         folder.check()
         path = foreign(tmp_path, age=10)
         then = path.stat().st_mtime_ns
@@ -138,72 +136,41 @@ def test_who_lost_the_lease_writes_no_more(tmp_path: Path, monkeypatch: pytest.M
     assert json.loads(path.read_text()) == LINE
 
 
-def test_parts_see_parts_of_other_machines(tmp_path: Path) -> None:
-    foreign(tmp_path, "_lock.1-of-2")
-    foreign(tmp_path, "_lock.2-of-2", age=60)
-    with OutputFolder.open(tmp_path, shared=True) as folder, folder.brief():
-        assert folder.join((3, 3)) == ["1/2"]
-
-
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b'{"boot": "x"}'])
 def test_odd_lines_in_a_lock_do_no_harm(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "_lock").write_bytes(content)
-    with OutputFolder.open(tmp_path), pytest.raises(OutputError, match="another run"):
-        OutputFolder.open(tmp_path)
-
-
-def test_a_stuck_holder_of_the_brief_lock_is_named(tmp_path: Path, clock: Clock) -> None:
-    """Stopped, as by SIGSTOP: it holds the lock, and its heart does not beat."""
-    with OutputFolder.open(tmp_path, shared=True) as one, OutputFolder.open(tmp_path, shared=True) as other:
-        with one.brief():
-            says = rf"_lock.brief is held by another run \(pid {os.getpid()} on .*no sign of life for 120 s; end"
-            with pytest.raises(OutputError, match=says), other.brief():
-                pass
-            assert lease.BRIEF_LIMIT_S < clock.monotonic() < lease.BRIEF_LIMIT_S + 1
-        with other.brief():  # the stuck one went on after all
-            assert json.loads((tmp_path / "_lock.brief").read_text())["token"] == other.token
-        assert (tmp_path / "_lock.brief").read_bytes() == b""
-
-
-def test_a_slow_holder_of_the_brief_lock_is_waited_for(tmp_path: Path, clock: Clock) -> None:
-    """Whoever hashes what other parts wrote may take hours; its heart beats."""
-    with ExitStack() as folders, ExitStack() as held:
-        one, other = (folders.enter_context(OutputFolder.open(tmp_path, shared=True)) for _ in range(2))
-        held.enter_context(one.brief())
-
-        def meanwhile() -> None:
-            if len(clock.slept) % 500 == 0:
-                beat(tmp_path / "_lock.brief")
-            if clock.monotonic() > 3 * lease.BRIEF_LIMIT_S:
-                held.close()
-
-        clock.meanwhile = meanwhile
-        with other.brief():
-            assert clock.monotonic() > 3 * lease.BRIEF_LIMIT_S
-
-
-def test_a_brief_lock_of_earlier_versions_has_no_line(tmp_path: Path) -> None:
-    says = "is held by another run, which has given no sign of life"
-    with OutputFolder.open(tmp_path, shared=True) as folder, (tmp_path / "_lock.brief").open("wb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(OutputError, match=says), folder.brief():
-            pass
-
-
-def test_parts_know_each_others_tokens(tmp_path: Path) -> None:
-    foreign(tmp_path, "_lock.1-of-4")
-    foreign(tmp_path, "_lock.2-of-4", age=60)  # lost
-    with OutputFolder.open(tmp_path, shared=True) as one, OutputFolder.open(tmp_path, shared=True) as other:
-        one.join((3, 4))
-        other.join((4, 4))
-        assert lease.other_tokens(tmp_path, "_lock.4-of-4") == {"t", one.token}
+    with RunOutput.open(tmp_path), pytest.raises(OutputError, match="another run"):
+        RunOutput.open(tmp_path)
 
 
 def test_a_look_at_the_lease_reads_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked before each rename and each receipt, so it must cost next to nothing."""
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         looked: list[Path] = []
         real = lease._read
         monkeypatch.setattr(lease, "_read", lambda path: (looked.append(path), real(path))[1])
         folder.check()
         assert looked == [tmp_path / "_lock"]
+
+
+def test_parts_run_together_and_know_each_other(tmp_path: Path) -> None:
+    foreign(tmp_path, "_lock.1-of-4")
+    foreign(tmp_path, "_lock.2-of-4", age=60)  # lost
+    with RunOutput.open(tmp_path, part=(3, 4)) as one, RunOutput.open(tmp_path, part=(4, 4)) as other:
+        assert other.others() == {"_lock.1-of-4": "t", "_lock.3-of-4": one.token}
+
+
+@pytest.mark.parametrize("held", [None, (1, 2), (1, 3)])
+@pytest.mark.parametrize("wanted", [None, (1, 2), (2, 2)])
+def test_a_whole_run_and_parts_of_another_number_keep_each_other_out(
+    tmp_path: Path, held: tuple[int, int] | None, wanted: tuple[int, int] | None
+) -> None:
+    together = held == (1, 2) and wanted == (2, 2)
+    with RunOutput.open(tmp_path, part=held):
+        if together:
+            RunOutput.open(tmp_path, part=wanted).close()
+        else:
+            with pytest.raises(OutputError, match=rf"is held by (another run|part 1/.) \(pid {os.getpid()} "):
+                RunOutput.open(tmp_path, part=wanted)
+    with RunOutput.open(tmp_path, part=wanted):
+        pass

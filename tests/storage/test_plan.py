@@ -7,11 +7,12 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.storage import OutputFolder, Receipts, inspect_output, lease
+from scorer.storage import Receipts, RunOutput, SeenOutput, WrittenFile, inspect_output, lease
 from scorer.storage.durable import open_temporary, temporary_name, token_of
 from tests.processes import LIMIT_S, finish, start, wait_gone
 from tests.storage.receipts import receipt
@@ -29,6 +30,10 @@ def done(out: Path, name: str) -> None:
     Receipts(out).write(receipt(name, {"signature": "s"}))
 
 
+def peek(out: Path) -> Any:
+    return SeenOutput(out).read_plan()
+
+
 def tree(out: Path) -> list[str]:
     return sorted(str(path.relative_to(out)) for path in out.rglob("*"))
 
@@ -39,7 +44,7 @@ def test_looking_writes_nothing(tmp_path: Path) -> None:
     assert tree(tmp_path) == []
     out.mkdir(parents=True)
     assert inspect_output(out) == "empty"
-    with OutputFolder.open(out) as folder:
+    with RunOutput.open(out) as folder:
         assert tree(out) == ["_lock"]
         assert inspect_output(out) == "empty"
         folder.write_plan(plan())
@@ -52,7 +57,7 @@ def test_looking_writes_nothing(tmp_path: Path) -> None:
 )
 def test_what_is_not_ours_is_refused(tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).write_bytes(b"")
-    for attempt in (inspect_output, OutputFolder.open):
+    for attempt in (inspect_output, RunOutput.open):
         with pytest.raises(OutputError, match=f"is not an output folder .*{says}.*choose a new or empty folder"):
             attempt(tmp_path)
     assert tree(tmp_path) == [name.rstrip("/")]
@@ -76,26 +81,26 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_folder_is_made_only_when_told(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="does not exist"):
-        OutputFolder.open(tmp_path / "new")
+        RunOutput.open(tmp_path / "new")
     assert tree(tmp_path) == []
-    with OutputFolder.open(tmp_path / "new/er", create=True):
+    with RunOutput.open(tmp_path / "new/er", create=True):
         assert (tmp_path / "new/er").is_dir()
 
 
 def test_a_second_holder_is_told_who_holds(tmp_path: Path) -> None:
-    with OutputFolder.open(tmp_path):
+    with RunOutput.open(tmp_path):
         says = rf"is held by another run \(pid {os.getpid()} on .+ since .+\); wait"
         with pytest.raises(OutputError, match=says):
-            OutputFolder.open(tmp_path)
-    with OutputFolder.open(tmp_path):
+            RunOutput.open(tmp_path)
+    with RunOutput.open(tmp_path):
         pass
 
 
 HOLD = """
 import signal, sys
 from pathlib import Path
-from scorer.storage import OutputFolder, ShardReader
-with OutputFolder.open(Path(sys.argv[1]), create=True), ShardReader() as reader:
+from scorer.storage import RunOutput, ShardReader
+with RunOutput.open(Path(sys.argv[1]), create=True), ShardReader() as reader:
     reader.probe(sys.argv[2])
     print(reader._child.pid, flush=True)
     signal.pause()
@@ -109,7 +114,7 @@ def test_the_lease_is_free_the_moment_its_holder_is_killed(tmp_path: Path) -> No
             assert holder.stdout is not None
             child = int(holder.stdout.readline())
             with pytest.raises(OutputError, match=f"pid {holder.pid} "):
-                OutputFolder.open(out)
+                RunOutput.open(out)
             # A reader that lives on for a moment must not hold what its parent held.
             for path in Path(f"/proc/{child}/fd").iterdir():
                 with suppress(FileNotFoundError):  # closed since it was listed
@@ -117,7 +122,7 @@ def test_the_lease_is_free_the_moment_its_holder_is_killed(tmp_path: Path) -> No
         finally:
             holder.kill()
         holder.wait()
-        with OutputFolder.open(out):
+        with RunOutput.open(out):
             pass
         wait_gone(child)
 
@@ -126,13 +131,13 @@ RACE = """
 import sys, time
 from pathlib import Path
 from scorer.errors import OutputError
-from scorer.storage import OutputFolder
+from scorer.storage import RunOutput
 print("ready", flush=True)
 go, end = Path(sys.argv[2]), Path(sys.argv[3])
 while not go.exists():
     pass
 try:
-    with OutputFolder.open(Path(sys.argv[1]), create=True):
+    with RunOutput.open(Path(sys.argv[1]), create=True):
         print("held", flush=True)
         while not end.exists():
             time.sleep(0.01)
@@ -163,9 +168,9 @@ def test_a_lock_that_is_replaced_meanwhile_is_not_a_lease(tmp_path: Path, monkey
         real(lock, how)
 
     monkeypatch.setattr(lease.fcntl, "flock", replaced)
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         assert len(calls) == 2
-        assert os.path.samestat(os.fstat(folder._leases[0]._lock), (tmp_path / "_lock").stat())
+        assert os.path.samestat(os.fstat(folder._lease._lock), (tmp_path / "_lock").stat())
 
 
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,40 +179,41 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(lease.fcntl, "flock", refuse)
     with pytest.raises(OutputError, match=r"cannot lock .*No locks available"):
-        OutputFolder.open(tmp_path)
+        RunOutput.open(tmp_path)
 
 
 def test_plans_come_back_and_take_success_away(tmp_path: Path) -> None:
-    with OutputFolder.open(tmp_path) as folder:
-        assert folder.read_plan() is None and OutputFolder.peek_plan(tmp_path / "none") is None
+    with RunOutput.open(tmp_path) as folder:
+        assert folder.read_plan() is None and peek(tmp_path / "none") is None
         folder.write_plan(plan("a", seed=1))
+        done(tmp_path, "a")
         folder.write_run({"rows": 1})
         folder.write_success()
         assert folder.is_finished
         found = folder.read_plan()
         assert found is not None and found.content == plan("a", seed=1)
-        assert found == OutputFolder.peek_plan(tmp_path)
+        assert found == peek(tmp_path)
         folder.write_plan(plan("a", seed=1))
         assert not folder.is_finished
         folder.reopen()
-    assert tree(tmp_path) == ["_lock", "_plan.json"]
+    assert tree(tmp_path) == ["_lock", "_plan.json", "_receipts", "_receipts/a.json", "a"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema": "1"}', '{"schema": 0}', "\xff", "[" * 100_000])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema": "1"}', "\xff", "[" * 100_000])
 def test_a_damaged_plan_is_none_and_still_ours(tmp_path: Path, content: str) -> None:
     (tmp_path / "_plan.json").write_text(content, "latin-1")
     assert inspect_output(tmp_path) == "ours"
-    assert OutputFolder.peek_plan(tmp_path) is None
+    assert peek(tmp_path) is None
 
 
-def test_a_newer_plan_is_refused(tmp_path: Path) -> None:
+def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "_plan.json").write_text('{"schema": 2}')
-    with pytest.raises(OutputError, match="has schema 2, and this version knows 1: a newer version wrote it"):
-        OutputFolder.peek_plan(tmp_path)
+    with pytest.raises(OutputError, match="has schema 2, and this version knows 1: another version wrote it"):
+        peek(tmp_path)
 
 
 def test_outputs_whose_input_is_gone_are_removed(tmp_path: Path) -> None:
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         folder.write_plan(plan("keep.parquet", "2026/planned.parquet", "never.parquet"))
         for name in ("keep.parquet", "2026/gone.parquet", "2026/01/gone.parquet"):
             done(tmp_path, name)
@@ -225,7 +231,7 @@ def test_outputs_whose_input_is_gone_are_removed(tmp_path: Path) -> None:
 
 
 def test_nothing_stale_leaves_success(tmp_path: Path) -> None:
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         folder.write_plan(plan("a.parquet"))
         done(tmp_path, "a.parquet")
         folder.write_success()
@@ -238,7 +244,7 @@ def test_a_plan_cannot_have_other_files_removed(tmp_path: Path, name: str) -> No
     precious = tmp_path / "precious"
     precious.write_bytes(b"")
     out = tmp_path / "out"
-    with OutputFolder.open(out, create=True) as folder:
+    with RunOutput.open(out, create=True) as folder:
         (out / "linked").symlink_to(tmp_path)
         folder.write_plan(plan(name.format(precious=precious)))
         assert folder.remove_stale([]) == []
@@ -249,14 +255,14 @@ def test_a_plan_cannot_have_other_files_removed(tmp_path: Path, name: str) -> No
 STALE = """
 import sys
 from pathlib import Path
-from scorer.storage import OutputFolder
-with OutputFolder.open(Path(sys.argv[1])) as folder:
+from scorer.storage import RunOutput
+with RunOutput.open(Path(sys.argv[1])) as folder:
     folder.remove_stale([])
 """
 
 
 def test_killed_while_removing_what_is_stale(tmp_path: Path) -> None:
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         folder.write_plan(plan("a.parquet"))
         done(tmp_path, "a.parquet")
         folder.write_success()
@@ -270,9 +276,9 @@ def test_killed_while_removing_what_is_stale(tmp_path: Path) -> None:
 PLAN = """
 import sys
 from pathlib import Path
-from scorer.storage import OutputFolder
-with OutputFolder.open(Path(sys.argv[1])) as folder:
-    folder.write_plan({"schema": 1, "seed": 2})
+from scorer.storage import RunOutput
+with RunOutput.open(Path(sys.argv[1])) as folder:
+    folder.write_plan({"schema": 1, "seed": 2, "inputs": {}})
 """
 
 
@@ -280,14 +286,14 @@ with OutputFolder.open(Path(sys.argv[1])) as folder:
     ("point", "seed"), [("plan.success_removed", 1), ("plan.synced", 1), ("plan.renamed", 2), ("plan.published", 2)]
 )
 def test_killed_while_replacing_the_plan(tmp_path: Path, point: str, seed: int) -> None:
-    with OutputFolder.open(tmp_path) as folder:
-        folder.write_plan({"schema": 1, "seed": 1})
+    with RunOutput.open(tmp_path) as folder:
+        folder.write_plan({"schema": 1, "seed": 1, "inputs": {}})
         folder.write_success()
     assert finish(PLAN, str(tmp_path), D2T_SCORER_CRASH_AT=point)[0] == 97
-    found = OutputFolder.peek_plan(tmp_path)
-    assert found is not None and found.content == {"schema": 1, "seed": seed}
+    found = peek(tmp_path)
+    assert found is not None and found.content == {"schema": 1, "seed": seed, "inputs": {}}
     assert not (tmp_path / "_SUCCESS").exists()
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         folder.sweep_temporary()
     assert tree(tmp_path) == ["_lock", "_plan.json"]
 
@@ -299,7 +305,7 @@ OLD = ".d2t-0123456789abcdef.tmp"
 def test_temporary_files_of_dead_runs_are_swept(tmp_path: Path) -> None:
     ours = ["a/" + temporary_name("0" * 16), "a/b/" + temporary_name(), "a/b/" + OLD]
     others = [temporary_name(), "a/.d2t-mine.tmp", "a/.d2t-0123456789abcdef-x.tmp"]
-    with OutputFolder.open(tmp_path / "a", create=True) as folder:
+    with RunOutput.open(tmp_path / "a", create=True) as folder:
         folder.write_plan(plan())
         (tmp_path / "a/b").mkdir()
         for name in ours + others:
@@ -309,31 +315,40 @@ def test_temporary_files_of_dead_runs_are_swept(tmp_path: Path) -> None:
 
 
 def test_temporary_files_of_a_live_part_are_kept(tmp_path: Path) -> None:
-    with OutputFolder.open(tmp_path, shared=True) as one, OutputFolder.open(tmp_path, shared=True) as other:
-        with one.brief():
-            one.join((1, 2))
-            one.write_plan(plan("a.parquet"))
+    with RunOutput.open(tmp_path, part=(1, 2)) as one, RunOutput.open(tmp_path, part=(2, 2)) as other:
         live, file = open_temporary(tmp_path / "a.parquet", one.holder)
         file.close()
         dead, mine = (tmp_path / temporary_name(token) for token in ("0" * 16, other.token))
-        for path in (dead, mine, tmp_path / OLD):
+        for path in (dead, mine):
             path.write_bytes(b"half")
-        with other.brief():
-            assert other.join((2, 2)) == ["1/2"]
-            # A name of an earlier version does not say whose it is: it may be that of a live part.
-            assert sorted(other.sweep_temporary()) == sorted([dead.name, mine.name])
-        assert live.exists() and (tmp_path / OLD).exists()
-    with OutputFolder.open(tmp_path) as folder:
-        assert sorted(folder.sweep_temporary()) == sorted([live.name, OLD])
+        assert sorted(other.sweep_temporary()) == sorted([dead.name, mine.name])
+        assert live.exists()
+    with RunOutput.open(tmp_path) as folder:
+        assert folder.sweep_temporary() == [live.name]
+
+
+def test_success_counts_only_while_it_agrees_with_plan_and_receipts(tmp_path: Path) -> None:
+    with RunOutput.open(tmp_path) as folder:
+        folder.write_plan(plan("a", "b"))
+        done(tmp_path, "a")
+        done(tmp_path, "b")
+        folder.write_success()
+        assert folder.is_finished
+        Receipts(tmp_path).write(receipt("b", {"signature": "s"}, WrittenFile("f" * 64, 1, 3)))
+        assert not folder.is_finished
+        done(tmp_path, "b")
+        assert folder.is_finished
+        folder.receipts.remove("a")
+        assert not folder.is_finished
 
 
 def test_the_token_is_in_the_lock_and_in_the_names_of_temporary_files(tmp_path: Path) -> None:
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         assert json.loads((tmp_path / "_lock").read_text())["token"] == folder.token
         temporary, file = open_temporary(tmp_path / "a", folder.holder)
         file.close()
         assert token_of(temporary.name) == folder.token
-    with OutputFolder.open(tmp_path) as another:
+    with RunOutput.open(tmp_path) as another:
         assert another.token != folder.token
 
 
@@ -342,7 +357,7 @@ def test_hidden_names_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".DS_Store").write_bytes(b"")
     (tmp_path / "._a.parquet").write_bytes(b"")
     assert inspect_output(tmp_path) == "empty"
-    with OutputFolder.open(tmp_path) as folder:
+    with RunOutput.open(tmp_path) as folder:
         folder.write_plan(plan("a.parquet"))
         done(tmp_path, "a.parquet")
         folder.receipts.write_failed("b.parquet", "k", "m", None)
@@ -359,7 +374,7 @@ def test_a_receipt_or_plan_that_is_no_regular_file_is_none(tmp_path: Path) -> No
     os.mkfifo(tmp_path / "_receipts/a.parquet.json")
     assert Receipts(tmp_path).read("a.parquet") is None
     (tmp_path / "_plan.json").mkdir()
-    assert OutputFolder.peek_plan(tmp_path) is None
+    assert peek(tmp_path) is None
 
 
 def test_a_uri_is_no_output_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_a_receipt_comes_back(tmp_path: Path, receipt: Receipt) -> None:
     assert list(receipts.all()) == [NAME]
     assert receipts.read("none.parquet") is None
     content = json.loads((tmp_path / "_receipts" / f"{NAME}.json").read_bytes())
-    assert content["schema"] == 2 and content["created"].endswith("+00:00")
+    assert content["schema"] == 3 and content["created"].endswith("+00:00")
     receipts.remove(NAME)
     receipts.remove(NAME)
     assert receipts.read(NAME) is None and list(receipts.all()) == []

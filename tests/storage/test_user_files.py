@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.storage import OutputFolder, Receipts, ShardWriter
+from scorer.storage import Receipts, RunOutput, ShardWriter
 from scorer.storage.user_files import check_user_file, staged, write_user_file
 from tests.processes import LIMIT_S
 from tests.storage.receipts import receipt
@@ -240,7 +240,7 @@ def test_a_file_that_is_read_as_well_is_a_regular_one(tmp_path: Path) -> None:
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """An output folder with a finished shard."""
-    with OutputFolder.open(tmp_path / "out", create=True) as folder:
+    with RunOutput.open(tmp_path / "out", create=True) as folder:
         folder.write_plan({"schema": 1, "inputs": {"a.parquet": {}, "deep/b.parquet": {}}})
         written = ShardWriter(folder.path / "a.parquet", rows_table(1).schema).commit()
         folder.receipts.write(receipt("a.parquet", {}, written))
@@ -249,7 +249,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-OWNED = ("_run.json", "_plan.json", "_SUCCESS", "_lock", "_lock.brief", "_lock.1-of-2", "_receipts", "_failed",
+OWNED = ("_run.json", "_plan.json", "_SUCCESS", "_lock", "_lock.1-of-2", "_lock.1-of-2", "_receipts", "_failed",
          "_receipts/a.parquet.json", "_receipts/_x.json", "_failed/a.json", "a.parquet", "deep/b.parquet",
          "new.parquet", "report.html", "reports/report.html")  # fmt: skip
 
@@ -275,7 +275,7 @@ def test_other_hidden_names_are_free(out: Path, name: str) -> None:
     put(out / name)
     assert (out / name).read_bytes() == b"new"
     assert list(Receipts(out).all()) == ["a.parquet"]
-    with OutputFolder.open(out) as folder:
+    with RunOutput.open(out) as folder:
         assert folder.sweep_temporary() == []
         assert folder.remove_stale(["a.parquet", "deep/b.parquet"]) == []
 

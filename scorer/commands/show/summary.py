@@ -56,8 +56,6 @@ def print_summary(summary: RunSummary, out: Location, *, to_stderr: bool = False
         )
     if summary.computed_now and summary.speed is not None:
         print_speed(console, summary.speed, summary.seconds.get("total", 0.0), summary.device.kind)
-    if summary.workers:
-        console.print(f"workers: {len(summary.workers)}, whose rates are averaged and whose seconds are added up")
     console.print(f"shards: {shards.done} done ({shards.skipped} in earlier runs), {shards.failed} failed")
     if shards.failed:
         console.print(f"failed shards and their errors: {out}/_failed/")

@@ -1,14 +1,13 @@
 """The actor of ``--ray``: one on each GPU or share of a node's processors. It imports nothing of Ray.
 
 It runs the worker as a process of its own, as ``--devices`` does. So a model that crashes does not take the actor with
-it, the driver learns how the process ended, and when Ray kills the actor, the process can give its shards back
-(:mod:`.guard`). Only events for people pass through Ray, never data.
+it, the driver learns how the process ended, and when Ray kills the actor, the process ends too
+(:mod:`.guard`). Messages pass through Ray, never rows.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import selectors
 import subprocess
 import time
@@ -16,14 +15,13 @@ from contextlib import suppress
 
 from ... import __version__
 from ..devices import usable_cpus
-from ..worker_process import kill_group, send_request, start_process
+from ..worker_process import kill_group, start_process
 from . import guard
-from .paths import SharedPaths
 from .slots import share_of
 
 _GRACE_S = 8.0
-"""After SIGTERM, how long the worker may take to give its shards back."""
-_GATHER_S = 0.2
+"""After SIGTERM, how long the worker may take to end."""
+_GATHER_S = 0.02
 """Events of such a time are told at once, so that the driver is not busy with them."""
 
 
@@ -36,26 +34,28 @@ class RayWorker:
         self._written = b""
         self._told = 0
 
-    def begin(self, version: str, number: int, cpus: int, paths: bytes, module: str, request: bytes) -> str:
-        """Check this node and start the worker; empty, or why it is not started.
+    def begin(self, version: str, number: int, cpus: int, module: str) -> str:
+        """Start the worker; empty, or why it is not started.
 
         Args:
             version: of the driver.
             number, cpus: which worker of its node this is, and how many processors each has; 0 for all.
-            paths: a pickled :class:`.paths.SharedPaths`.
-            module, request: see :func:`..worker_process.start_process`.
+            module: see :func:`..worker_process.start_process`.
         """
         if version != __version__:
             return f"it has d2t-scorer {__version__}, the driver has {version}; install one version on all nodes"
-        shared: SharedPaths = pickle.loads(paths)
-        if missing := shared.missing():
-            return missing
         if share := share_of(usable_cpus(), number, cpus):
             with suppress(OSError):
                 os.sched_setaffinity(0, share)  # which the process inherits
         self._process = start_process(guard.MODULE, module)
-        send_request(self._process, request)
         return ""
+
+    def send(self, content: bytes) -> None:
+        """Tell the worker; one that has ended is passed over."""
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError, ValueError):
+                self._process.stdin.write(content)
+                self._process.stdin.flush()
 
     def listen(self, wait_s: float, received: int) -> tuple[bytes, int | None]:
         """What the worker has written since the start, from a position on.
@@ -81,6 +81,7 @@ class RayWorker:
         if self._written or not process.stdout.closed:
             return self._written, None
         code = process.wait()
+        self._close_input()
         return b"", 128 - code if code > 128 else code
 
     def stop(self) -> None:
@@ -94,6 +95,12 @@ class RayWorker:
             if self._is_readable(deadline - time.monotonic()) and not os.read(process.stdout.fileno(), 1 << 20):
                 process.stdout.close()
         kill_group(process)
+        self._close_input()
+
+    def _close_input(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
 
     def _is_readable(self, wait_s: float) -> bool:
         assert self._process is not None and self._process.stdout is not None

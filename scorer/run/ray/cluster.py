@@ -4,38 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ... import __version__
 from ...errors import DeviceError, MissingDependencyError, UsageError
 from ...system.closing import Closing
+from ..pool import Ended, Wrote
+from ..worker_process import end_of
 from .actor import RayWorker
 from .head import Head, answers
-from .messages import Died, Ended, Message, Refused, Wrote
-from .paths import SharedPaths
-from .slots import Node, RaySlot
+from .slots import Node, RaySlot, demand_of, slots_of
 
 _CONNECT_S = 10.0
 _STOP_S = 12.0
 """How long actors may take to end their workers after an interrupt."""
 _LISTEN_S = 2.0
 """How long an actor waits for something to tell."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What all workers are told. ``request``: for the worker of a slot. ``prepare``: called before a worker starts."""
-
-    paths: SharedPaths
-    module: str
-    request: Callable[[RaySlot], bytes]
-    prepare: Callable[[], None]
 
 
 @contextmanager
@@ -74,37 +63,96 @@ def connect(address: str) -> Iterator[Any]:
         ray.shutdown()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Actor:
-    """An actor that runs. ``received``: bytes of its worker's output that arrived. ``has_begun``: whether its worker
-    was started."""
+    """An actor. ``received``: bytes of its worker's output that arrived. ``has_begun``: whether its worker was
+    started."""
 
-    slot: RaySlot
     handle: Any
     received: int = 0
     has_begun: bool = False
 
 
-class RayCluster(Closing):
-    """Actors in a cluster; see :class:`.messages.Cluster`. At its end, the workers are ended and the actors killed.
+class RayCrew(Closing):
+    """An actor with a worker process on each GPU, or on each node without one; see :class:`..pool.Crew`.
 
     Args:
         ray: as :func:`connect` gives it.
+        device, cpus: ``--device`` and ``--ray-cpus``.
+        module: of a worker process.
+
+    Raises:
+        UsageError, DeviceError: no node has what a worker needs.
     """
 
-    def __init__(self, ray: Any, job: Job) -> None:
-        self._ray = ray
-        self._job = job
-        self._calls: dict[Any, _Actor] = {}
+    def __init__(self, ray: Any, device: str, cpus: int | None, module: str) -> None:
+        self._ray, self._module = ray, module
         self._head = Head(str(ray.get_runtime_context().gcs_address))
         self._nodes: list[Node] = []
+        self._demand = demand_of(device, cpus, self._living())
+        self._calls: dict[Any, RaySlot] = {}
+        self._actors: dict[RaySlot, _Actor] = {}
 
-    def nodes(self) -> list[Node]:
-        """Those that are alive, by their ids; while the head does not answer, those that were.
+    def places(self) -> Sequence[RaySlot]:
+        """One for each GPU, or share of the processors, of the nodes that are alive.
 
         Raises:
             DeviceError: the head is gone.
         """
+        return slots_of(self._living(), self._demand)
+
+    def processors(self, place: RaySlot) -> tuple[int, ...]:
+        """All that the actor's process may use."""
+        return ()
+
+    def start(self, place: RaySlot) -> None:
+        """The actor is bound to its node, and Ray never restarts it: with restarts, a job whose device is gone for good
+        would not end."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        chosen = self._ray.remote(RayWorker).options(
+            num_cpus=place.cpus,
+            num_gpus=place.gpus,
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
+        )
+        handle = chosen.remote()
+        begun = handle.begin.remote(__version__, place.number, 0 if place.gpus else place.cpus, self._module)
+        self._actors[place] = _Actor(handle)
+        self._calls[begun] = place
+
+    def send(self, place: RaySlot, content: bytes) -> None:
+        """Calls of one actor are carried out in their order, so that this follows what was sent before."""
+        if place in self._actors:
+            self._actors[place].handle.send.remote(content)
+
+    def listen(self, wait_s: float) -> Sequence[Wrote | Ended]:
+        if not self._calls:
+            time.sleep(wait_s)
+            return []
+        ready, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=wait_s)
+        if ready:  # all others that are ready too
+            ready, _ = self._ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
+        return [message for call in ready if (message := self._answer(call)) is not None]
+
+    def kill(self, place: RaySlot) -> None:
+        if place in self._actors:
+            self._end(self._actors[place].handle)
+
+    def close(self) -> None:
+        """End all workers: ask them, then kill the actors."""
+        handles = [actor.handle for actor in self._actors.values()]
+        self._actors, self._calls = {}, {}
+        with suppress(Exception):  # the cluster may be gone
+            asked = [handle.stop.remote() for handle in handles]
+            if asked:
+                self._ray.wait(asked, num_returns=len(asked), timeout=_STOP_S)
+        for handle in handles:
+            self._end(handle)
+
+    def _living(self) -> list[Node]:
+        """The nodes that are alive, by their ids; while the head does not answer, those that were."""
         if not self._head.is_there():
             return self._nodes
         found = []
@@ -116,87 +164,46 @@ class RayCluster(Closing):
         self._nodes = sorted(found, key=lambda node: node.id)
         return self._nodes
 
-    def start(self, slot: RaySlot) -> None:
-        """See :class:`.messages.Cluster`. The actor is bound to its node, and Ray never restarts it: with restarts,
-        a job whose device is gone for good would not end."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        job = self._job
-        job.prepare()
-        chosen = self._ray.remote(RayWorker).options(
-            num_cpus=slot.cpus,
-            num_gpus=slot.gpus,
-            max_restarts=0,
-            max_task_retries=0,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(slot.node, soft=False),
-        )
-        handle = chosen.remote()
-        cpus = 0 if slot.gpus else slot.cpus
-        begun = handle.begin.remote(
-            __version__, slot.number, cpus, pickle.dumps(job.paths), job.module, job.request(slot)
-        )
-        self._calls[begun] = _Actor(slot, handle)
-
-    def listen(self, wait_s: float) -> list[Message]:
-        """See :class:`.messages.Cluster`."""
-        if not self._calls:
-            time.sleep(wait_s)
-            return []
-        ready, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=wait_s)
-        if ready:  # all others that are ready too
-            ready, _ = self._ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
-        return [message for call in ready if (message := self._answer(call)) is not None]
-
-    def waiting(self) -> list[RaySlot]:
-        """See :class:`.messages.Cluster`."""
-        return [actor.slot for actor in self._calls.values() if not actor.has_begun]
-
-    def _answer(self, call: Any) -> Message | None:
+    def _answer(self, call: Any) -> Wrote | Ended | None:
         """What came of a call of an actor; calls it again, or lets it go."""
-        actor = self._calls.pop(call)
-        slot = actor.slot
+        place = self._calls.pop(call)
+        actor = self._actors[place]
         try:
             answer = self._ray.get(call)
         except self._ray.exceptions.ActorUnavailableError as error:
             if actor.has_begun:  # a broken connection; the actor may be there
-                self._listen_to(actor)
+                self._listen_to(place)
                 return None
-            self._kill(actor)
-            return Died(slot, _first_line(error))
+            return self._gone(place, _first_line(error))
         except self._ray.exceptions.RayError as error:
-            self._kill(actor)
             if "ModuleNotFoundError" in str(error):
-                return Refused(slot, f"d2t-scorer cannot be imported on this node ({_import_error(error)}); install it")
-            return Died(slot, f"its actor died ({_first_line(error)})")
+                why = f"d2t-scorer cannot be imported on this node ({_import_error(error)}); install it"
+                return self._gone(place, why, for_good=True)
+            return self._gone(place, f"its actor died ({_first_line(error)})")
         if not actor.has_begun:
             if answer:
-                self._kill(actor)
-                return Refused(slot, answer)
-            self._listen_to(replace(actor, has_begun=True))
+                return self._gone(place, answer, for_good=True)
+            actor.has_begun = True
+            self._listen_to(place)
             return None
         content, code = answer
         if code is not None:
-            self._kill(actor)
-            return Ended(slot, code)
-        self._listen_to(replace(actor, received=actor.received + len(content)))
-        return Wrote(slot, content) if content else None
+            return self._gone(place, f"its process ended with {end_of(code)}")
+        actor.received += len(content)
+        self._listen_to(place)
+        return Wrote(place, content) if content else None
 
-    def _listen_to(self, actor: _Actor) -> None:
-        self._calls[actor.handle.listen.remote(_LISTEN_S, actor.received)] = actor
+    def _listen_to(self, place: RaySlot) -> None:
+        actor = self._actors[place]
+        self._calls[actor.handle.listen.remote(_LISTEN_S, actor.received)] = place
 
-    def _kill(self, actor: _Actor) -> None:
+    def _gone(self, place: RaySlot, why: str, *, for_good: bool = False) -> Ended:
+        self._end(self._actors.pop(place).handle)
+        return Ended(place, why, for_good)
+
+    def _end(self, handle: Any) -> None:
         with suppress(Exception):  # it is dead already, or the cluster is gone
-            self._ray.kill(actor.handle)
-
-    def close(self) -> None:
-        """End all workers: ask them, so that they give their shards back, then kill the actors."""
-        actors, self._calls = list(self._calls.values()), {}
-        with suppress(Exception):  # the cluster may be gone
-            asked = [actor.handle.stop.remote() for actor in actors if actor.has_begun]
-            if asked:
-                self._ray.wait(asked, num_returns=len(asked), timeout=_STOP_S)
-        for actor in actors:
-            self._kill(actor)
+            self._ray.kill(handle)
 
 
 def _first_line(error: BaseException) -> str:

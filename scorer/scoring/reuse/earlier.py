@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from ...errors import OutputError, UsageError
 from ...storage.local_paths import local_path
 from ...storage.objects.uri import Location
-from ...storage.stored_output import OutputFile, StoredOutput, stored_output
+from ...storage.output import OutputFile, SeenOutput
 from ..origin import Origin
 from ..plan import Plan
 from ..signature import Signature
@@ -112,7 +112,7 @@ def check_earlier(given: Sequence[Location], out: Location | None) -> list[Locat
                 f"--reuse {place} is the output folder itself; a run resumes there without being asked, so leave "
                 "--reuse out, or choose another --out"
             )
-        plan = _plan_of(stored_output(place))
+        plan = _plan_of(SeenOutput(place))
         if plan is None or not plan.signature.line:
             raise OutputError(f"--reuse {place} is no output folder of `scorer run`: it has no readable _plan.json")
         found.setdefault(_resolved(place), place)
@@ -123,7 +123,7 @@ def _resolved(place: Location) -> Location:
     return place.resolve() if isinstance(place, Path) else place
 
 
-def _plan_of(output: StoredOutput) -> Plan | None:
+def _plan_of(output: SeenOutput) -> Plan | None:
     found = output.read_plan()
     return Plan.from_json(found) if found is not None else None
 
@@ -134,7 +134,7 @@ def signature_of(out: Location) -> Signature | None:
     Raises:
         OutputError: the plan or the store cannot be read.
     """
-    plan = _plan_of(stored_output(out))
+    plan = _plan_of(SeenOutput(out))
     return plan.signature if plan is not None else None
 
 
@@ -144,7 +144,7 @@ def open_earlier(out: Location, wanted: Wanted) -> EarlierOutput:
     Raises:
         OutputError: its plan or a receipt is there and cannot be read, or the store cannot.
     """
-    output = stored_output(out)
+    output = SeenOutput(out)
     plan = _plan_of(output)
     signature = plan.signature if plan is not None else Signature("")
     found = EarlierOutput(out, output.name, signature, origins_in(output.read_run(), output.name))
@@ -162,7 +162,7 @@ def open_earlier(out: Location, wanted: Wanted) -> EarlierOutput:
     return found
 
 
-def _open_shard(output: StoredOutput, wanted: Wanted, relative: str) -> EarlierShard | str:
+def _open_shard(output: SeenOutput, wanted: Wanted, relative: str) -> EarlierShard | str:
     """A shard, or why it is not believed.
 
     Raises:
@@ -178,7 +178,7 @@ def _open_shard(output: StoredOutput, wanted: Wanted, relative: str) -> EarlierS
         return OTHER_SIGNATURE
     try:
         source = output.file(relative)
-        if not output.is_intact(receipt):
+        if not output.receipts.is_intact(receipt):
             return DAMAGED_FILE
     except OSError:
         return DAMAGED_FILE

@@ -52,6 +52,11 @@ class RecheckLog:
             DISAGREED,
         )  # fmt: skip
 
+    @property
+    def aside(self) -> RecheckCounts:
+        """Of the shards so far in which rows disagreed."""
+        return self._aside
+
     def figures(self, counts: Counts) -> Recheck:
         """What ``_run.json`` says. ``counts``: of all shards that are done."""
         done = counts.recheck or RecheckCounts()

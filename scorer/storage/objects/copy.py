@@ -13,7 +13,8 @@ from ...errors import OutputError
 from ..durable import output_errors
 from ..finished import PLAN, RUN, SUCCESS
 from ..listing import is_hidden
-from ..receipts import FAILED, RECEIPTS, Receipts, check_relative
+from ..receipt_files import FAILED, RECEIPTS, check_relative
+from ..receipts import Receipts
 from ..space import require_space
 from .store import ObjectStore, Stored
 from .uri import Location, StoreUri

@@ -9,7 +9,7 @@ from scorer.system.signals import ends_with_parent
 
 if __name__ == "__main__":
     ends_with_parent(int(sys.argv[1]))
-    code, wait_s = map(float, sys.stdin.buffer.read().split())
+    code, wait_s = map(float, sys.stdin.buffer.readline().split())
     for _ in range(2):
         sys.stdout.write(f"{code:.0f}\n")
         sys.stdout.flush()

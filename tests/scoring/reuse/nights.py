@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scorer.storage import Receipts, WrittenFile
-from scorer.storage.receipts import file_sha256
+from scorer.storage.receipt_files import file_sha256
 from tests.run.calls import STRUCT, bytes_of, run
 
 SHARD = 40

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
+from scorer.run.driver import run as run_shards
 from scorer.run.options import Outcome, RunOptions
-from scorer.run.runner import run as run_shards
 from scorer.scoring.metric_rows import MetricScoring
 from scorer.scoring.settings import Settings
 from scorer.scoring.summary import Recheck

@@ -14,17 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.run.options import JoinOptions, Outcome, RunOptions
+from scorer.run.driver import run
+from scorer.run.options import Outcome, RunOptions
 from scorer.run.status import status_of
-from scorer.run.worker import run_joined
+from scorer.storage import RunOutput, lease
+from scorer.storage.objects import lease as store_lease
 from scorer.storage.objects import store as stores
-from scorer.storage.objects.claims import StoreClaims
+from scorer.storage.objects.bucket import BucketStore
 from scorer.storage.objects.copy import local_copy
-from scorer.storage.objects.joined import JoinedStore, require_conditions
-from scorer.storage.objects.presence import StoreClock
 from scorer.storage.objects.store import ObjectStore, StoreError
 from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
-from scorer.system.process_marks import own_mark
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
@@ -50,9 +49,9 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def work(data: Path, told: Told | None = None, revision: int = 1) -> Outcome:
-    options = RunOptions((str(data),), OUT, max_error_rate=0.5, window_rows=4, join=JoinOptions(60.0))
-    return run_joined(options, JoinOptions(60.0), TextLengthScoring(revision=revision), told or Told())
+def work(data: Path, told: Told | None = None, revision: int = 1, **more: Any) -> Outcome:
+    options = RunOptions((str(data),), OUT, max_error_rate=0.5, window_rows=4, **more)
+    return run(options, TextLengthScoring(revision=revision), told or Told())
 
 
 def content(bucket: Any) -> dict[str, bytes]:
@@ -74,12 +73,12 @@ def test_a_run_has_the_bytes_of_a_local_one_and_resumes(data: Path, tmp_path: Pa
              for path in (tmp_path / "whole").rglob("*.parquet")}  # fmt: skip
     assert outputs(found) == local and len(local) == SHARDS
     names = {name.partition("/")[0] for name in found} - {name.partition("/")[0] for name in local}
-    assert names == {"_plan.json", "_receipts", "_run.json", "_SUCCESS", "_lock.brief"}, "claims and cards are gone"
+    assert names == {"_plan.json", "_receipts", "_run.json", "_SUCCESS"}, "the lease is gone"
     for name, value in local.items():
         receipt = json.loads(found[f"_receipts/{name}.json"])
         assert receipt["output"]["sha256"] == hashlib.sha256(value).hexdigest()
     status = status_of(OUT)
-    assert (status.finished, status.done, status.planned, status.workers) == (True, SHARDS, SHARDS, ())
+    assert (status.finished, status.done, status.planned, status.holders) == (True, SHARDS, SHARDS, ())
 
     obstore.delete(memory, OUT.key("_receipts/00.parquet.json"))
     obstore.put(memory, OUT.key("deep/01.parquet"), b"other bytes")  # the version that its receipt names is gone
@@ -112,7 +111,7 @@ def test_a_touched_local_input_is_not_scored_again(data: Path, memory: Any) -> N
 def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memory: Any) -> None:
     work(data)
     told = Told()
-    assert work(data, told, revision=2).exit_code == 0
+    assert work(data, told, revision=2, rescore=True).exit_code == 0
     assert any("signature differs: revision 1 → 2" in message for message in told.messages)
     with local_copy(OUT) as folder:
         signatures = {pq.read_schema(path).metadata[b"d2t_scorer.signature"] for path in folder.rglob("*.parquet")}
@@ -136,7 +135,72 @@ def test_what_would_be_lost_is_refused(data: Path, memory: Any) -> None:
     assert outputs(content(memory)) == outputs(before)
     obstore.put(memory, "mine/notes.txt", b"x")
     with pytest.raises(OutputError, match=r"holds 'notes\.txt'"):
-        JoinedStore.open(StoreUri("s3", "bucket", "mine"))
+        RunOutput.open(StoreUri("s3", "bucket", "mine"))
+
+
+def test_a_run_into_a_store_has_every_option_of_a_plain_one(data: Path, tmp_path: Path, memory: Any) -> None:
+    """A limit, parts and pruning, which joined workers did not have."""
+    assert work(data, limit=7).summary.counts.rows.all == 7
+    assert work(data).summary.counts.rows.all == sum(range(5, 5 + SHARDS))
+    (data / "00.parquet").unlink()
+    assert work(data, prune=True).exit_code == 0 and "00.parquet" not in content(memory)
+    lengths(data, tmp_path / "whole")
+    for name in list(content(memory)):
+        obstore.delete(memory, OUT.key(name))
+    assert [work(data, part=(k, 2)).exit_code for k in (1, 2)] == [0, 0]
+    local = {path.relative_to(tmp_path / "whole").as_posix(): path.read_bytes()
+             for path in (tmp_path / "whole").rglob("*.parquet")}  # fmt: skip
+    assert outputs(content(memory)) == local and status_of(OUT).finished
+
+
+def test_two_runs_cannot_hold_one_output(data: Path, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "EXPIRY_S", 0.4)
+    for module in (lease, store_lease):
+        monkeypatch.setattr(module, "BEAT_S", 0.05)
+        monkeypatch.setattr(module, "EXPIRY_S", 0.4)
+    with RunOutput.open(OUT):
+        with pytest.raises(OutputError, match=rf"is held by another run \(pid {os.getpid()} "):
+            work(data)
+        with pytest.raises(OutputError, match="is held by"):
+            work(data, part=(1, 2))
+    assert work(data).exit_code == 0
+
+
+def test_who_lost_the_lease_writes_no_more(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_lease, "BEAT_S", 0.02)
+    with RunOutput.open(OUT) as output:
+        output.check()
+        obstore.put(memory, OUT.key("_lock"), b'{"token": "other"}')
+        deadline = time.monotonic() + 60
+        with pytest.raises(OutputError, match="another run took over this output"):
+            while time.monotonic() < deadline:
+                output.check()
+    assert content(memory)["_lock"] == b'{"token": "other"}'
+
+
+def test_a_lease_that_was_not_renewed_is_looked_at_before_a_write(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a suspension of the machine, which the clock of the lease counts."""
+    with RunOutput.open(OUT) as output:
+        monkeypatch.setattr(store_lease, "_now", lambda: 1e12)
+        output.check()
+        obstore.put(memory, OUT.key("_lock"), b'{"token": "other"}')
+        with pytest.raises(OutputError, match="took over"):
+            output.check()
+
+
+def test_an_output_that_another_program_replaced_is_not_overwritten(data: Path, memory: Any) -> None:
+    """A worker names the version that the driver saw; what was written meanwhile stays, and the shard has a note."""
+    work(data)
+    (data / "00.parquet").unlink()
+    pq.write_table(texts(30), data / "00.parquet")
+
+    class Meanwhile(Told):
+        def started(self, *given: Any) -> None:
+            obstore.put(memory, OUT.key("00.parquet"), b"theirs")
+
+    outcome = work(data, Meanwhile())
+    assert outcome.exit_code == 3 and content(memory)["00.parquet"] == b"theirs"
+    assert b"another program replaced it meanwhile" in content(memory)["_failed/00.parquet.json"]
 
 
 class Flaky:
@@ -220,52 +284,43 @@ def test_a_store_without_conditions_is_refused(memory: Any, monkeypatch: pytest.
         def put(self, bucket: Any, key: str, value: bytes, **more: Any) -> Any:
             return obstore.put(bucket, key, value, **(more | {"mode": "overwrite"}))
 
-    require_conditions(ObjectStore(OUT, memory), OUT)
+    BucketStore(OUT).require_conditions()
     monkeypatch.setattr(stores, "client", Careless)
     with pytest.raises(StoreError, match="does not support conditional writes"):
-        require_conditions(ObjectStore(OUT, memory), OUT)
+        RunOutput.open(OUT)
     assert content(memory) == {}, "the probe is deleted again"
 
 
-def test_claims_are_taken_over_renewed_and_given_back(memory: Any) -> None:
-    store, clock = ObjectStore(OUT, memory), StoreClock()
-    store.put_new("clock", b"?")
-    clock.saw(store.head("clock"), 0.0)  # type: ignore[arg-type]  # far ahead of the store: every claim looks old
-    first = StoreClaims(store, OUT, "a" * 16, 60.0, clock)
-    second = StoreClaims(store, OUT, "b" * 16, 60.0, clock)
-    claim = first.take("x.parquet", None)
-    assert claim is not None and second.take("x.parquet", None) is None
-    (standing,) = second.standing().values()
-    assert (standing.relative, standing.worker, standing.number, standing.expiries) == ("x.parquet", "a" * 16, 1, 0)
-    assert standing.is_free(60.0), "its worker has no card"
-    taken = second.take("x.parquet", standing)
-    assert taken is not None and (taken.number, taken.expiries, taken.crashes) == (2, 1, 0)
-    claim.check()
-    first.renew()  # the condition refuses: the claim is another worker's
-    with pytest.raises(OutputError, match="another worker took it over"):
-        claim.check()
-    first.give_back(claim)
-    second.confirm(taken)
-    second.close()
-    assert second.standing() == {} and second.take("y.parquet", None) is None
+def test_a_shard_costs_few_requests(data: Path, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One writes an output and one its receipt; more shards cost no more listings, and no question about the lease."""
+    counted: list[tuple[str, str]] = []
 
+    class Counting(Flaky):
+        def __getattr__(self, name: str) -> Any:
+            real = getattr(obstore, name)
+            if name not in ("get", "head", "list", "list_with_delimiter", "delete"):
+                return real
 
-def test_two_crashes_on_this_machine_set_a_shard_aside(memory: Any) -> None:
-    """The cards of the workers name processes that have ended. Nobody waits for heartbeats."""
-    store, clock = ObjectStore(OUT, memory), StoreClock()
-    store.put_new("clock", b"?")
-    clock.saw(store.head("clock"), time.monotonic())  # type: ignore[arg-type]
-    whys = []
-    for number, token in enumerate(("a" * 16, "b" * 16, "c" * 16)):
-        card = json.dumps({"process": own_mark() + "0"}).encode()
-        store.put_new(OUT.key(f"_claims/worker-{token}.json"), card)
-        worker = StoreClaims(store, OUT, token, 60.0, clock)
-        over = next(iter(worker.standing().values()), None)
-        assert over is None or (over.crashed and over.is_free(60.0))
-        claim = worker.take("x.parquet", over)
-        assert claim is not None and (claim.crashes, claim.expiries) == (number, 0)
-        whys.append(claim.why_hopeless)
-    assert whys == [None, None, "2 workers crashed while they scored it"]
+            def call(bucket: Any, *given: Any, **more: Any) -> Any:
+                counted.append((name, str(given[0]) if given else ""))
+                return real(bucket, *given, **more)
+
+            return call
+
+        def put(self, bucket: Any, key: str, value: bytes, **more: Any) -> Any:
+            counted.append(("put", key))
+            return obstore.put(bucket, key, value, **more)
+
+    monkeypatch.setattr(stores, "client", Counting)
+    work(data)
+    few = len(counted)
+    for i in range(20):
+        pq.write_table(texts(4), data / f"more{i}.parquet")
+    for name in list(content(memory)):
+        obstore.delete(memory, OUT.key(name))
+    counted.clear()
+    work(data)
+    assert (len(counted) - few) / 20 <= 6
 
 
 def test_errors_have_no_credentials(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:

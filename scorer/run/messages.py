@@ -1,0 +1,176 @@
+"""What the driver and a worker say to each other: pickled objects, each after its length in eight bytes.
+
+Both ends are processes of this program that the same user started.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..scoring.origin import Origin
+from ..scoring.plan import Budgets, Plan, PlannedReuse
+from ..scoring.signature import Signature
+from ..scoring.summary import ReusedOutput
+from ..storage import Counts, Identity, InputRecord, WrittenFile
+from ..storage.counts import RecheckCounts
+from ..storage.pieces import Piece
+
+_HEAD = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A shard, or a piece of one, to be scored. ``expect``: the version of its output that the driver saw, empty where
+    there was none."""
+
+    relative: str
+    uri: str
+    identity: Identity
+    piece: Piece | None = None
+    limit: int | None = None
+    expect: str = ""
+
+
+@dataclass(frozen=True)
+class ReuseFacts:
+    """What the driver must know of the outputs of ``--reuse``; see :class:`scorer.scoring.reuse.Sources`."""
+
+    digest: str
+    planned: tuple[PlannedReuse, ...]
+    origins: tuple[Origin, ...]
+    summary: tuple[ReusedOutput, ...]
+    bound: float | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of what scores before the plan is made; see :class:`scorer.scoring.row_scorer.RowScorer`."""
+
+    signature: Signature
+    budgets: Budgets
+    provider: str
+    origin: Origin
+    versions: Mapping[str, str]
+    reuse: ReuseFacts | None = None
+
+    @property
+    def device(self) -> str:
+        """What all workers have in common, in words."""
+        return f"{self.origin.device.kind} {self.origin.device.name}".strip()
+
+
+@dataclass(frozen=True)
+class Request:
+    """The first message to a worker. ``job``: what the command gave, of which :mod:`scorer.commands.device_worker`
+    makes a row scoring. ``starts``: shards whose first rows are looked at where something must be measured."""
+
+    job: Any
+    device: str
+    cpus: tuple[int, ...]
+    budgets: Budgets
+    earlier: Plan | None
+    starts: tuple[Task, ...]
+    talks: bool
+
+
+@dataclass(frozen=True)
+class Begin:
+    """The second message: the plan is made. ``token``: of the holder of the output."""
+
+    plan: Plan
+    token: str
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A worker is ready for shards."""
+
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Said:
+    """A line for people."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """See :class:`.options.Reporter`."""
+
+    shard: str
+    rows: int
+    pairs: int
+    partial: float = 0.0
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The outputs of ``--reuse`` were read."""
+
+    summary: tuple[ReusedOutput, ...]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A shard was scored. ``temporary``: the file to be renamed, empty where it was uploaded. ``seconds``: by stage."""
+
+    relative: str
+    temporary: str
+    written: WrittenFile
+    record: InputRecord
+    fingerprint: str
+    counts: Counts
+    seconds: Mapping[str, float]
+    computed: int
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A shard cannot be scored. ``recheck``: rows of it that were scored again and disagreed."""
+
+    relative: str
+    kind: str
+    message: str
+    identity: Identity | None
+    recheck: RecheckCounts = field(default_factory=RecheckCounts)
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A worker cannot go on. ``error``: the class in :mod:`scorer.errors`; ``ends_run``: no other worker could."""
+
+    error: str
+    message: str
+    ends_run: bool
+
+
+def frame(message: object) -> bytes:
+    """A message as bytes."""
+    content = pickle.dumps(message)
+    return _HEAD.pack(len(content)) + content
+
+
+class Frames:
+    """Reads messages from pieces of a stream."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def read(self, content: bytes) -> list[Any]:
+        """The messages that are complete with a further piece."""
+        self._rest += content
+        found = []
+        while len(self._rest) >= _HEAD.size:
+            (size,) = _HEAD.unpack_from(self._rest)
+            if len(self._rest) < _HEAD.size + size:
+                break
+            found.append(pickle.loads(self._rest[_HEAD.size : _HEAD.size + size]))
+            self._rest = self._rest[_HEAD.size + size :]
+        return found

@@ -1,0 +1,379 @@
+"""Workers in processes of their own: two shards in flight each, replaced when they die, one publisher.
+
+Where they run is a :class:`Crew`'s matter: processes of this machine (:mod:`.processes`) or actors of a Ray cluster
+(:mod:`.ray.cluster`). A worker that dies loses nothing: its shards are tried again one at a time, and only one that
+ends a worker by itself is quarantined.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .. import errors
+from ..errors import DeviceError, ScorerError
+from ..scoring.plan import Budgets, Plan
+from ..scoring.row_scorer import Report
+from ..scoring.summary import Speed
+from ..storage import Counts, RunOutput, ShardReader
+from ..storage.objects.uri import Location
+from .executors import Executor, Handled
+from .messages import (
+    Begin,
+    Facts,
+    Failed,
+    Frames,
+    Loaded,
+    Progress,
+    Ready,
+    Request,
+    Said,
+    Stopped,
+    Task,
+    frame,
+)
+from .options import Reporter
+from .shard_worker import task_of
+from .survey import Shard, Survey
+
+SILENCE_S = 600.0
+"""A worker without progress for so long is replaced."""
+PREPARE_S = 4000.0
+"""The same before it is ready: a variant that is not known on its device is verified then, which has its own limits."""
+LOST_S = 300.0
+"""How long a run waits for a place when all have left."""
+_IN_FLIGHT = 2
+_STARTS = 8
+_MOST_DEATHS = 2
+"""Deaths of a worker, without a shard in between, after which its place is given up."""
+
+
+class Place(Protocol):
+    """Where one worker runs; hashable. ``name``: for messages. ``device``: as for ``--device``. ``cpus``: the
+    processors that it may use, none for all."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def device(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Wrote:
+    """A worker wrote a piece of its output."""
+
+    place: Any
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A worker ended, and all of its output has been told. ``why``: how, in words. ``for_good``: it cannot run there
+    at all."""
+
+    place: Any
+    why: str
+    for_good: bool = False
+
+
+class Crew(Protocol):
+    """Worker processes, wherever they run."""
+
+    def places(self) -> Sequence[Any]:
+        """Where workers can run now."""
+        ...
+
+    def processors(self, place: Any) -> tuple[int, ...]:
+        """The processors that a worker may use; empty for all."""
+        ...
+
+    def start(self, place: Any) -> None:
+        """Start a worker; what it is told follows."""
+        ...
+
+    def send(self, place: Any, content: bytes) -> None:
+        """Tell a worker; one that has ended is passed over."""
+        ...
+
+    def listen(self, wait_s: float) -> Sequence[Wrote | Ended]:
+        """What happened, after at most so many seconds."""
+        ...
+
+    def kill(self, place: Any) -> None:
+        """End a worker at once; :meth:`listen` tells."""
+        ...
+
+    def close(self) -> None:
+        """End all workers."""
+        ...
+
+
+@dataclass
+class _Worker:
+    """A worker that runs. ``tasks``: the shards that it has; ``is_suspect``: one that was in a worker that died."""
+
+    place: Any
+    frames: Frames = field(default_factory=Frames)
+    facts: Facts | None = None
+    tasks: dict[str, Task] = field(default_factory=dict)
+    is_suspect: bool = False
+    progress: tuple[int, float] = (0, 0.0)
+    heard: float = field(default_factory=time.monotonic)
+    stopped: Stopped | None = None
+    begun: bool = False
+
+
+class Pool(Executor):
+    """See the module.
+
+    Args:
+        job: what workers make a row scoring of; see :class:`.messages.Request`.
+    """
+
+    def __init__(self, crew: Crew, job: Any) -> None:
+        self._crew, self._job = crew, job
+        self._workers: dict[Any, _Worker] = {}
+        self._deaths: dict[Any, int] = {}
+        self._given_up: set[Any] = set()
+        self._why = ""
+        self._facts: Facts | None = None
+        self._budgets = Budgets()
+        self._earlier: Plan | None = None
+        self._starts: tuple[Task, ...] = ()
+        self._pairs = 0
+        self._lost: float | None = None
+        self._reporter: Reporter
+
+    def prepare(
+        self,
+        budgets: Budgets,
+        earlier: Plan | None,
+        found: Survey,
+        reader: ShardReader,
+        reused: tuple[Location, ...],
+        reporter: Reporter,
+    ) -> Facts:
+        """See :class:`.executors.Executor`. One worker finds out; the others take what it found."""
+        self.reader, self._reporter = reader, reporter
+        self._budgets, self._earlier = budgets, earlier
+        step = max(1, len(found.usable) // _STARTS)
+        self._starts = tuple(task_of(shard, "") for shard in found.usable[::step][:_STARTS])
+        for place in list(self._workers):
+            self._crew.kill(place)
+        while True:
+            if not self._workers:
+                self._start(self._free()[:1])
+            for worker in self._listen(lambda result: None):
+                if worker.facts is not None:
+                    self._facts = worker.facts
+                    return worker.facts
+            self._refuse_silence()
+            self._refuse_end("the device or the bundle cannot be used")
+
+    def score(
+        self,
+        todo: Sequence[tuple[Shard, str]],
+        plan: Plan,
+        output: RunOutput,
+        handle: Callable[[Handled], None],
+        reporter: Reporter,
+    ) -> None:
+        self._budgets, self._earlier = plan.budgets, plan
+        self._begin = Begin(plan, output.token)
+        self._waiting = deque(task_of(shard, expect) for shard, expect in todo)
+        self._suspects: deque[Task] = deque()
+        self._left = {shard.file.relative for shard, _ in todo}
+        while self._left:
+            self._start(self._free())
+            for worker in self._workers.values():
+                self._give(worker)
+            self._listen(handle)
+            self._refuse_silence()
+            self._refuse_end("the same command resumes")
+        for worker in self._workers.values():
+            self._crew.send(worker.place, frame(None))
+
+    def report(self, counts: Counts, seconds: float) -> Report:
+        """Rates of all workers together."""
+        origin = self._facts.origin if self._facts is not None else None
+        checks, tokens = counts.checks, counts.tokens
+
+        def rate(count: float) -> float:
+            return round(count / seconds, 1) if seconds else 0.0
+
+        speed = Speed(
+            seconds=round(seconds, 3),
+            rows_per_s=rate(counts.rows.all),
+            unique_pairs_per_s=rate(checks.computed),
+            real_tokens_per_s=rate(tokens.real),
+            padding=round(1 - tokens.real / tokens.padded, 4) if tokens.padded else 0.0,
+            duplicates=round(1 - checks.unique / checks.all, 4) if checks.all else 0.0,
+        )
+        bounds = (origin.bound, origin.company_bound) if origin is not None else (None, None)
+        return Report(speed, self._budgets.exact, *bounds)
+
+    def close(self) -> None:
+        """End all workers."""
+        self._crew.close()
+
+    def _free(self) -> list[Any]:
+        return [one for one in self._crew.places() if one not in self._workers and one not in self._given_up]
+
+    def _start(self, places: Sequence[Any]) -> None:
+        for place in places:
+            self._crew.start(place)
+            self._workers[place] = _Worker(place)
+            request = Request(
+                job=self._job,
+                device=place.device,
+                cpus=self._crew.processors(place),
+                budgets=self._budgets,
+                earlier=self._earlier,
+                starts=self._starts,
+                talks=self._facts is None,
+            )
+            self._crew.send(place, frame(request))
+
+    def _give(self, worker: _Worker) -> None:
+        """Give a worker shards, as many as it should have; a suspect goes to one that has nothing else."""
+        if worker.facts is None:
+            return
+        if not worker.begun:
+            worker.begun = True
+            self._crew.send(worker.place, frame(self._begin))
+        while len(worker.tasks) < _IN_FLIGHT and not worker.is_suspect:
+            if self._suspects and not worker.tasks:
+                task, worker.is_suspect = self._suspects.popleft(), True
+            elif self._waiting:
+                task = self._waiting.popleft()
+            else:
+                return
+            if not worker.tasks:
+                worker.heard = time.monotonic()
+            worker.tasks[task.relative] = task
+            self._crew.send(worker.place, frame(task))
+
+    def _listen(self, handle: Callable[[Handled], None]) -> list[_Worker]:
+        """Take in what workers say; the workers that are left."""
+        for message in self._crew.listen(1.0):
+            worker = self._workers.get(message.place)
+            if worker is None:
+                continue
+            if isinstance(message, Ended):
+                self._end(worker, message, handle)
+                continue
+            for said in worker.frames.read(message.content):
+                if not isinstance(said, Progress) or said.rows or (said.pairs, said.partial) != worker.progress:
+                    worker.heard = time.monotonic()
+                self._take(worker, said, handle)
+        return list(self._workers.values())
+
+    def _take(self, worker: _Worker, said: Any, handle: Callable[[Handled], None]) -> None:
+        name = worker.place.name
+        if isinstance(said, Said):
+            self._reporter.say(f"{name}: {said.message}")
+        elif isinstance(said, Progress):
+            worker.progress = said.pairs, said.partial
+            pairs = self._pairs + sum(one.progress[0] for one in self._workers.values())
+            partial = sum(one.progress[1] for one in self._workers.values())
+            self._reporter.progress(said.shard, said.rows, pairs, partial)
+        elif isinstance(said, Ready):
+            self._welcome(worker, said.facts)
+        elif isinstance(said, Stopped):
+            worker.stopped = said
+            if said.ends_run:
+                raise _error(said.error)(f"{name}: {said.message}")
+        elif isinstance(said, Loaded):
+            handle(said)
+        else:
+            worker.tasks.pop(said.relative, None)
+            worker.is_suspect = worker.is_suspect and bool(worker.tasks)
+            self._deaths.pop(worker.place, None)
+            if said.relative in self._left:
+                handle(said)
+                self._left.discard(said.relative)
+
+    def _welcome(self, worker: _Worker, facts: Facts) -> None:
+        """Let a worker begin if it computes as the first one does; otherwise it is named and left out."""
+        differ = _differences(self._facts, facts) if self._facts is not None else ""
+        if not differ:
+            worker.facts = facts
+            return
+        self._why = f"{worker.place.name} differs from the plan in {differ}"
+        self._reporter.say(f"{self._why}; the run continues without it")
+        self._given_up.add(worker.place)
+        self._crew.kill(worker.place)
+
+    def _end(self, worker: _Worker, ended: Ended, handle: Callable[[Handled], None]) -> None:
+        """A worker ended: its shards go to others, and it is replaced unless it cannot work there."""
+        place, name = worker.place, worker.place.name
+        del self._workers[place]
+        self._pairs += worker.progress[0]
+        alone = list(worker.tasks.values()) if worker.is_suspect else []
+        for task in worker.tasks.values():
+            if task not in alone:
+                self._suspects.append(task)
+        if place in self._given_up:
+            return
+        why = worker.stopped.message if worker.stopped is not None else ended.why
+        self._why = f"{name}: {why}"
+        self._deaths[place] = self._deaths.get(place, 0) + 1
+        for task in alone:
+            self._left.discard(task.relative)
+            self._deaths.pop(place, None)  # the shard is to blame, not the device
+            reason = f"{task.uri}: the process that scored it {why}, twice, the second time with no other shard"
+            handle(Failed(task.relative, "crashed", reason, task.identity))
+        if worker.stopped is not None or ended.for_good or self._deaths.get(place, 0) >= _MOST_DEATHS:
+            self._given_up.add(place)
+            self._reporter.say(f"{self._why}; the run continues without it")
+        else:
+            self._reporter.say(f"{self._why}; it is started again")
+
+    def _refuse_silence(self) -> None:
+        """End workers that have something to do and have made no progress."""
+        for worker in self._workers.values():
+            limit = PREPARE_S if worker.facts is None else SILENCE_S
+            if (worker.tasks or worker.facts is None) and time.monotonic() - worker.heard > limit:
+                self._reporter.say(f"{worker.place.name}: no progress for {limit:.0f} s; it is ended")
+                worker.heard = time.monotonic()
+                self._crew.kill(worker.place)
+
+    def _refuse_end(self, advice: str) -> None:
+        """Give up where no worker runs and none can be started.
+
+        Raises:
+            DeviceError: says how the last one ended.
+        """
+        if self._workers or self._free():
+            self._lost = None
+            return
+        self._lost = self._lost or time.monotonic()
+        if self._crew.places() or time.monotonic() - self._lost > LOST_S:
+            raise DeviceError(f"no worker is left: {self._why or 'no device'}; {advice}")
+
+
+def _differences(first: Facts, other: Facts) -> str:
+    """In what two workers differ that must be equal, in words; empty if they agree."""
+    pairs = {
+        "signature": (first.signature.line, other.signature.line),
+        "device": (first.device, other.device),
+        "provider": (first.provider, other.provider),
+        "runtime": (first.origin.runtime, other.origin.runtime),
+        "versions": (dict(first.versions), dict(other.versions)),
+        "reused outputs": (
+            first.reuse.digest if first.reuse is not None else "",
+            other.reuse.digest if other.reuse is not None else "",
+        ),
+    }
+    if first.signature != other.signature and first.signature.line == other.signature.line:
+        return "signature"
+    return "; ".join(f"{name}: {one} → {two}" for name, (one, two) in pairs.items() if one != two)
+
+
+def _error(name: str) -> type[ScorerError]:
+    found = getattr(errors, name, ScorerError)
+    return found if isinstance(found, type) and issubclass(found, ScorerError) else ScorerError

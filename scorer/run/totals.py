@@ -1,0 +1,180 @@
+"""The totals of a run: the receipts that agree with plan and output, folded into ``_run.json`` and an exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ..errors import OutputError
+from ..scoring.counts import total
+from ..scoring.origin import Origin
+from ..scoring.plan import Plan
+from ..scoring.row_scorer import Report
+from ..scoring.summary import Recheck, ReusedOutput, RunSummary, ShardCounts
+from ..stats.percentages import percent
+from ..storage import Counts, Fingerprint, Receipt, Receipts
+from ..storage.counts import RecheckCounts
+from .messages import Facts, Made
+from .options import Outcome, Reporter, RunOptions
+from .preview import named
+from .survey import Shard, Survey
+from .verified import VerifiedOutputs
+from .versions import versions
+
+
+@dataclass
+class Totals:
+    """The planned shards. ``receipts``: of those done; ``failed``, ``missing``: relative paths of the others."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def add_up(
+    found: Survey, receipts: Receipts, fingerprint: Callable[[Shard], Fingerprint], verified: VerifiedOutputs
+) -> Totals:
+    """Look at every planned shard.
+
+    Args:
+        fingerprint: what the receipt of a shard must say.
+        verified: outputs that this process wrote or hashed. Others, and those that were replaced since, are checked
+            here, but only if all receipts exist: as long as one is missing, nothing is finished.
+    """
+    notes = receipts.failed()
+    totals = Totals()
+    unseen: list[Shard] = []
+    for shard in found.usable:
+        relative = shard.file.relative
+        if (known := verified.receipt(relative)) is not None:
+            totals.receipts.append(known)
+            continue
+        identity, receipt = shard.info.identity, receipts.read(relative)
+        if receipt and receipt.fingerprint == fingerprint(shard) and receipt.input.identity == identity:
+            totals.receipts.append(receipt)
+            unseen.append(shard)
+        elif relative in notes and notes[relative].identity == identity:
+            totals.failed.append(relative)
+        else:
+            totals.missing.append(relative)
+    for relative in found.failed:
+        (totals.failed if relative in notes else totals.missing).append(relative)
+    if not totals.missing:
+        for shard in unseen:
+            if not receipts.agrees(shard.file.relative, shard.info.identity, fingerprint(shard)):
+                totals.missing.append(shard.file.relative)
+        missing = set(totals.missing)
+        totals.receipts = [r for r in totals.receipts if r.relative not in missing]
+    return totals
+
+
+def summary_of(
+    totals: Totals,
+    facts: Facts,
+    plan: Plan,
+    made: Sequence[Made],
+    *,
+    report: Callable[[Counts, float], Report],
+    reuse: tuple[ReusedOutput, ...],
+    aside: RecheckCounts,
+    scoring: float,
+    publishing: float,
+    total_seconds: float,
+    skipped: int,
+    now: datetime,
+) -> RunSummary:
+    """The content of ``_run.json``.
+
+    Args:
+        made: shards scored by this run.
+        report: what the executor says of its speed, from their counts and the seconds of scoring.
+        aside: reused rows of quarantined shards that were scored again, and how many disagreed.
+        scoring, publishing, total_seconds: seconds from the first shard to the last receipt; of giving outputs their
+            names and receipts; of the whole run.
+        skipped: shards that were done before.
+    """
+    counts = total(receipt.counts for receipt in totals.receipts)
+    done = {receipt.relative for receipt in totals.receipts}
+    found = report(total(one.counts for one in made if one.relative in done), scoring)
+    stages = {"write": publishing}
+    for one in made:
+        for stage, value in one.seconds.items():
+            stages[stage] = stages.get(stage, 0.0) + value
+    seconds = {stage: round(value, 3) for stage, value in stages.items()}
+    origins = _origins(totals.receipts, facts.origin)
+    origins += [one for one in (facts.reuse.origins if facts.reuse is not None else ()) if one not in origins]
+    again = RecheckCounts.total([counts.recheck or RecheckCounts(), aside])
+    return RunSummary(
+        signature=facts.signature,
+        counts=counts,
+        shards=ShardCounts(len(totals.receipts), skipped, len(totals.failed), len(totals.missing)),
+        seconds={**seconds, "total": round(total_seconds, 3)},
+        computed_now=sum(one.computed for one in made),
+        speed=found.speed,
+        exact=found.exact or plan.budgets.exact,
+        device=facts.origin.device,
+        bound=found.bound,
+        company_bound=found.company_bound,
+        origins=tuple(origins),
+        reuse=reuse,
+        recheck=Recheck(again.rows, again.disagreed, facts.reuse.bound if facts.reuse is not None else None),
+        versions=versions(facts.versions),
+        # To the microsecond, because a history tells runs apart by it, and small runs follow each other fast.
+        finished=now.isoformat(timespec="microseconds"),
+    )
+
+
+def _origins(receipts: Sequence[Receipt], here: Origin) -> list[Origin]:
+    """Where the shards were computed: this run's device first, then the others by the number of their shards."""
+    makers = {receipt.maker.origin: receipt.maker for receipt in receipts if receipt.maker is not None}
+    texts = Counter(receipt.maker.origin for receipt in receipts if receipt.maker is not None)
+    found = [here]
+    for text, _ in sorted(texts.items(), key=lambda item: (-item[1], item[0])):
+        try:
+            origin = Origin.from_json(makers[text].origin_fields())
+        except OutputError:
+            continue  # of another version
+        if origin not in found:
+            found.append(origin)
+    return found
+
+
+def outcome_of(
+    summary: RunSummary,
+    totals: Totals,
+    failures: Mapping[str, str],
+    options: RunOptions,
+    mine: Callable[[str], bool],
+    reporter: Reporter,
+) -> Outcome:
+    """How the run ended: 0, or 3 with the reasons.
+
+    Args:
+        failures: shards that this process quarantined.
+        mine: whether a shard is for this process.
+    """
+    missing = [name for name in totals.missing if mine(name)]
+    if others := len(totals.missing) - len(missing):
+        reporter.say(f"other parts will score {others} shards; the last one writes _SUCCESS")
+    reasons = []
+    if missing:
+        reasons.append(
+            f"{len(missing)} shards lost their output or receipt during the run ({named(missing)}): something else "
+            "writes into the folder; the same command scores them again"
+        )
+    failed = failures if totals.missing else totals.failed
+    if failed:
+        reasons.append(f"{len(failed)} shards failed, see {options.out}/_failed/")
+    if wrong := summary.recheck.disagreed:
+        reasons.append(
+            f"{wrong} of {summary.recheck.rows} reused rows that were scored again disagree with the earlier "
+            "output, so its labels cannot be relied on: run without --reuse"
+        )
+    counts = summary.counts
+    if totals.missing:
+        counts = total(receipt.counts for receipt in totals.receipts if mine(receipt.relative))
+    if (rate := counts.error_rate) > options.max_error_rate:
+        reasons.append(f"{percent(rate)} of the rows have errors, more than --max-error-rate {options.max_error_rate}")
+    return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))

@@ -1,0 +1,143 @@
+"""What only an output in a folder has: links to refuse, temporary files of dead runs, folders that became empty."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Literal
+
+from ..errors import OutputError
+from . import lease
+from .durable import discard, is_temporary, output_errors, refuse_links, token_of
+from .finished import PLAN, RUN, SUCCESS
+from .local_paths import local_path
+from .receipt_files import FAILED, RECEIPTS, check_relative
+from .receipts import Receipts
+
+Found = Literal["absent", "empty", "ours"]
+
+
+def inspect_folder(out: Path) -> Found:
+    """What stands where the output is to go; writes nothing.
+
+    ``empty`` is also a folder in which a run ended before its plan was written.
+
+    Raises:
+        UsageError: the path is a URI.
+        OutputError: a file, a folder with something else in it, or one that cannot be written.
+    """
+    local_path(out, "the output folder")
+    with output_errors("look into", out):
+        if not out.exists():
+            if out.is_symlink():
+                raise OutputError(f"{out} is a link that leads nowhere; remove it or choose another --out")
+            above = next(path for path in out.absolute().parents if path.exists())
+            if not above.is_dir():
+                raise OutputError(f"{out} cannot be made: {above} is a file; choose another --out")
+            if not os.access(above, os.W_OK | os.X_OK):
+                raise OutputError(f"{out} cannot be made: {above} cannot be written; choose another --out")
+            return "absent"
+        if not out.is_dir():
+            raise OutputError(f"{out} is a file, and the output is a folder; choose another --out")
+        names = sorted(path.name for path in out.iterdir())
+        ours = (out / PLAN).is_file()
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise OutputError(f"{out} cannot be written by this user; choose another --out or change its permissions")
+    if ours:
+        return "ours"
+    own = {RUN, SUCCESS, RECEIPTS, FAILED}
+    # What begins with a dot is a file manager's or a version control's, and nothing here ever touches it.
+    strange = [name for name in names if not lease.is_lock(name) and not name.startswith(".")]
+    if _told_by_receipts(out, [name for name in strange if name not in own]):
+        return "ours"
+    if strange:
+        raise OutputError(
+            f"{out} is not an output folder of this program: it has no {PLAN}, but holds {strange[0]!r}"
+            + (f" and {len(strange) - 1} more" if len(strange) > 1 else "")
+            + "; choose a new or empty folder for --out"
+        )
+    return "empty"
+
+
+def _told_by_receipts(out: Path, names: Collection[str]) -> bool:
+    """Whether a folder without a plan is ours all the same: a receipt in it is whole, and all ``names`` in the folder
+    are those of shards with a receipt or a note."""
+    receipts = Receipts(out)
+    known = {*receipts.all(), *receipts.failed_names()}
+    tops = {relative.partition("/")[0] for relative in known}
+    return tops.issuperset(names) and any(receipts.read(relative) for relative in receipts.all())
+
+
+def is_output(relative: str) -> bool:
+    """Whether a name is one that an output may have."""
+    try:
+        check_relative(relative)
+    except OutputError:
+        return False  # a plan or receipt that somebody else wrote; it names nothing of ours
+    return True
+
+
+def lies_below(out: Path, relative: str) -> bool:
+    """Whether an output really lies in the folder; behind a link to another folder it is not ours to remove."""
+    return (out / relative).parent.resolve().is_relative_to(out.resolve())
+
+
+def prune(out: Path, paths: Iterable[Path]) -> None:
+    """Remove the folders of files that are gone where they became empty, upwards; one with anything in it stays."""
+    for path in paths:
+        folder = path.parent
+        while folder != out and folder.is_relative_to(out):
+            try:
+                folder.rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                break
+            folder = folder.parent
+
+
+def sweep(out: Path, live: Collection[str]) -> list[str]:
+    """Remove the temporary files that dead runs left, and tell which, as paths below the folder.
+
+    Args:
+        live: tokens of other parts that run now, whose files are kept; so are then those without a token.
+    """
+    swept = []
+    for root, folders, names in os.walk(out):
+        folders.sort()
+        for name in sorted(filter(is_temporary, names)):
+            if live and token_of(name) in {*live, None}:
+                continue
+            path = Path(root, name)
+            discard(path)
+            swept.append(path.relative_to(out).as_posix())
+    return swept
+
+
+def refuse_links_at(out: Path, relatives: Collection[str]) -> None:
+    """Make sure that no output, and no file about one, would be written through a symbolic link.
+
+    Raises:
+        OutputError: a link stands in the place of one of them, or of a folder on the way there.
+    """
+    if not _has_links(out):  # nearly always so, and it saves a look at each of the paths
+        return
+    for relative in relatives:
+        for path in (out / relative, *(out / top / f"{relative}.json" for top in (RECEIPTS, FAILED))):
+            refuse_links(out, path)
+    for name in (PLAN, RUN, SUCCESS):
+        refuse_links(out, out / name)
+
+
+def _has_links(out: Path) -> bool:
+    """Whether there is a symbolic link anywhere below the folder; one listing of each folder tells."""
+    folders = [str(out)]
+    while folders:
+        with output_errors("look into", out), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    return True
+                if entry.is_dir():
+                    folders.append(entry.path)
+    return False

@@ -1,0 +1,359 @@
+"""One run's output: whose it is, who holds it, what it is meant to become, when it is finished.
+
+``_lock`` carries the lease (:mod:`.lease`, :mod:`.objects.lease`), ``_plan.json`` makes the place ours, ``_run.json``
+tells how the last run went, and ``_SUCCESS`` is there only while every planned shard is done. All of it is written over
+a :class:`.store.Store`; what only a folder has (links, temporary files, empty folders) is in :mod:`.folder_care`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Self
+
+from ..errors import OutputError
+from ..system.closing import Closing
+from ..system.json_fields import Fields
+from . import folder_care, lease
+from .durable import Holder, crash_point, json_bytes, make_folders, output_errors
+from .finished import PLAN, RUN, SUCCESS, plan_fields
+from .folder import FolderStore
+from .folder_care import Found, inspect_folder, is_output
+from .objects import lease as store_lease
+from .objects.bucket import BucketStore
+from .objects.uri import Location, StoreUri
+from .receipt_files import FAILED, RECEIPTS
+from .receipts import Receipt, Receipts, digest_of, failed_name, parsed_json, receipt_name
+from .space import require_space
+from .store import ABSENT, ANY, Entry, Store
+
+_OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """One version of a shard's output."""
+
+    store: Store
+    relative: str
+    entry: Entry
+
+    @property
+    def name(self) -> str:
+        return self.store.uri(self.relative)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether reading can fail although the file is as its receipt says."""
+        return self.store.is_remote
+
+    def open(self) -> IO[bytes]:
+        """The file, to be closed by the caller.
+
+        Raises:
+            OutputError: another version is there. OSError: it cannot be read.
+        """
+        return self.store.open(self.relative, self.entry)
+
+
+def open_store(out: Location, *, patient: bool = True) -> Store:
+    """The store of an output, to be read.
+
+    Raises:
+        OutputError: the store cannot be used.
+        MissingDependencyError: ``obstore`` is not installed.
+    """
+    return FolderStore(out) if isinstance(out, Path) else BucketStore(out, patient=patient)
+
+
+def inspect_output(out: Location) -> Found:
+    """What stands where the output is to go; writes nothing.
+
+    ``empty`` is also a place at which a run ended before its plan was written.
+
+    Raises:
+        UsageError: the path is a URI of an unknown kind.
+        OutputError: a file, a place with something else in it, or one that cannot be written.
+    """
+    return inspect_folder(out) if isinstance(out, Path) else _inspect_bucket(BucketStore(out, patient=False))
+
+
+def _inspect_bucket(store: BucketStore) -> Found:
+    names = store.list_top()
+    if PLAN in names:
+        return "ours"
+    strange = [name for name in names if name not in _OWN and not lease.is_lock(name) and not name.startswith(".")]
+    strange = [name for name in strange if not name.startswith("_probe-")]
+    if strange:
+        raise OutputError(
+            f"{store.place} is not an output of this program: it has no {PLAN}, but holds {strange[0]!r}"
+            + (f" and {len(strange) - 1} more" if len(strange) > 1 else "")
+            + "; choose a new or empty prefix for --out"
+        )
+    return "empty" if names else "absent"
+
+
+def is_finished(out: Location) -> bool:
+    """See :attr:`SeenOutput.is_finished`."""
+    return SeenOutput(out).is_finished
+
+
+class SeenOutput:
+    """An output that is only looked at. ``path``: where it is; ``name``: its absolute path or URI, for plans."""
+
+    def __init__(self, out: Location, store: Store | None = None) -> None:
+        self.path = out
+        self.store = store if store is not None else open_store(out)
+
+    @property
+    def name(self) -> str:
+        return str(self.path.resolve()) if isinstance(self.path, Path) else str(self.path)
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """All receipts of a remote output are read when this is asked for first."""
+        found = Receipts(self.store)
+        found.refresh()
+        return found
+
+    def read_plan(self) -> Fields | None:
+        """The fields of the plan; ``None`` where there is none, or it is damaged.
+
+        Raises:
+            OutputError: it was written by another version of this program.
+        """
+        return plan_fields(self._json(PLAN), self.store.uri(PLAN))
+
+    def read_run(self) -> object:
+        """The content of ``_run.json``; ``None`` where there is none, or it is not JSON."""
+        return self._json(RUN)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every planned shard is done: ``_SUCCESS`` is there, and agrees with the plan and all receipts."""
+        return self.agrees_with(self._planned_receipts())
+
+    def agrees_with(self, receipts: Collection[Receipt | None]) -> bool:
+        """Whether ``_SUCCESS`` is there and agrees with these receipts, which are all that are planned."""
+        marker = self.store.read(SUCCESS)
+        known = [one for one in receipts if one is not None]
+        return marker is not None and len(known) == len(receipts) and digest_of(known).encode("ascii") == marker[0]
+
+    def _planned_receipts(self) -> list[Receipt | None]:
+        if self.store.look(SUCCESS) is None:
+            return [None]
+        planned = self._inputs()
+        return [self.receipts.read(relative) for relative in planned] if planned is not None else [None]
+
+    def _inputs(self) -> Mapping[str, object] | None:
+        plan = self.read_plan()
+        found = plan.content.get("inputs") if plan is not None else None
+        return found if isinstance(found, dict) and all(map(is_output, found)) else None
+
+    def stored(self, relatives: Iterable[str]) -> dict[str, str]:
+        """Those of the outputs that are there, with the absolute path or the URI of each."""
+        there = self.receipts.listed if self.store.is_remote else None
+        return {
+            one: self.store.uri(one)
+            for one in relatives
+            if (one in there if there is not None else self.store.look(one) is not None)
+        }
+
+    def outside_of(self, keep: Collection[str]) -> list[str]:
+        """Relative paths of outputs that are there and not to be kept, sorted."""
+        found = self._known(keep)
+        there = self.stored(found)
+        return [one for one in found if one in there and self._is_inside(one)]
+
+    def _known(self, keep: Collection[str]) -> list[str]:
+        """The outputs that are not to be kept, sorted: known by a receipt, a note in ``_failed/``, or the plan."""
+        known = {*self.receipts.all(), *self.receipts.failed_names(), *(self._inputs() or ())}
+        return sorted(relative for relative in known.difference(keep) if is_output(relative))
+
+    def _is_inside(self, relative: str) -> bool:
+        """Whether an output really lies in a folder; behind a link to another folder it is not ours to remove."""
+        return not isinstance(self.path, Path) or folder_care.lies_below(self.path, relative)
+
+    def file(self, relative: str) -> OutputFile:
+        """A shard's output as it is now.
+
+        Raises:
+            OSError: there is none.
+        """
+        found = self.receipts.listed.get(relative) if self.store.is_remote else self.store.look(relative)
+        if found is None:
+            raise FileNotFoundError(f"{self.store.uri(relative)} is not there")
+        return OutputFile(self.store, relative, found)
+
+    def _json(self, name: str) -> object:
+        found = self.store.read(name)
+        return parsed_json(found[0]) if found is not None else None
+
+
+class RunOutput(SeenOutput, Closing):
+    """An output, held by this process until the context ends; made by :meth:`open`.
+
+    ``holder``: what writers of files in this output are given: of the folder, or of a local one in which files are
+    written before they are uploaded.
+    """
+
+    def __init__(self, out: Location, store: Store, held: lease.Lease | store_lease.StoreLease) -> None:
+        super().__init__(out, store)
+        self._lease = held
+        self.token = held.token
+        self._staging = None if isinstance(out, Path) else TemporaryDirectory(prefix="d2t-")
+        root = out if isinstance(out, Path) else Path(self._staging.name if self._staging else "")
+        self.holder = Holder(root, self.token, self.check)
+        if isinstance(store, FolderStore):
+            self.store = FolderStore(store.place, self.holder)
+
+    @classmethod
+    def open(
+        cls,
+        out: Location,
+        *,
+        create: bool = False,
+        part: lease.Part | None = None,
+        say: Callable[[str], None] = lambda message: None,
+    ) -> Self:
+        """Take hold of an output.
+
+        Args:
+            create: create the folder if it does not exist.
+            part: hold a part of it, k of n.
+            say: called when this waits for a machine that may be lost.
+
+        Raises:
+            OutputError: not ours, not there, cannot be written, or held by another run (says by whom).
+        """
+        found = inspect_output(out)
+        if isinstance(out, StoreUri):
+            store = BucketStore(out)
+            store.require_conditions()
+            return cls(out, store, store_lease.take(store, part, say))
+        if found == "absent":
+            if not create:
+                raise OutputError(f"{out} does not exist; create it with `scorer run`")
+            with output_errors("make", out):
+                make_folders(out)
+        held = lease.take(out, part, say=say)
+        try:
+            inspect_output(out)  # somebody else may have had it until a moment ago
+        except OutputError:
+            held.release()
+            raise
+        return cls(out, FolderStore(out), held)
+
+    def close(self) -> None:
+        """Let go of the output."""
+        if self._staging is not None:
+            self._staging.cleanup()
+        self._lease.release()
+
+    def check(self) -> None:
+        """Make sure that the output is still held; asked before whatever counts is written.
+
+        Raises:
+            OutputError: another run took it over while this one gave no sign of life.
+        """
+        self._lease.check()
+
+    def others(self) -> dict[str, str]:
+        """The other parts that run now: names of their locks, and their tokens."""
+        if isinstance(self._lease, store_lease.StoreLease):
+            return self._lease.others()
+        return lease.others(self._lease.path.parent, self._lease.path.name)
+
+    def write_plan(self, plan: Mapping[str, object]) -> None:
+        """Take ``_SUCCESS`` and ``_run.json`` away, then replace the plan."""
+        self.reopen()
+        crash_point("plan.success_removed")
+        self._write(PLAN, json_bytes(plan), "plan")
+
+    def create_plan(self, plan: Mapping[str, object]) -> bool:
+        """Write the plan of an output that has none; ``False`` if another part was faster."""
+        self.reopen()
+        return self.store.put(PLAN, json_bytes(plan), ABSENT, label="plan") is not None
+
+    def write_run(self, summary: Mapping[str, object]) -> None:
+        """Replace ``_run.json``."""
+        self._write(RUN, json_bytes(summary), "run")
+
+    def write_success(self, receipts: Iterable[Receipt] | None = None) -> None:
+        """Say that every planned shard is done; the last thing a run writes. ``receipts``: of all of them."""
+        if receipts is None:
+            receipts = [one for one in self._planned_receipts_now() if one is not None]
+        self._write(SUCCESS, digest_of(receipts).encode("ascii"), "success")
+
+    def _planned_receipts_now(self) -> list[Receipt | None]:
+        return [self.receipts.read(relative) for relative in self.receipts.all()]
+
+    def _write(self, name: str, content: bytes, label: str) -> None:
+        self.check()
+        self.store.put(name, content, ANY, label=label)
+
+    def reopen(self) -> None:
+        """Say that not every planned shard is done: no ``_SUCCESS``, and no totals that claim it."""
+        self.store.delete([SUCCESS, RUN])
+
+    def remove_stale(self, keep: Collection[str]) -> list[str]:
+        """Remove the outputs whose input is gone, and tell which, sorted.
+
+        The receipt goes first, so that a run killed in between leaves no receipt without its file.
+
+        Raises:
+            OutputError: something cannot be removed.
+        """
+        return [relative for relative in self._known(keep) if self.remove_output(relative)]
+
+    def set_aside(self, relative: str) -> None:
+        """Make a shard not done, and the output not finished; an earlier file stays where it is.
+
+        Raises:
+            OutputError: something cannot be removed.
+        """
+        self.reopen()
+        self.receipts.remove(relative)
+
+    def remove_output(self, relative: str) -> bool:
+        """Remove a shard's receipt, then its output, then the note that it failed; tells whether any was there.
+
+        Raises:
+            OutputError: something cannot be removed.
+        """
+        if not is_output(relative) or not self._is_inside(relative):
+            return False
+        traces = [receipt_name(relative), relative, failed_name(relative)]
+        there = [name for name in traces if self.store.look(name) is not None]
+        if there:
+            self.reopen()
+        self.receipts.remove(relative)
+        crash_point("stale.receipt_removed")
+        self.store.delete([name for name in there if name == relative])
+        self.receipts.forget()
+        self.receipts.clear_failed(relative)
+        if isinstance(self.path, Path) and not self.others():
+            folder_care.prune(self.path, [self.path / name for name in traces])
+        return bool(there)
+
+    def sweep_temporary(self) -> list[str]:
+        """Remove the temporary files that dead runs left, and tell which, as paths below the output; those of parts
+        that run now are kept: their names carry the tokens of the parts' locks."""
+        return folder_care.sweep(self.path, {*self.others().values()}) if isinstance(self.path, Path) else []
+
+    def refuse_links(self, relatives: Collection[str]) -> None:
+        """Make sure that no output, and no file about one, would be written through a symbolic link.
+
+        Raises:
+            OutputError: a link stands in the place of one of them, or of a folder on the way there.
+        """
+        if isinstance(self.path, Path):
+            folder_care.refuse_links_at(self.path, relatives)
+
+    def require_space(self, needed: int, what: str) -> None:
+        """See :func:`.space.require_space`; a store has no end."""
+        if isinstance(self.path, Path):
+            require_space(self.path, needed, what)
