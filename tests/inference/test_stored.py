@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import DamagedFileError, SchemaError
@@ -80,6 +80,7 @@ facts = st.builds(
 )  # fmt: skip
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other work may take the processors
 @given(st.one_of(manifests, encoders, facts, st.builds(KeptBudget, st.integers(0, 2**40)), st.builds(Fallback, names)))
 def test_what_is_stored_survives_encoding(stored: Any) -> None:
     data = encode(stored, indent=1)
