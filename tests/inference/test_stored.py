@@ -32,6 +32,7 @@ names = st.one_of(
     st.text(alphabet="%25F8EA0\udcff\udc80é", max_size=12),
 )
 shown = st.text(st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=12)
+files = shown.map(lambda name: name.replace("/", "-"))
 digests = st.binary(min_size=32, max_size=32).map(bytes.hex)
 figures = st.floats(0, 1e30)
 shares = st.floats(0, 1)
@@ -47,9 +48,9 @@ parities = st.builds(
     max_abs_probability=shares, bound=figures, within_margin=shares,
 )  # fmt: skip
 variants = st.builds(
-    Variant, file=shown.map("{}.onnx".format), precision=st.sampled_from(["fp32", "fp16", "int8"]),
+    Variant, file=files.map("{}.onnx".format), precision=st.sampled_from(["fp32", "fp16", "int8"]),
     layout=st.sampled_from(["padded", "packed"]), sha256=digests, bytes=st.integers(0, 2**40),
-    external=st.dictionaries(shown.map("{}.data".format), digests, max_size=2), opset=st.integers(1, 30),
+    external=st.dictionaries(files.map("{}.data".format), digests, max_size=2), opset=st.integers(1, 30),
     inputs=st.lists(names, max_size=3).map(tuple), fused=st.dictionaries(names, st.integers(0, 99), max_size=2),
     parity=st.none() | parities,
 )  # fmt: skip
