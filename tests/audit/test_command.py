@@ -156,7 +156,7 @@ def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_pat
         (without_run, "it has no _run.json"),
         (cut, "another size"),
         (gone, "cannot be read"),
-        (receipt, "receipt of part-1.parquet is damaged"),
+        (receipt, "it has no _SUCCESS"),
         (lost, "its files have 66 rows, its _run.json says 100"),
         (same_size, "cannot be read as Parquet"),
     ):

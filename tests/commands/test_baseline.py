@@ -56,7 +56,7 @@ def test_a_folder_has_the_rows_of_one_file_and_is_resumed(data: Path, tmp_path: 
     )
     assert (again["shards"]["skipped"], again["computed_now"]) == (1, 3)
     assert again["labels"] == first["labels"]
-    said = baseline("keywords", data, "--out", out)
+    said = baseline("keywords", data, "--out", out, "--rescore")
     assert "0 in earlier runs" in said and "distinct pairs" not in said
 
 

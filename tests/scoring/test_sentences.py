@@ -208,7 +208,7 @@ def test_a_run_its_explanation_and_its_resumption(bundle: Path, tmp_path: Path) 
     stored = table["nli_sentences"][number].as_py()
     assert alike(explained["recomputed"]["sentences"], stored)
     assert "facts → sentence" in run("explain", str(out), "--row", f"in.parquet:{number}")
-    other = CliRunner().invoke(app, [argument for argument in command if argument != "--sentences"])
+    other = CliRunner().invoke(app, [*(each for each in command if each != "--sentences"), "--rescore"])
     assert other.exit_code == 0
     assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored again"
 
