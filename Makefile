@@ -6,7 +6,7 @@ DEV := .venv-dev/bin
 BENCH := .venv-bench/bin
 AXE := .venv-dev/axe/node_modules/axe-core/axe.min.js
 
-.PHONY: help demo test test-slow lint format smoke lock audit-deps reproduce bench bench-gpu clean
+.PHONY: help demo test test-slow lint format smoke lock audit-deps reproduce bench bench-gpu-prepare bench-gpu-measure clean
 
 help:
 	@echo "make demo       score the sample that ships, in a bare environment (.venv)"
@@ -14,7 +14,7 @@ help:
 	@echo "make test-slow  the slow tests: full-size export, long sweeps"
 	@echo "make format     format the code and fix lint findings"
 	@echo "make bench      compare this program with its peers on this machine's CPU; SMOKE=1: shorter; docs/bench.md"
-	@echo "make bench-gpu  the same on a CUDA machine; KIT=SITE_DIR; docs/bench.md"
+	@echo "make bench-gpu-prepare, make bench-gpu-measure: the same on a CUDA machine; KIT=SITE_DIR; docs/bench.md"
 	@echo "make reproduce  the tables of the paper, with your bundle, templates and data; docs/reproduce.md"
 	@echo "make lock       update requirements.lock: run-time dependencies pinned by hash, from constraints.txt"
 	@echo "make audit-deps check the locked versions for known vulnerabilities; needs the network"
@@ -137,13 +137,11 @@ audit-deps: .venv-audit/installed
 bench: .venv-bench/installed
 	$(BENCH)/python -m benchmarks.cpu $(if $(SMOKE),--smoke)
 
-# Two steps, of which only the second is timed. DEVICE=cpu walks the script with a tiny model.
+# Two steps, each a command of its own: a machine may limit the time of one. DEVICE=cpu walks the script with a tiny model.
 GPU_TRIAL := --device cpu --preset roberta-tiny --pairs 64 --rounds 1 --budgets 1024 --batches 16 --minutes 60 --folder .bench/trial \
   --results .bench/trial
-bench-gpu: $(if $(filter cpu,$(DEVICE)),.venv-dev/installed)
-	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.gpu --step prepare \
-	  $(if $(filter cpu,$(DEVICE)),$(GPU_TRIAL)) $(if $(KIT),--kit $(KIT))
-	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.gpu --step measure \
+bench-gpu-prepare bench-gpu-measure: bench-gpu-%: $(if $(filter cpu,$(DEVICE)),.venv-dev/installed)
+	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.gpu --step $* \
 	  $(if $(filter cpu,$(DEVICE)),$(GPU_TRIAL)) $(if $(KIT),--kit $(KIT))
 
 REPRODUCE_OUT ?= reproduce-out

@@ -1,6 +1,6 @@
 """This program measured: against its alternatives, and against itself when one choice is changed.
 
-``cpu``, ``gpu``                ``make bench`` and ``make bench-gpu``: settings, rounds, workers, results
+``cpu``, ``gpu``                ``make bench`` and ``make bench-gpu-...``: settings, rounds, workers, results
 ``runners/``                    one module for each library that is compared
 ``reproduce/``                  ``make reproduce``: the tables of the paper
 ``host_overhead``, ``resume``,

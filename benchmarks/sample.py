@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import make_rows
@@ -36,21 +35,16 @@ class Sample:
     longest: int
 
 
-def write_sample(
-    folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0, systems: int, seed: int, mixed: bool = False
-) -> Sample:
+def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0, systems: int, seed: int) -> Sample:
     """Write ``rows.parquet`` and ``pairs.json`` into ``folder``.
 
     ``rows``: number of rows, or 0 for as many as give at least ``pairs`` distinct pairs. ``systems``: number of texts
-    for each input; with 1, all texts are different. ``mixed``: lengths up to the longest, as in WebNLG. Facts use the
-    bundle's templates, otherwise backoff.
+    for each input; with 1, all texts are different. Facts use the bundle's templates, otherwise backoff.
     """
     # Every row gives more than one pair, and nearly every row more than three.
     make_rows.write(folder, rows or max(min(pairs, 4096), pairs // 3), 1, seed, systems)
     table = pq.read_table(folder / "part-0000.parquet")
     (folder / "part-0000.parquet").unlink()
-    if mixed:
-        table = _merged(table, bundle, seed)
     templates = Templates.load(bundle.templates_file) if bundle.templates_file else Templates()
     columns = find_columns(table.schema, ColumnNames())
     checks = build_checks(columns.rows(table), templates, Options())
@@ -83,22 +77,6 @@ def write_sample(
 def read_pairs(path: str | Path) -> list[tuple[str, str]]:
     """The pairs of a sample, in the order of their rows."""
     return [(premise, hypothesis) for premise, hypothesis in json.loads(Path(path).read_text())["pairs"]]
-
-
-def _merged(table: pa.Table, bundle: Bundle, seed: int) -> pa.Table:
-    """One to five rows combined to one, both facts and texts; rows that become too long for the model are left out."""
-    rng = np.random.default_rng(seed)
-    tokenizer = TextTokenizer(bundle)
-    triples, texts = table["triples"].to_pylist(), table["text"].to_pylist()
-    made, start = [], 0
-    while start < len(texts):
-        end = start + int(rng.choice([1, 2, 3, 4, 5], p=[0.5, 0.25, 0.12, 0.08, 0.05]))
-        facts, text = [t for one in triples[start:end] for t in one], " ".join(texts[start:end])
-        premise = " ".join(f"The {t['predicate']} of {t['subject']} is {t['object']}." for t in facts)
-        if len(tokenizer.join(premise, text)) <= bundle.max_length:
-            made.append({"triples": facts, "text": text})
-        start = end
-    return pa.Table.from_pylist(made, pa.schema([table.schema.field("triples"), table.schema.field("text")]))
 
 
 def _first_of_each(checks: Checks) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""``make bench-gpu``: this project and its alternatives on a CUDA machine."""
+"""``make bench-gpu-...``: this project and its alternatives on a CUDA machine."""

@@ -1,19 +1,20 @@
-"""Compare this project with its alternatives on a CUDA machine: `make bench-gpu`.
+"""Compare this project with its alternatives on a CUDA machine: `make bench-gpu-prepare bench-gpu-measure`.
 
 No GPU figure exists yet: the script was written on a machine without a GPU.
 
     python -m benchmarks.gpu --step prepare --kit SITE_DIR      # checkpoint, bundles, what is found out at first use
-    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups sessions attention ...] [--real FILE ...]
-    make bench-gpu DEVICE=cpu                                   # tries the script: a tiny model, both steps
+    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups sessions attention ...]
+    make bench-gpu-prepare bench-gpu-measure DEVICE=cpu         # tries the script: a tiny model, both steps
 
 Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
 export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
-transformers and sentence-transformers. Measured, in this order, after the device's matrix rate: what the runtime makes
-of the graphs and which kernels it takes (``sessions`` to ``company``, :mod:`benchmarks.gpu.checks`); our choices
-against others, packed and padded; where the time goes, and what matrix products alone reach; labels of fp16 against
-fp32; calls that do not fit; whole runs; all settings on E2E-like pairs and on mixed lengths. Each group is printed when
-it has ended, and the JSON is written after each pass, so that what was measured is there when the time is over; a later
-call with other groups adds to it. On a CPU the packed settings fail and say why: only a GPU has their kernels.
+transformers and sentence-transformers. Measured after the device's matrix rate, what matters most first: what the
+runtime makes of the graphs and which kernels it takes (``sessions``, ``attention``); many rows, and the first use of a
+bundle (``large``, ``runs``); where the time goes, what matrix products alone reach, our choices against others
+(``profile``, ``ceiling``, ``choices``); whether the numbers are right, and all settings on E2E-like pairs (``company``,
+``labels``, ``e2e``). Each group is printed when it has ended, and the JSON is written after each pass, so that what was
+measured is there when the time is over; a later call with other groups adds to it. On a CPU the packed settings fail
+and say why: only a GPU has their kernels.
 
 Utilisation counts real tokens only. Work that our graph or batching saves still counts as useful, padding never does.
 """
@@ -34,14 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m benchmarks.gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kit", type=Path, help="folder with ONNX Runtime for CUDA and the exporter's libraries")
-    parser.add_argument("--step", choices=STEPS, nargs="+", default=STEPS, help="what to do; by default both")
+    parser.add_argument("--step", choices=STEPS, required=True, help="what to do; a call does one of them")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--folder", type=Path, default=Path(".bench"))
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--name", help="name of the result files; by default gpu, on a CPU gpu-trial-on-cpu")
     parser.add_argument("--preset", default="roberta-large")
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="groups to measure, in this order")
-    parser.add_argument("--real", type=Path, nargs="*", default=[], metavar="FILE", help="Parquet of rows for `real`")
     parser.add_argument(
         "--pairs", type=int, default=16384, help="minimum number in each sample; the group large has 8 times as many"
     )
@@ -59,9 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     bench = Bench(args)
     bench.ours["PYTHONPATH"] += os.pathsep + source_tree(bench.base)
-    if "prepare" in args.step:
+    if args.step == "prepare":
         bench.prepare()
-    if "measure" in args.step:
+    else:
         bench.measure()
 
 

@@ -19,16 +19,16 @@ from benchmarks.settings import REFERENCE, Setting
 
 from . import settings
 from .checks import CHECKS, Asked
-from .device import flops, free_gib, matrix_rate, seen_in_words, watch
+from .device import flops, free_gib, matrix_rates, seen_in_words, watch
 from .environment import ROOT, environments
 
 if TYPE_CHECKING:
     from benchmarks.sample import Sample
 
 GROUPS = (
-    "sessions", "attention", "planning", "company", "choices", "profile", "ceiling", "labels", "real", "memory", "runs",
-    "large", "e2e", "mixed",
+    "sessions", "attention", "large", "runs", "profile", "ceiling", "choices", "company", "labels", "e2e",
 )  # fmt: skip
+"""What matters most is first, because the time may end the rest."""
 _ROOM_GIB = 40.0
 """Free memory of the device below which a measured setting is closed: the next one may take so much."""
 STEPS = ("prepare", "measure")
@@ -106,7 +106,7 @@ class Bench:
             raise SystemExit(f"nothing is prepared in {self.base}: run --step prepare first")
         self.began = time.monotonic()
         self.deadline = self.began + 60 * self.args.minutes
-        self.rate, self.device = matrix_rate(self.args.device, self.peers, self.logs)
+        self.rate, self.device = matrix_rates(self.args.device, self.peers, self.logs)
         say(f"{self.device.get('device', self.args.device)}: {self._rate_in_words()}; {self._elapsed()}")
         if self.args.kit is not None:
             sys.path.insert(0, str(self.args.kit.resolve()))
@@ -132,12 +132,9 @@ class Bench:
         print(f"**{name}** ({self._elapsed()})", flush=True)
         asked = Asked(
             device=self.args.device, precision=self.precision, bundle=self.base / "bundle",
-            weighted={
-                n: (folder / "bundle", None)
-                for n, folder in self.weighted.items() if (folder / "bundle").exists()
-            },
-            budget=self.args.budget or settings.USUAL if self.on_gpu else 1024, rate=self.rate,
-            sample=lambda: self._sample("large", self.base / "bundle", 8 * self.args.pairs), real=self.args.real,
+            weighted={n: folder / "bundle" for n, folder in self.weighted.items() if (folder / "bundle").exists()},
+            budget=self.args.budget or settings.USUAL if self.on_gpu else 1024, rate=self.rate["sustained"],
+            sample=lambda: self._sample("large", self.base / "bundle", 8 * self.args.pairs),
             environment=self.ours, logs=self.logs, say=lambda line: print(line, flush=True),
         )  # fmt: skip
         self.checked[name] = {"measured": machine.now(), **CHECKS[name](asked)}
@@ -167,21 +164,15 @@ class Bench:
         asked = settings.labels(self.precision)
         self._measure("labels", "", asked, self.args.pairs, reference="engine-fp32", bundle=self.embedded / "bundle")
 
-    def mixed(self) -> None:
-        """Lengths up to the longest, as in WebNLG: the fast ones."""
-        ours = settings.ours(self.precision, self.args.budget)
-        asked = [*ours, *settings.rivals(self.half, self.args.batches)]
-        self._measure("mixed", "mixed lengths", asked, self.args.pairs // 2, mixed=True)
-
     def _measure(
         self, name: str, words: str, asked: Sequence[Setting], pairs: int, *, reference: str = REFERENCE,
-        mixed: bool = False, bundle: Path | None = None,
+        bundle: Path | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Run a group's rounds on its own sample, and return the options that every setting got."""
         from scorer.inference.shipped import SHIPPED
 
         worded = SHIPPED["embedded"].folder if bundle else self.base / "bundle"
-        sample = self._sample(name, worded, pairs, mixed=mixed)
+        sample = self._sample(name, worded, pairs)
         spec = {
             "checkpoint": str(self.base / "checkpoint"), "bundle": str(bundle or self.base / "bundle"),
             "pairs": sample.pairs_file, "rows": sample.rows_file, "device": self.args.device,
@@ -212,7 +203,7 @@ class Bench:
         )
         return spec
 
-    def _sample(self, name: str, worded: Path, pairs: int, *, mixed: bool = False) -> Sample:
+    def _sample(self, name: str, worded: Path, pairs: int) -> Sample:
         """The sample of a group, made once for all calls of this script. ``worded``: the bundle whose templates and
         tokenizer it has."""
         from benchmarks.sample import Sample, write_sample
@@ -222,7 +213,7 @@ class Bench:
         kept = _read(folder / "sample.json")
         if kept:
             return Sample(**kept)
-        return write_sample(folder, Bundle.load(worded), pairs=pairs, systems=1, seed=5, mixed=mixed)
+        return write_sample(folder, Bundle.load(worded), pairs=pairs, systems=1, seed=5)
 
     def _summaries(self) -> list[dict[str, Any]]:
         """Each group in the form of the JSON, with the utilisation."""
@@ -233,7 +224,7 @@ class Bench:
             work = flops(architecture, tokens)
             for setting, one in zip(summary["settings"], group.measured, strict=True):
                 if "median" in setting and one.part is None and group.name != "labels":
-                    setting["utilisation"] = round(work * setting["median"] / group.items / self.rate, 4)
+                    setting["utilisation"] = round(work * setting["median"] / group.items / self.rate["sustained"], 4)
             found.append(summary)
         return found
 
@@ -267,7 +258,8 @@ class Bench:
         return str(self.device.get("device", "a trial on the CPU: no GPU figure"))
 
     def _rate_in_words(self) -> str:
-        return f"{self.rate / 1e12:.2f} TFLOP/s measured on {self.device['dtype']} matrices"
+        sustained, burst = (self.rate[which] / 1e12 for which in ("sustained", "burst"))
+        return f"{sustained:.2f} TFLOP/s sustained on {self.device['dtype']} matrices, {burst:.2f} in a burst"
 
     def _elapsed(self) -> str:
         seconds = round(time.monotonic() - self.began)

@@ -7,7 +7,7 @@ crashes or hangs costs that form alone, and the reason stands in its place.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ from benchmarks.rounds import WorkerError, ask_once
 from .whole_runs import Program
 
 LENGTHS = (16, 48, 128, 384, 512)
-NEW_LENGTHS = tuple(range(18, 18 + 20 * 8, 8))
-"""Twenty lengths in steps of the grid, each of a padded shape of its own."""
 _LIMIT_S = 180.0
 
 
@@ -27,19 +25,18 @@ _LIMIT_S = 180.0
 class Asked:
     """What all questions share.
 
-    ``bundle``: random weights, full size. ``weighted``: bundles with real weights, by name, with their templates or
-    ``None``. ``budget``: tokens a call. ``rate``: FLOP/s of the device's matrix products. ``sample``: makes the
-    sample of many rows. ``real``: Parquet files of real rows. ``environment``: of our processes.
+    ``bundle``: random weights, full size. ``weighted``: bundles with real weights, by name. ``budget``: tokens a
+    call. ``rate``: sustained FLOP/s of the device's matrix products. ``sample``: makes the sample of many rows.
+    ``environment``: of our processes.
     """
 
     device: str
     precision: str
     bundle: Path
-    weighted: Mapping[str, tuple[Path, Path | None]]
+    weighted: Mapping[str, Path]
     budget: int
     rate: float
     sample: Callable[[], Any]
-    real: Sequence[Path]
     environment: Mapping[str, str]
     logs: Path
     say: Callable[[str], None]
@@ -93,10 +90,6 @@ class Asked:
             else:
                 yield words, one
 
-    def program(self, bundle: Path, templates: Path | None = None) -> Program:
-        """``scorer run`` with a bundle on this device."""
-        return Program(bundle, templates, self.device, self.environment, self.logs / "runs.log", self.say)
-
     def forms(self, bundle: Path | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
         """Forms of a bundle's graph in the precision that is measured, in words and as options of a runner."""
         variants = json.loads(((bundle or self.bundle) / "bundle.json").read_text())["variants"]
@@ -108,7 +101,7 @@ class Asked:
 
 
 def sessions(asked: Asked) -> dict[str, Any]:
-    """Step 1: versions; where the nodes run, and copies between devices."""
+    """Versions; where the nodes run, and copies between devices."""
     found: dict[str, Any] = {"versions": asked.ask("device.versions:found", {})}
     asked.say("; ".join(f"{name} {value}" for name, value in found["versions"].items()))
     fp32 = {"precision": "fp32", "layout": "padded"}
@@ -132,7 +125,7 @@ def sessions(asked: Asked) -> dict[str, Any]:
 
 
 def attention(asked: Asked) -> dict[str, Any]:
-    """Step 2: which attention kernel runs at which length."""
+    """Which attention kernel runs at which length."""
     found: dict[str, Any] = {}
     more = {attention_log.VARIABLE: "1"}
     options = {"lengths": LENGTHS}
@@ -149,22 +142,10 @@ def attention(asked: Asked) -> dict[str, Any]:
     return found
 
 
-def planning(asked: Asked) -> dict[str, Any]:
-    """Step 3: the first call of new shapes against the second, and again from another thread."""
-    found: dict[str, Any] = {}
-    for words, one in asked.of_forms("device.planning:first_and_second", found, {"lengths": NEW_LENGTHS}):
-        asked.say(
-            f"{words}: {len(one['shapes'])} calls of new shapes: first {sum(one['first']):.0f} ms, second "
-            f"{sum(one['second']):.0f} ms, median difference {one['cost_ms']:.1f} ms; from another thread "
-            f"{sum(one['other_first']):.0f} and {sum(one['other_second']):.0f} ms, {one['other_cost_ms']:.1f} ms"
-        )
-    return found
-
-
 def company(asked: Asked) -> dict[str, Any]:
     """Steps 4 and 7: every form on the probes, against fp32, and alone against in company."""
     found: dict[str, Any] = {}
-    for name, bundle in {"random": asked.bundle, **{n: b for n, (b, _) in asked.weighted.items()}}.items():
+    for name, bundle in {"random": asked.bundle, **asked.weighted}.items():
         for words, one in asked.of_forms("device.company:facts", found, {}, name=f"{name}, ", bundle=bundle):
             asked.say(
                 f"{words}: {one['label_agreement']:.2%} of the labels of {one['probes']} probes, largest |Δlogit| "
@@ -174,7 +155,7 @@ def company(asked: Asked) -> dict[str, Any]:
 
 
 def profile(asked: Asked) -> dict[str, Any]:
-    """Step 5: where the time of ten full calls goes."""
+    """Where the time of ten full calls goes."""
     found: dict[str, Any] = {}
     pairs = asked.sample().pairs_file
     for words, one in asked.of_forms("device.profile:calls", found, {"calls": 10}, pairs=pairs):
@@ -191,7 +172,7 @@ def profile(asked: Asked) -> dict[str, Any]:
 
 
 def ceiling(asked: Asked) -> dict[str, Any]:
-    """Step 6: what matrix products alone reach, of squares and of the model's shapes, for five seconds each."""
+    """What matrix products alone reach, of squares and of the model's shapes, for five seconds each."""
     sizes = json.loads((asked.bundle / "bundle.json").read_text())["architecture"]
     hidden, inner = sizes["hidden_size"], sizes["intermediate_size"]
     rows, square, seconds = (65536, 8192, 5.0) if asked.on_gpu else (256, 256, 0.05)
@@ -206,56 +187,27 @@ def ceiling(asked: Asked) -> dict[str, Any]:
         return found
     for name, one in found.items():
         shape = " × ".join(map(str, products[name]))
-        asked.say(f"{name}, {shape}: {one['flops'] / 1e12:.2f} TFLOP/s, at best {one['best'] / 1e12:.2f}")
+        asked.say(
+            f"{name}, {shape}: {one['sustained'] / 1e12:.2f} TFLOP/s sustained, {one['burst'] / 1e12:.2f} in a burst"
+        )
     layer = [name for name in products if name != "square"]
     work = sum(2 * products[name][0] * products[name][1] * products[name][2] for name in layer)
-    together = work / sum(found[name]["each"] for name in layer)
+    sustained, burst = (work / sum(found[name][each] for name in layer) for each in ("each", "each_burst"))
     asked.say(
-        f"a layer's products together: {together / 1e12:.2f} TFLOP/s, {together / asked.rate:.1%} of the rate used"
+        f"a layer's products together: {sustained / 1e12:.2f} TFLOP/s sustained, {burst / 1e12:.2f} in a burst; "
+        f"sustained, {sustained / asked.rate:.1%} of the rate used"
     )
-    return {**found, "layer_flops": together}
-
-
-def memory(asked: Asked) -> dict[str, Any]:
-    """Step 8: calls that do not fit, by the arena's limit and by a full device."""
-    if not asked.on_gpu:
-        asked.say("not asked: only a GPU has an arena with a limit")
-        return {}
-    found = {}
-    for words, options in asked.forms():
-        for how, more in (("limit of 4 GiB", {"device_memory": 4}), ("device taken", {"take": True})):
-            sizes = {"smallest": 8192, "largest": 1 << 24, "length": 48}
-            one = found[f"{words}, {how}"] = asked.ask("device.memory:too_much", {**options, **more, **sizes})
-            if "text" not in one:
-                asked.say(f"{words}, {how}: {one}")
-                continue
-            asked.say(
-                f"{words}, {how}: {one['failed_tokens']:,} tokens fail, recognised as out of memory: {one['known']}; "
-                f"half of it then: {one['half']}; the engine: {one.get('engine')}"
-            )
-            asked.say(f"  {one['error']}: {one['text']}")
-    return found
+    return {**found, "layer": {"sustained": sustained, "burst": burst}}
 
 
 def runs(asked: Asked) -> dict[str, Any]:
-    """Step 9: the command line on many rows: first use, again, and two processes on one device."""
-    return asked.program(asked.bundle).cold_warm_two(Path(asked.sample().rows_file))
-
-
-def real(asked: Asked) -> dict[str, Any]:
-    """Step 7: labels of real rows with real weights, with and without ``--exact``, against fp32."""
-    if not asked.real:
-        asked.say("not asked: --real FILE... names no rows")
-    found = {}
-    for rows in asked.real:
-        for name, (bundle, templates) in asked.weighted.items():
-            words = f"{name}, {rows.name}"
-            found[words] = asked.program(bundle, templates).labels(words, asked.precision, rows)
-    return found
+    """The command line on many rows: first use, again, and two processes on one device."""
+    program = Program(asked.bundle, asked.device, asked.environment, asked.logs / "runs.log", asked.say)
+    return program.cold_warm_two(Path(asked.sample().rows_file))
 
 
 CHECKS: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
-    f.__name__: f for f in (sessions, attention, planning, company, profile, ceiling, memory, runs, real)
+    f.__name__: f for f in (sessions, attention, runs, profile, ceiling, company)
 }
 
 

@@ -41,11 +41,6 @@ def peers(half: str, batches: Sequence[int], slow: int) -> list[Setting]:
     ]  # fmt: skip
 
 
-def rivals(half: str, batches: Sequence[int]) -> list[Setting]:
-    """The reference and the fast ones of :func:`peers`."""
-    return [one for one in peers(half, batches, 1) if one.name in (REFERENCE, "torch-half", "ce-half")]
-
-
 def ours(precision: str, budget: int | None) -> list[Setting]:
     """The bare session and the whole program, at one token budget."""
     options = _options(precision, budget)

@@ -1,4 +1,4 @@
-"""``scorer run`` as a user starts it: what the first use of a bundle costs, two processes at once, labels."""
+"""``scorer run`` as a user starts it: what the first use of a bundle costs, two processes at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,10 @@ _LIMIT_S = 600.0
 
 @dataclass(frozen=True)
 class Program:
-    """``scorer run`` with a bundle on a device. ``templates``: of the command, or ``None`` for the bundle's.
-    ``environment``: of the processes. ``log``: what they print. ``say``: told each answer in words."""
+    """``scorer run`` with a bundle on a device. ``environment``: of the processes. ``log``: what they print. ``say``:
+    told each answer in words."""
 
     bundle: Path
-    templates: Path | None
     device: str
     environment: Mapping[str, str]
     log: Path
@@ -59,33 +57,9 @@ class Program:
         self.say(f"the first run is {found['cost_of_first_use']:.1f} s slower than the second")
         return found
 
-    def labels(self, name: str, precision: str, rows: Path) -> dict[str, Any]:
-        """FINE labels of the rows of a file in a precision, with and without ``--exact``: how many differ from fp32's.
-
-        ``name``: of bundle and rows, for what is said.
-        """
-        found: dict[str, Any] = {}
-        with tempfile.TemporaryDirectory() as temporary:
-            expected: list[str] = []
-            for words in ("fp32", precision, f"{precision} --exact"):
-                out = Path(temporary) / words
-                found[words] = one = self.run([[str(rows), "--precision", *words.split()]], [out])
-                if "error" in one:
-                    self.say(f"{name}, {words}: {one['error']}")
-                    return found
-                labels = pq.read_table(out / rows.name, columns=["fine"])["fine"].to_pylist()
-                expected = expected or labels
-                one |= {"rows": len(labels), "other_labels": sum(map(ne, labels, expected))}
-                self.say(
-                    f"{name}, {words}: {one['other_labels']} of {one['rows']:,} labels differ from fp32's; "
-                    f"{one['recomputed']:,} of {one['unique']:,} distinct pairs were computed again"
-                )
-        return found
-
     def run(self, asked: Sequence[Sequence[str]], outs: Sequence[Path]) -> dict[str, Any]:
         """Commands at the same time: seconds until the last has ended, and the summaries of all; or an ``error``."""
         further = ["--bundle", str(self.bundle), "--device", self.device]
-        further += ["--templates", str(self.templates)] if self.templates else []
         with ExitStack() as opened:
             log = opened.enter_context(self.log.open("a"))
             began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The device's rate on large matrix products, the reference for utilisation."""
+"""The device's rates on large matrix products, the reference for utilisation."""
 
 from __future__ import annotations
 
@@ -11,51 +11,19 @@ from .common import synchronise
 _BATCH = 20
 
 
-def rate(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[list[float], float]]:
-    """FLOP/s of square products in the setting's precision by PyTorch, and the name of the device.
-
-    The best of several sizes and repetitions: a rate that was reached, not one from a data sheet.
-    """
-    import torch
-
-    device = spec.get("device", "cpu")
-    dtype = getattr(torch, spec["options"]["dtype"])
-    sizes = spec["options"]["sizes"]
-    if device.startswith("cuda"):
-        chosen.update(device=torch.cuda.get_device_name(device), cuda=torch.version.cuda)
-        chosen["capability"] = ".".join(map(str, torch.cuda.get_device_capability(device)))
-
-    def one() -> tuple[list[float], float]:
-        best, took = 0.0, 0.0
-        for n in sizes:
-            a, b = (_random((n, n), device, dtype) for _ in range(2))
-            for _ in range(3):
-                a @ b
-            synchronise(device)
-            repeat = spec["options"].get("repeat", 20)
-            for _ in range(3):
-                began = time.perf_counter()
-                for _ in range(repeat):
-                    a @ b
-                synchronise(device)
-                seconds = time.perf_counter() - began
-                took += seconds
-                best = max(best, repeat * 2 * n**3 / seconds)
-        return [best], took
-
-    return one
-
-
 def sustained(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
     """FLOP/s of products by PyTorch, each repeated for the option ``seconds``, long enough for the clock to settle.
 
-    Option ``products``: names with rows, inner and columns. For each name: ``flops``: the rate over all the time;
-    ``best``: of its fastest twenty products in a row; ``each``: seconds of a product.
+    Option ``products``: names with rows, inner and columns. For each name: ``sustained``: the rate over all the time;
+    ``burst``: of its fastest twenty products in a row; ``each`` and ``each_burst``: seconds of a product in these.
     """
     import torch
 
     device, options = spec.get("device", "cpu"), spec["options"]
     dtype = getattr(torch, options["dtype"])
+    if device.startswith("cuda"):
+        chosen.update(device=torch.cuda.get_device_name(device), cuda=torch.version.cuda)
+        chosen["capability"] = ".".join(map(str, torch.cuda.get_device_capability(device)))
 
     def one() -> tuple[dict[str, Any], float]:
         found: dict[str, Any] = {}
@@ -73,8 +41,8 @@ def sustained(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
                 spans.append(time.perf_counter() - began)
             work = 2 * rows * inner * columns * _BATCH
             found[name] = {
-                "flops": work * len(spans) / sum(spans), "best": work / min(spans),
-                "each": sum(spans) / len(spans) / _BATCH,
+                "sustained": work * len(spans) / sum(spans), "burst": work / min(spans),
+                "each": sum(spans) / len(spans) / _BATCH, "each_burst": min(spans) / _BATCH,
             }  # fmt: skip
             took += sum(spans)
         return found, took

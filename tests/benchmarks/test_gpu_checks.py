@@ -19,12 +19,11 @@ from benchmarks.gpu.__main__ import main
 from benchmarks.gpu.bench import GROUPS, Bench
 from benchmarks.gpu.checks import Asked
 from benchmarks.runners import matrix
-from benchmarks.runners.device import attention, company, memory, planning, profile, sessions, versions
+from benchmarks.runners.device import attention, company, profile, sessions, versions
 from benchmarks.runners.device.tools import full_call, printed, work_of
 from benchmarks.runners.ours import open_engine
 from benchmarks.sample import Sample, write_sample
 from scorer.inference.bundle import Bundle
-from scorer.inference.shipped import DOMAINS
 from tests.inference.packed_graph import make_packed_bundle
 
 FORMS = ["padded", "packed"]
@@ -98,17 +97,6 @@ def test_what_native_code_prints_is_read() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_calls_of_new_shapes(bundle: Path, form: str) -> None:
-    lengths = checks.NEW_LENGTHS
-    found, _ = planning.first_and_second(spec(bundle, form, lengths=lengths), {})()
-    assert all(len(found[key]) == 20 for key in ("first", "second", "other_first", "other_second", "shapes"))
-    if form == "padded":
-        assert len({tuple(shape) for shape in found["shapes"]}) == 20
-        # The warm-up is none of them.
-        assert max(lengths) + 8 <= 512
-
-
-@pytest.mark.parametrize("form", FORMS)
 def test_the_probes_are_compared(bundle: Path, form: str) -> None:
     found, _ = company.facts(spec(bundle, form), {})()
     assert found["label_agreement"] == 1.0 and found["bound"] < 1e-3 and found["probes"] > 0
@@ -135,59 +123,10 @@ def test_kernels_by_kind() -> None:
     assert trace is not None and trace.kinds == {"attention": 3.0, "matrix": 8.0, "other": 1.0}
 
 
-def test_a_call_grows_until_it_fails_and_half_of_it_is_tried() -> None:
-    made: list[int] = []
-
-    def attempt(tokens: int) -> None:
-        made.append(tokens)
-        if tokens > 40:
-            raise RuntimeError("Failed to allocate memory for requested buffer of size 1")
-
-    found = memory.grow(attempt, 8, 1 << 20)
-    assert made == [8, 16, 32, 64, 32]
-    assert found["failed_tokens"] == 64 and found["known"] is True and found["half"] == "ok"
-    assert memory.grow(attempt, 8, 32) == {"fits": 32}
-
-    def always(tokens: int) -> None:
-        raise ValueError("something else")
-
-    found = memory.grow(always, 8, 16)
-    assert (found["known"], found["half"]) == (False, "ValueError: something else")
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_engine_gets_all_answers_where_large_calls_fail(
-    bundle: Path, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    warnings: list[str] = []
-    engine = open_engine(spec(bundle, form), warn=warnings.append)
-    monkeypatch.setattr(engine.session, "session", _Small(engine.session.session))
-    found = memory.too_much_of(engine, {"smallest": 1024, "largest": 1 << 16, "length": 64}, warnings)
-    assert (found["failed_tokens"], found["known"], found["half"]) == (8192, True, "ok")
-    about = found["engine"]
-    assert (about["pairs"], about["lost"], about["not_finite"]) == (256, 0, 0)
-    assert "from here on batches have at most 4096 tokens" in about["warnings"][0]
-
-
-class _Small:
-    """A session in which calls of over 4,096 tokens fail as they do on a GPU."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    def run(self, names: Any, feed: Any, *options: Any) -> Any:
-        if feed["input_ids"].size > 4096:
-            raise RuntimeError("BFCArena::AllocateRawInternal Failed to allocate memory for requested buffer")
-        return self._session.run(names, feed, *options)
-
-
 def asked(bundle: Path, folder: Path, said: list[str], **changed: Any) -> Asked:
     usual: dict[str, Any] = {
         "device": "cpu", "precision": "fp32", "bundle": bundle, "weighted": {}, "budget": 1024, "rate": 1e9,
-        "sample": lambda: pytest.fail("no sample is needed"), "real": [], "environment": dict(os.environ),
+        "sample": lambda: pytest.fail("no sample is needed"), "environment": dict(os.environ),
         "logs": folder, "say": said.append,
     }  # fmt: skip
     return Asked(**usual | changed)
@@ -204,13 +143,6 @@ def test_what_fails_in_one_form_is_said_and_the_others_are_asked(bundle: Path, t
     assert "model.fp16.packed.onnx" in said[1]
 
 
-def test_a_question_that_needs_a_gpu_says_so(bundle: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    assert checks.memory(asked(bundle, tmp_path, said)) == {}
-    assert checks.real(asked(bundle, tmp_path, said)) == {}
-    assert said == ["not asked: only a GPU has an arena with a limit", "not asked: --real FILE... names no rows"]
-
-
 def test_every_question_is_a_group() -> None:
     assert set(checks.CHECKS) < set(GROUPS)
     assert all(name in checks.CHECKS or hasattr(Bench, name) for name in GROUPS)
@@ -222,13 +154,9 @@ def test_a_later_call_adds_to_what_was_measured(tmp_path: Path, capsys: pytest.C
     common = ["--device", "cpu", "--preset", "roberta-tiny", "--pairs", "16", "--rounds", "1"]
     common += ["--folder", str(tmp_path), "--results", str(tmp_path / "results")]
     main([*common, "--step", "prepare"])
-    main([*common, "--step", "measure", "--groups", "sessions", "attention", "planning", "company", "labels"])
+    main([*common, "--step", "measure", "--groups", "sessions", "attention", "company", "labels"])
     first = json.loads((tmp_path / "results" / "gpu-trial-on-cpu.json").read_text())
-    rows = tmp_path / "real.parquet"
-    shutil.copy(DOMAINS, rows)
-    main(
-        [*common, "--step", "measure", "--groups", "profile", "ceiling", "memory", "runs", "real", "--real", str(rows)]
-    )
+    main([*common, "--step", "measure", "--groups", "profile", "ceiling", "runs"])
     content = json.loads((tmp_path / "results" / "gpu-trial-on-cpu.json").read_text())
     assert set(content["checks"]) == set(checks.CHECKS)
     assert not [name for name, one in content["checks"].items() if "error" in json.dumps(one)]
@@ -237,7 +165,6 @@ def test_a_later_call_adds_to_what_was_measured(tmp_path: Path, capsys: pytest.C
     runs = content["checks"]["runs"]
     assert len(runs["two at once"]["speed"]) == 2
     assert runs["two at once"]["unique"] >= runs["again"]["unique"] == runs["first use"]["unique"]
-    assert {one["other_labels"] for one in content["checks"]["real"]["embedded, real.parquet"].values()} == {0}
     out = capsys.readouterr().out
     assert "the first run is" in out and "a layer's products together" in out
 
@@ -246,7 +173,7 @@ def test_products_are_repeated_for_the_time_asked() -> None:
     asked_for = {"products": {"square": (64, 64, 64), "up": (8, 16, 32)}, "dtype": "float32", "seconds": 0.01}
     found, seconds = matrix.sustained({"device": "cpu", "options": asked_for}, {})()
     assert list(found) == ["square", "up"] and seconds >= 0.02
-    assert all(0 < one["flops"] <= one["best"] and one["each"] > 0 for one in found.values())
+    assert all(0 < one["sustained"] <= one["burst"] and one["each"] >= one["each_burst"] > 0 for one in found.values())
 
 
 def test_the_versions_are_those_of_this_process() -> None:

@@ -94,7 +94,7 @@ def test_the_picture_is_svg_with_a_bar_for_every_setting(group: Group) -> None:
 
 GPU = [
     settings.peers("float16", [64, 128], 32) + settings.ours("fp16", None),
-    settings.rivals("float16", [64]) + settings.ours("fp16", 16384),
+    settings.ours("fp16", 16384),
     settings.choices("fp16", 65536, [16384, 131072], 4096),
     settings.labels("fp16"),
 ]

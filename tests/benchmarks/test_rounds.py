@@ -55,11 +55,6 @@ def test_systems_that_agree_give_duplicates(bundle: Bundle, tmp_path: Path) -> N
     assert many.pairs < many.checks
 
 
-def test_mixed_lengths_reach_further_but_fit(sample: Sample, bundle: Bundle, tmp_path: Path) -> None:
-    mixed = write_sample(tmp_path, bundle, pairs=40, systems=1, seed=1, mixed=True)
-    assert sample.longest < mixed.longest <= bundle.max_length
-
-
 def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: Path) -> None:
     settings = [
         ours("ours:bare_session", bare=True),

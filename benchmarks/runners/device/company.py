@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from scorer.inference.verify import measure
 
