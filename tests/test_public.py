@@ -36,6 +36,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "missing_template": "backoff",
             "sentences": False,
             "exact": False,
+            "check_numbers": False,
             "overlong": "error",
             "columns": None,
         },

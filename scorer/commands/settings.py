@@ -146,6 +146,10 @@ OPTIONS: dict[str, Any] = {
             "fp32.",
         ),
     ],
+    "check_numbers": Annotated[
+        bool,
+        typer.Option("--check-numbers", help="Also name the numbers, dates and units of a text that no fact has."),
+    ],
 }
 """The option of each setting, by the name of the setting; ``bundle`` and the columns apart."""
 

@@ -40,6 +40,7 @@ class CandidateColumns:
     details: bool = False
     holders: tuple[str, ...] = ()
     subject: str | None = None
+    unsupported_numbers: bool = False
 
     @property
     def needed(self) -> list[str]:
@@ -58,6 +59,7 @@ class CandidateColumns:
             "keep": list(self.passed),
             "prefix": self.prefix,
             "details": self.details,
+            **({"unsupported_numbers": True} if self.unsupported_numbers else {}),
         }
 
     def refusal(self, table: pa.Table) -> str | None:
@@ -177,5 +179,15 @@ def find_candidates(
     read = [candidates, facts, *([subject] if subject is not None and find_field(schema, subject) else [])]
     holders = tuple(holder_of(schema, name) or name for name in read)
     return CandidateColumns(
-        candidates, facts, form, selected, passed, names.keep is None, names.prefix, names.details, holders, subject
+        candidates,
+        facts,
+        form,
+        selected,
+        passed,
+        names.keep is None,
+        names.prefix,
+        names.details,
+        holders,
+        subject,
+        names.unsupported_numbers,
     )

@@ -15,8 +15,8 @@ class ColumnNames:
     as attributes of a subject, as sentences or as E2E meaning representations; where none is given, a column of one of
     these names is looked for. ``subject``: the column that names the subject of the attributes, or, where there is no
     such column, their key that does; ``name`` by default. ``keep``: input columns to pass through (all by default).
-    ``prefix``: put before the name of every output column. ``sentences``, ``details``: whether the output has these
-    columns.
+    ``prefix``: put before the name of every output column. ``sentences``, ``details``,
+    ``unsupported_numbers``: whether the output has these columns.
     """
 
     text: str = "text"
@@ -29,10 +29,11 @@ class ColumnNames:
     sentences: bool = False
     attributes: str | None = None
     subject: str | None = None
+    unsupported_numbers: bool = False
 
     def inputs(self) -> ColumnNames:
         """The input columns alone: none is passed through, and output columns have their own names."""
-        return replace(self, keep=(), prefix="", details=False, sentences=False)
+        return replace(self, keep=(), prefix="", details=False, sentences=False, unsupported_numbers=False)
 
     def __post_init__(self) -> None:
         check_fields(self)

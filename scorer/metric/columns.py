@@ -11,6 +11,7 @@ import pyarrow as pa
 from ..status import SCORED
 from .checks import KIND_NAMES, Checks
 from .keys import SIZE, row_keys
+from .numbers.support import unsupported_in_rows
 from .rows import Rows
 from .verdict import FINE, ROUGH, Verdicts
 
@@ -50,6 +51,10 @@ SENTENCES = pa.field(
 )
 """What ``--sentences`` adds: P(entailment) of facts → each sentence, and its position in the text in code points.
 ``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
+
+
+UNSUPPORTED_NUMBERS = pa.field("unsupported_numbers", pa.list_(pa.string()))
+"""What ``--check-numbers`` adds: :mod:`scorer.metric.numbers`; null for rows whose facts or text cannot be read."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
@@ -106,6 +111,11 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
     looked_at = np.ones(len(rows), bool)
     looked_at[list(rows.errors)] = False
     return _lists(struct, found.offsets, looked_at)
+
+
+def to_unsupported_numbers(rows: Rows) -> pa.Array:
+    """The array of :data:`UNSUPPORTED_NUMBERS`."""
+    return pa.array(unsupported_in_rows(rows), UNSUPPORTED_NUMBERS.type)
 
 
 def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..errors import ColumnError
 from .attributes import NAME, from_attributes, holds_attributes
 from .column_names import ColumnNames as ColumnNames
-from .columns import DETAILS, OUTPUT, SENTENCES
+from .columns import DETAILS, OUTPUT, SENTENCES, UNSUPPORTED_NUMBERS
 from .nested import column_of, find_field, holder_of
 from .refusals import EXAMPLES, refusal
 from .refusals import FactForm as FactForm
@@ -24,7 +24,8 @@ from .triples import RowTriples, from_lists, from_mr, from_sentences
 class InputColumns:
     """The columns of one schema. ``facts``: the column of facts, ``form``: how it holds them; ``selected``: the
     column of selections, if there is one; ``passed``: the input columns that the output keeps; ``keeps_all``: whether
-    these were not chosen by the user; ``prefix``, ``details``: of the output columns, see :class:`.ColumnNames`.
+    these were not chosen by the user; ``prefix``, ``details``, ``unsupported_numbers``: of the output columns,
+    see :class:`.ColumnNames`.
     ``holders``: the columns that texts and facts are read from; others than ``text`` and ``facts`` where these are
     fields of structs. ``subject``: the column or the key that names the subject of attributes, if it is not the
     key ``name``."""
@@ -39,6 +40,7 @@ class InputColumns:
     details: bool = False
     holders: tuple[str, ...] = ()
     subject: str | None = None
+    unsupported_numbers: bool = False
 
     @property
     def needed(self) -> list[str]:
@@ -59,6 +61,7 @@ class InputColumns:
             "keep": list(self.passed),
             "prefix": self.prefix,
             "details": self.details,
+            **({"unsupported_numbers": True} if self.unsupported_numbers else {}),
         }
 
     def rows(self, table: pa.Table) -> Rows:
@@ -132,7 +135,17 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     read = [names.text, facts, *([subject] if subject is not None and named is not None else [])]
     holders = tuple(holder_of(schema, name) or name for name in read)
     return InputColumns(
-        names.text, facts, form, selected, passed, keeps_all, names.prefix, names.details, holders, subject
+        names.text,
+        facts,
+        form,
+        selected,
+        passed,
+        keeps_all,
+        names.prefix,
+        names.details,
+        holders,
+        subject,
+        names.unsupported_numbers,
     )
 
 
@@ -241,7 +254,8 @@ _EXPECTED: dict[FactForm, str] = {
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
     """The columns that a run adds, without the prefix."""
-    return [*OUTPUT, *([SENTENCES] if names.sentences else []), *([DETAILS] if names.details else [])]
+    asked = ((SENTENCES, names.sentences), (UNSUPPORTED_NUMBERS, names.unsupported_numbers), (DETAILS, names.details))
+    return [*OUTPUT, *(field for field, wanted in asked if wanted)]
 
 
 def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:

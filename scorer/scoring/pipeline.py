@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ..inference.engine import Answers, Work
 from ..metric.checks import Checks, Options, build_checks
-from ..metric.columns import to_columns, to_details, to_sentences
+from ..metric.columns import to_columns, to_details, to_sentences, to_unsupported_numbers
 from ..metric.inputs import ColumnNames, output_schema
 from ..metric.rows import Rows
 from ..metric.sentences import SentenceSide, add_sentences
@@ -67,8 +67,8 @@ class Judged:
     counts: Counts
     match: ReuseMatch | None = None
 
-    def columns(self, *, sentences: bool = False, details: bool = False) -> list[pa.Array]:
-        """The output columns, as :func:`scorer.metric.inputs.output_schema` orders them.
+    def columns(self, asked: ColumnNames) -> list[pa.Array]:
+        """The output columns that were asked for, as :func:`scorer.metric.inputs.output_schema` orders them.
 
         Of the judged rows alone: :meth:`Pipeline.finish` puts the window together.
         """
@@ -76,9 +76,11 @@ class Judged:
         if self.match is not None and len(self.match.reused):
             keys = self.match.keys.take(pa.array(self.match.asked))
         columns = to_columns(self.rows, self.verdicts, keys)
-        if sentences:
+        if asked.sentences:
             columns.append(to_sentences(self.rows, self.checks, self.verdicts))
-        if details:
+        if asked.unsupported_numbers:
+            columns.append(to_unsupported_numbers(self.rows))
+        if asked.details:
             columns.append(to_details(self.rows, self.checks, self.answers.probabilities, self.answers.status))
         return columns
 
@@ -145,7 +147,7 @@ class Pipeline:
     def finish(self, window: Window[Tag, TextColumns], judged: Judged) -> ScoredWindow[Tag]:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         schema = output_schema(self.names)
-        arrays = judged.columns(sentences=self.names.sentences, details=self.names.details)
+        arrays = judged.columns(self.names)
         counts, found = judged.counts, []
         if judged.match is not None:
             names = [column.name for column in schema]

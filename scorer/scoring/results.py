@@ -48,6 +48,7 @@ class Verdict:
 
     ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
     of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
+    ``unsupported_numbers``: ``None`` unless asked for.
     """
 
     fine: str | None
@@ -62,17 +63,18 @@ class Verdict:
     facts: list[str]
     checks: list[CheckResult]
     sentences: list[SentenceEntailment] | None = None
+    unsupported_numbers: list[str] | None = None
 
 
-def verdicts_of(judged: Judged, max_length: int, *, sentences: bool = False) -> list[Verdict]:
+def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[Verdict]:
     """The verdict of each judged row. *Length:* rows.
 
     Args:
         max_length: of a pair, in tokens.
-        sentences: whether the sentences were checked.
+        columns: which output columns were asked for.
     """
-    names = [field.name for field in output_schema(ColumnNames(sentences=sentences))]
-    arrays = dict(zip(names, judged.columns(sentences=sentences), strict=True))
+    names = [field.name for field in output_schema(columns)]
+    arrays = dict(zip(names, judged.columns(columns), strict=True))
     fields = (
         "fine",
         "rough",
@@ -92,7 +94,8 @@ def verdicts_of(judged: Judged, max_length: int, *, sentences: bool = False) -> 
             **{name: arrays[name][row].as_py() for name in fields},
             facts=worded[offsets[row] : offsets[row + 1]],
             checks=checks[row],
-            sentences=arrays["sentences"][row].as_py() if sentences else None,
+            sentences=arrays["sentences"][row].as_py() if columns.sentences else None,
+            unsupported_numbers=arrays["unsupported_numbers"][row].as_py() if columns.unsupported_numbers else None,
         )
         for row in range(len(judged.rows))
     ]

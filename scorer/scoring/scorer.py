@@ -53,6 +53,7 @@ class Scorer(Closing):
         optional: facts a text need not say, as ``predicate=object``; added to those of the template file.
         sentences: check every sentence of a text too; needs the extra ``sentences``.
         overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
+        check_numbers: name the numbers, dates and units of a text that no fact has (:mod:`scorer.metric.numbers`).
         exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
         device, precision, layout, attention, device_memory, threads, token_budget: see
             :class:`scorer.inference.engine.Engine`.
@@ -80,6 +81,7 @@ class Scorer(Closing):
         missing_template: MissingTemplate = "backoff",
         sentences: bool = False,
         exact: bool = False,
+        check_numbers: bool = False,
         overlong: Overlong = "error",
         threads: int | None = None,
         token_budget: int | None = None,
@@ -99,6 +101,7 @@ class Scorer(Closing):
             overlong=overlong,
             sentences=sentences,
             exact=exact,
+            check_numbers=check_numbers,
             columns=columns or ColumnNames(),
         )
         """How this scorer is set up."""
@@ -231,13 +234,11 @@ class Scorer(Closing):
         """Score the first of parsed rows, its selection included."""
         if not len(rows):
             raise UsageError("rows is empty; give at least one row")
-        return verdicts_of(self.pipeline.score(rows), self.engine.bundle.max_length, sentences=self.settings.sentences)[
-            0
-        ]
+        return self._verdicts(rows)[0]
 
     def _verdicts(self, rows: Rows) -> list[Verdict]:
         judged = self.pipeline.score(rows)
-        return verdicts_of(judged, self.engine.bundle.max_length, sentences=self.settings.sentences)
+        return verdicts_of(judged, self.engine.bundle.max_length, self.settings.columns)
 
     def score_table(self, table: Any) -> Any:
         """Add the output columns to a table; order, rows and other columns unchanged.

@@ -25,7 +25,8 @@ class Settings:
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
     :class:`scorer.inference.engine.Engine`.
     ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.
-    ``columns``: names of input and output columns; their ``sentences`` follow from the setting.
+    ``check_numbers``: name the numbers of a text that no fact has. ``columns``: names of input and output columns;
+    their ``sentences`` and ``unsupported_numbers`` follow from the settings.
 
     Raises:
         TypeError: a setting of another type.
@@ -44,6 +45,7 @@ class Settings:
     overlong: Overlong = "error"
     sentences: bool = False
     exact: bool = False
+    check_numbers: bool = False
     columns: ColumnNames = field(default_factory=ColumnNames)
 
     def __post_init__(self) -> None:
@@ -51,7 +53,8 @@ class Settings:
         if self.protocol == "factspotter":
             self._check_factspotter()
         object.__setattr__(self, "optional", tuple(self.optional))
-        object.__setattr__(self, "columns", replace(self.columns, sentences=self.sentences))
+        added = replace(self.columns, sentences=self.sentences, unsupported_numbers=self.check_numbers)
+        object.__setattr__(self, "columns", added)
 
     def _check_factspotter(self) -> None:
         """It looks up triples in the text, and has neither templates nor a side of hallucinations."""

@@ -140,3 +140,15 @@ def test_a_device_is_verified_alike_under_both_protocols(
         found.append(Scorer(bundle, protocol=protocol, precision="fp32").facts)
     assert found[0] == found[1]
     assert found[0].bound < 1e-4
+
+
+def test_unsupported_numbers_are_a_column_that_changes_no_label(bundle: Path) -> None:
+    rows = pa.table(
+        {"triples": [["The Mill | seats | 12450"]] * 3, "text": ["It has 12,450 seats.", "13 seats.", None]}
+    )
+    plain, checked = Scorer(bundle), Scorer(bundle, check_numbers=True)
+    without, found = plain.score_table(rows), checked.score_table(rows)
+    assert found["unsupported_numbers"].to_pylist() == [[], ["13"], None]
+    assert found.drop_columns(["unsupported_numbers"]).equals(without) and checked.signature == plain.signature
+    assert checked.score(["The Mill | seats | 12450"], "13 seats.").unsupported_numbers == ["13"]
+    assert plain.score(["The Mill | seats | 12450"], "13 seats.").unsupported_numbers is None

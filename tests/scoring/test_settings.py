@@ -31,6 +31,7 @@ OTHER: dict[str, Any] = {
     "overlong": "truncate",
     "sentences": True,
     "exact": True,
+    "check_numbers": True,
 }
 """A value of each setting that is not its default."""
 OTHER_COLUMNS: dict[str, Any] = {
@@ -69,7 +70,7 @@ def changed() -> list[tuple[str, Settings]]:
 
 def test_every_setting_is_looked_at_here() -> None:
     assert OTHER.keys() | {"columns"} == {one.name for one in fields(Settings)}
-    assert OTHER_COLUMNS.keys() | {"sentences"} == {one.name for one in fields(ColumnNames)}
+    assert OTHER_COLUMNS.keys() | {"sentences", "unsupported_numbers"} == {one.name for one in fields(ColumnNames)}
 
 
 @pytest.mark.parametrize(("name", "settings"), changed(), ids=lambda value: value if isinstance(value, str) else "")

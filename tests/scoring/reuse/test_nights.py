@@ -205,3 +205,19 @@ def test_a_plan_says_how_many_rows_would_be_reused(yesterday: tuple[Path, Path],
     assert planned["reuse"] == done["reuse"]
     shown = scorer("plan", tmp_path / "new.parquet", "--bundle", bundle, "--reuse", before).stdout
     assert f"{done['rows']['reused']} of these would be reused" in shown
+
+
+def test_unsupported_numbers_are_reused_only_from_outputs_that_have_them(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    data, before = yesterday
+    full = full_run(data, tmp_path / "full", bundle, "--check-numbers")
+    summary = run(data, tmp_path / "refused", bundle, "--check-numbers", "--reuse", before)
+    assert summary["rows"]["reused"] == 0
+    assert_labels_of(full, tmp_path / "refused")
+    summary = run(data, tmp_path / "taken", bundle, "--check-numbers", "--reuse", full)
+    assert summary["rows"]["scored"] == 0
+    assert "unsupported_numbers" in assert_labels_of(full, tmp_path / "taken").column_names
+    again = run(data, full, bundle)
+    assert again["shards"]["done"] == 3  # each is scored again, without the column
+    assert_labels_of(before, full)

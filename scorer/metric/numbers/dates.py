@@ -1,0 +1,108 @@
+"""Dates and times of day of a text, in the formats that English texts and data have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_FIRST_HALF = ("january", "february", "march", "april", "may", "june")
+_MONTHS = (*_FIRST_HALF, "july", "august", "september", "october", "november", "december")
+_NUMBER = {form: i for i, name in enumerate(_MONTHS, 1) for form in (name, name[:3])}
+_NUMBER["sept"] = 9
+_MONTH = rf"(?P<month>(?i:{'|'.join(sorted(_NUMBER, key=len, reverse=True))})\b)\.?"
+_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>[12]\d{3})"
+_FORMATS = [
+    re.compile(rf"(?<!\d[.,])(?<![\w-]){pattern}(?=T\d|(?!\w))")
+    for pattern in (
+        rf"{_YEAR}-(?P<month>[01]?\d)-(?P<day>[0-3]?\d)",
+        rf"{_YEAR}/(?P<month>[01]?\d)/(?P<day>[0-3]?\d)",
+        rf"{_DAY}(?:\sof)?[\s-]{_MONTH},?[\s-]{_YEAR}",
+        rf"{_MONTH}\s{_DAY},?\s{_YEAR}",
+        rf"{_YEAR},?\s{_MONTH}\s{_DAY}",
+        rf"(?P<one>\d\d?)(?P<between>[/.])(?P<two>\d\d?)(?P=between){_YEAR}",
+        rf"{_MONTH},?\s{_YEAR}",
+        rf"{_YEAR},?\s{_MONTH}",
+        rf"{_YEAR}-(?P<month>0[1-9]|1[0-2])(?!-\d)",
+        rf"{_DAY}(?:\sof)?\s{_MONTH}",
+        rf"{_MONTH}\s{_DAY}",
+    )
+]
+_TIME = re.compile(
+    r"(?<![\w:.,])(?:(?P<hour>[0-2]?\d):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?:\s?(?P<half>(?i:[ap]m\b|[ap]\.m\b\.?)))?"
+    r"|(?P<hour2>1?\d)\s?(?P<half2>(?i:[ap]m\b|[ap]\.m\b\.?)))(?![\w:])"
+)
+_NOON = 12 * 60
+
+
+@dataclass(frozen=True)
+class Date:
+    """A date, or what a text says of one. ``readings``: (year, month, day), ``None`` for what is not said; two for
+    ``3/7/1954``, which may be of March or of July."""
+
+    start: int
+    end: int
+    readings: tuple[tuple[int | None, int | None, int | None], ...]
+
+    def supports(self, said: Date) -> bool:
+        """Whether this date of a fact has all that a text says."""
+        return any(
+            all(theirs is None or theirs == ours for ours, theirs in zip(own, other, strict=True))
+            for own in self.readings
+            for other in said.readings
+        )
+
+
+@dataclass(frozen=True)
+class Time:
+    """A time of day. ``minutes``: since midnight; ``sure``: whether it says which half of the day it is."""
+
+    start: int
+    end: int
+    minutes: int
+    sure: bool
+
+    def supports(self, said: Time) -> bool:
+        """Whether this time of a fact is the one that a text says."""
+        if self.sure and said.sure:
+            return self.minutes == said.minutes
+        return self.minutes % _NOON == said.minutes % _NOON
+
+
+def dates(text: str) -> Iterator[Date]:
+    """The dates of a text, longer forms first; none overlap."""
+    taken: list[tuple[int, int]] = []
+    for pattern in _FORMATS:
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if any(start < other_end and other < end for other, other_end in taken):
+                continue
+            if readings := _readings(match.groupdict()):
+                taken.append((start, end))
+                yield Date(start, end, readings)
+
+
+def _readings(found: dict[str, Any]) -> tuple[tuple[int | None, int | None, int | None], ...]:
+    year = int(found["year"]) if found.get("year") else None
+    if found.get("one"):
+        one, two = int(found["one"]), int(found["two"])
+        pairs: list[tuple[int, int | None]] = [(one, two), (two, one)]
+    else:
+        month = str(found["month"])
+        pairs = [(_NUMBER.get(month.lower()) or int(month), int(found["day"]) if found.get("day") else None)]
+    possible = [(year, month, day) for month, day in pairs if 1 <= month <= 12 and (day is None or 1 <= day <= 31)]
+    return tuple(dict.fromkeys(possible))
+
+
+def times(text: str) -> Iterator[Time]:
+    """The times of day of a text."""
+    for match in _TIME.finditer(text):
+        hour, minute = int(match["hour"] or match["hour2"]), int(match["minute"] or 0)
+        half = (match["half"] or match["half2"] or "")[:1].lower()
+        if hour > 23 or (half and not 1 <= hour <= 12):
+            continue
+        if half:
+            hour = hour % 12 + (12 if half == "p" else 0)
+        yield Time(*match.span(), hour * 60 + minute, bool(half) or not 1 <= hour <= 12)
