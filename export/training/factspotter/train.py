@@ -1,27 +1,29 @@
-"""The training run: new examples in each epoch, the paper's learning rates, early stopping, a state on disk."""
+"""The run over epochs of new examples: the paper's learning rates, figures on the part held out, early stopping."""
 
 from __future__ import annotations
 
 import json
 import math
+import random
 import shutil
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import torch
-from torch.nn import functional as F  # noqa: N812 - what everybody calls it
+from tokenizers import Tokenizer
+from torch.nn.functional import cross_entropy
 
-from .data import Known, Row
+from export.training.batches import Batch, Row, batched
+from export.training.network import Network, load_checkpoint, logits
+from export.training.train import Place, Recipe, Run
+
+from .base import save_tokenizer
+from .data import Known
+from .data import Row as Data
 from .examples import Example, epoch
 
 EPOCHS, BATCH, RATE = 15, 64, 5e-5
 """Of the authors' script for WebNLG."""
-CLIP = 1.0
-POOL = 64
-"""Batches whose examples are sorted by length together, so that they need little padding."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Plan:
     """What a run depends on besides its data and its base.
 
     ``patience``: epochs without a better F1 after which it ends. ``triples``: of an epoch; ``None``: all.
-    ``max_length``: tokens of an example; longer ones are cut. ``bf16``: compute in bfloat16 where torch does.
+    ``max_length``: tokens of an example; longer ones are cut. ``batch``: examples of a step of all ``workers``.
     """
 
     seed: int = 0
@@ -39,17 +41,7 @@ class Plan:
     patience: int = 3
     triples: int | None = None
     max_length: int = 256
-    bf16: bool = False
-
-
-@dataclass
-class Place:
-    """Where a run is. ``epoch``, ``batch``: the next one; ``best``: largest F1 so far and its epoch."""
-
-    epoch: int = 0
-    batch: int = 0
-    best: float = -1.0
-    best_epoch: int = -1
+    workers: int = 2
 
 
 def rate_of(number: int) -> float:
@@ -79,146 +71,64 @@ def figures(present: Sequence[bool], expected: Sequence[bool]) -> dict[str, floa
     }
 
 
-class Run:
-    """Owns the model and the optimiser of a run. Exact under interruption: what is computed does not depend on when a
-    run was stopped, on one machine and one build of torch.
+def run_of(
+    base: Path, network: Network, rows: Sequence[Data], known: Known, held_out: Sequence[Example], out: Path,
+    plan: Plan, device: str = "cpu",
+) -> Run:  # fmt: skip
+    """The run at its start; the checkpoint of its best epoch will be ``best`` in `out`.
 
     Args:
-        model, tokenizer: of transformers; two labels, the second means *present*.
         held_out: examples that are never trained on, the same in all epochs.
     """
+    epochs = _Epochs(Tokenizer.from_file(str(base / "tokenizer.json")), network.size.pad, rows, known, held_out, plan)
+    recipe = Recipe(
+        batches=epochs.batches,
+        loss=cross_entropy,
+        rate=lambda place: plan.rate * rate_of(place.pool),
+        ended=epochs.ended,
+        save_tokenizer=lambda folder: save_tokenizer(base, folder),
+        concluded=epochs.concluded,
+    )
+    return Run(network, recipe, out, device=device, workers=plan.workers)
 
+
+class _Epochs:
     def __init__(
-        self, model: Any, tokenizer: Any, rows: Sequence[Row], known: Known, held_out: Sequence[Example], out: Path,
-        plan: Plan, device: str = "cpu",
+        self, tokenizer: Tokenizer, pad: int, rows: Sequence[Data], known: Known, held_out: Sequence[Example],
+        plan: Plan,
     ) -> None:  # fmt: skip
-        torch.manual_seed(plan.seed)
-        self.model, self.tokenizer, self.rows, self.known = model.to(device), tokenizer, rows, known
-        self.held_out, self.out, self.plan, self.device = held_out, out, plan, device
-        self.optimiser = torch.optim.AdamW(model.parameters(), lr=plan.rate, amsgrad=True)
-        self.place = Place()
-        self._stop = False
+        tokenizer.encode_special_tokens = True
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(plan.max_length)
+        self._tokenizer, self._pad, self._rows, self._known, self._plan = tokenizer, pad, rows, known, plan
+        self._held_out = self._tokens(held_out)
+        self._expected = [example.present for example in held_out]
 
-    def stop(self) -> None:
-        """Ends :meth:`train` after the step in progress, with its state saved."""
-        self._stop = True
+    def batches(self, number: int) -> list[Batch]:
+        plan = self._plan
+        examples = epoch(self._rows, self._known, plan.seed, number, plan.triples)
+        rows = [(*row, int(one.present)) for row, one in zip(self._tokens(examples), examples, strict=True)]
+        return batched(rows, lambda _: plan.batch // plan.workers, self._pad, random.Random(f"{plan.seed}/{number}"))
 
-    def resume(self) -> bool:
-        """Continue where the last saved state was; False if there is none."""
-        path = self.out / "state.pt"
-        if not path.exists():
-            return False
-        state = torch.load(path, weights_only=True, map_location=self.device)
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        torch.set_rng_state(state["random"].cpu())
-        self.place = Place(**state["place"])
-        return True
+    def ended(self, place: Place) -> bool:
+        late = place.pool - 1 - place.best_pool >= self._plan.patience
+        return place.pool >= self._plan.epochs or (place.pool > 0 and late)
 
-    def save(self) -> None:
-        """The state, replaced as a whole."""
-        temporary = self.out / "state.pt.part"
-        state = {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}
-        torch.save({**state, "random": torch.get_rng_state(), "place": asdict(self.place)}, temporary)
-        temporary.replace(self.out / "state.pt")
-
-    def train(self, *, save_every: float = 600.0, log_every: int = 50) -> bool:
-        """Run to the end; False if it was stopped before. The best epoch is in ``checkpoint``.
-
-        ``save_every``: seconds between saved states.
-        """
-        place, saved, losses = self.place, time.monotonic(), list[float]()
-        with (self.out / "training.jsonl").open("a", encoding="utf-8") as log:
-            while not self._ended():
-                batches = self._batches(place.epoch)
-                for group in self.optimiser.param_groups:
-                    group["lr"] = self.plan.rate * rate_of(place.epoch)
-                self.model.train()
-                while place.batch < len(batches):
-                    if self._stop:
-                        self.save()
-                        return False
-                    losses.append(self.step(batches[place.batch]))
-                    place.batch += 1
-                    if place.batch % log_every == 0 or place.batch == len(batches):
-                        told: dict[str, float] = {"epoch": place.epoch, "batch": place.batch, "of": len(batches)}
-                        told |= {"loss": round(math.fsum(losses) / len(losses), 4), "clock": round(time.time())}
-                        print(json.dumps(told), file=log, flush=True)
-                        losses = []
-                    if time.monotonic() - saved > save_every:
-                        self.save()
-                        saved = time.monotonic()
-                self._conclude(log)
-        return True
-
-    def step(self, batch: Sequence[Example]) -> float:
-        """One update; the mean loss of its examples."""
-        loss = F.cross_entropy(self._logits(batch).float(), self._labels(batch))
-        self.optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
-        self.optimiser.step()
-        return float(loss.detach())
-
-    def evaluate(self) -> dict[str, float]:
-        """Figures on the examples held out."""
-        self.model.eval()
-        order = sorted(range(len(self.held_out)), key=lambda i: len(self.held_out[i].said))
-        found = [False] * len(order)
-        with torch.inference_mode():
-            for i in range(0, len(order), self.plan.batch):
-                chosen = order[i : i + self.plan.batch]
-                logits = self._logits([self.held_out[j] for j in chosen])
-                for j, one in zip(chosen, logits.argmax(-1).tolist(), strict=True):
-                    found[j] = one == 1
-        return figures(found, [example.present for example in self.held_out])
-
-    def _ended(self) -> bool:
-        place = self.place
-        late = place.epoch - 1 - place.best_epoch >= self.plan.patience
-        return place.epoch >= self.plan.epochs or (place.epoch > 0 and late)
-
-    def _conclude(self, log: Any) -> None:
-        """The end of an epoch: figures, the checkpoint if it is the best so far, the state."""
-        place, found = self.place, self.evaluate()
-        print(json.dumps({"epoch": place.epoch, "held_out": found, "clock": round(time.time())}), file=log, flush=True)
-        if found["f1_weighted"] > place.best:
-            place.best, place.best_epoch = found["f1_weighted"], place.epoch
-            self._save_checkpoint(found)
-        place.epoch, place.batch = place.epoch + 1, 0
-        self.save()
-
-    def _save_checkpoint(self, found: Mapping[str, float]) -> None:
-        folder = self.out / "checkpoint"
+    def concluded(self, run: Run, number: int) -> dict[str, object]:
+        """Figures of the checkpoint that an epoch leaves; it is kept if it is the best so far."""
+        folder, best = run.out / "epoch", run.out / "best"
+        run.save_checkpoint(folder)
+        found = figures((logits(load_checkpoint(folder), self._held_out).argmax(1) == 1).tolist(), self._expected)
+        told: dict[str, object] = {"epoch": number, "held_out": found}
+        if found["f1_weighted"] > run.place.best:
+            run.place.best, run.place.best_pool = found["f1_weighted"], number
+            shutil.rmtree(best, ignore_errors=True)
+            folder.rename(best)
+            kept = json.dumps({**told, "plan": asdict(self._plan)}, indent=1) + "\n"
+            (run.out / "figures.json").write_text(kept, encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
-        self.model.save_pretrained(folder, safe_serialization=True)
-        self.tokenizer.save_pretrained(folder)
-        told = {"epoch": self.place.epoch, "held_out": found, "plan": asdict(self.plan)}
-        (self.out / "figures.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        return told
 
-    def _batches(self, number: int) -> list[list[Example]]:
-        """The batches of an epoch; a pool of them at a time is sorted by length, then put in random order."""
-        examples = epoch(self.rows, self.known, self.plan.seed, number, self.plan.triples)
-        return [batch for pool in _chunks(examples, POOL * self.plan.batch) for batch in self._sorted(pool, number)]
-
-    def _sorted(self, pool: Sequence[Example], number: int) -> list[list[Example]]:
-        batches = list(_chunks(sorted(pool, key=lambda example: len(example.said)), self.plan.batch))
-        order = torch.randperm(len(batches), generator=torch.Generator().manual_seed(self.plan.seed * 1000 + number))
-        return [list(batches[i]) for i in order.tolist()]
-
-    def _logits(self, batch: Sequence[Example]) -> torch.Tensor:
-        fed = self.tokenizer(
-            [example.said for example in batch],
-            truncation=True, max_length=self.plan.max_length, padding=True, return_tensors="pt",
-        )  # fmt: skip
-        ids, mask = fed["input_ids"].to(self.device), fed["attention_mask"].to(self.device)
-        with torch.autocast(self.device.partition(":")[0], torch.bfloat16, enabled=self.plan.bf16):
-            logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
-        return logits
-
-    def _labels(self, batch: Sequence[Example]) -> torch.Tensor:
-        return torch.tensor([int(example.present) for example in batch], device=self.device)
-
-
-def _chunks(items: Sequence[Example], size: int) -> Iterator[Sequence[Example]]:
-    return (items[i : i + size] for i in range(0, len(items), size))
+    def _tokens(self, examples: Iterable[Example]) -> list[Row]:
+        encoded = self._tokenizer.encode_batch_fast([example.said for example in examples])
+        return [(one.ids, len(one.ids)) for one in encoded]

@@ -8,21 +8,17 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
-import sys
 from pathlib import Path
 
-import torch
 from tokenizers import Tokenizer
 
 from export.training.general import field, nli, rows
 from export.training.general.base import vocabulary, weights
 from export.training.general.batches import Mix, Pools
-from export.training.general.network import from_base, load_checkpoint
-from export.training.general.train import Run
+from export.training.general.objective import recipe
 from export.training.general.vocabulary import cut, make_tokenizer
-from export.training.interrupts import interrupts_call
-from export.training.kept_settings import agree
+from export.training.network import from_base, load_checkpoint
+from export.training.train import Run, begin
 
 
 def kept_pieces(out: Path, base: dict[str, int], found: dict[str, list[str]], texts: list[str], size: int) -> list[str]:
@@ -46,9 +42,9 @@ def settings(options: argparse.Namespace) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m export.training.general", description=__doc__)
-    begin = parser.add_mutually_exclusive_group(required=True)
-    begin.add_argument("--base", type=Path, help="folder with the base's files")
-    begin.add_argument("--start", type=Path, help="checkpoint of an earlier run, trained on from there")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--base", type=Path, help="folder with the base's files")
+    source.add_argument("--start", type=Path, help="checkpoint of an earlier run, trained on from there")
     parser.add_argument("--data", type=Path, required=True, help="folder with nli_train and d2t_train")
     parser.add_argument("--field", type=Path, required=True, help="folder with the sets of field.py")
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint/, state.pt, training.jsonl")
@@ -65,16 +61,9 @@ def main() -> None:
     parser.add_argument("--all-licences", action="store_true", help="experiments only: weights must not be shipped")
     parser.add_argument("--seed", type=int, default=0, help="with --start take another one than the earlier run's")
     options = parser.parse_args()
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the cores belong to the workers
-    torch.set_num_threads(1)
-    options.out.mkdir(parents=True, exist_ok=True)
-    agree(options.out, settings(options))
+    begin(options.out, settings(options))
     with prepared(options) as run:
-        run.resume()
-        with interrupts_call(run.stop):
-            whole = run.train(options.tokens, options.rate)
-        if not whole:
-            sys.exit(f"stopped after {run.place.tokens:,} tokens; the same command continues")
+        run.finish()
 
 
 def prepared(options: argparse.Namespace) -> Run:
@@ -99,7 +88,8 @@ def prepared(options: argparse.Namespace) -> Run:
     mix = Mix(options.nli, options.recast, options.d2t, options.made)
     read = [(nli.pairs(columns, tokenizer, options.out), n) for columns, n in ((found, mix.nli), (recast, mix.field))]
     pools = Pools(read, rows.corpus(facts), tokenizer, mix, options.seed)
-    return Run(network, tokenizer, pools, options.out, device=options.device, workers=options.workers)
+    made = recipe(pools, tokenizer, options.tokens, options.rate)
+    return Run(network, made, options.out, device=options.device, workers=options.workers)
 
 
 def thinned(columns: dict[str, list[str]], count: int) -> dict[str, list[str]]:

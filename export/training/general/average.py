@@ -9,6 +9,7 @@ data than each of them (Wortsman et al., CVPR 2022, "Robust fine-tuning of zero-
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -23,21 +24,26 @@ def average(checkpoints: list[Path]) -> dict[str, torch.Tensor]:
     """The mean of each tensor, summed in float32, in the type of the first checkpoint.
 
     Raises:
-        SystemExit: the checkpoints have other tensors, or other files next to them (tokenizer, configuration).
+        SystemExit: the checkpoints have other tensors, another configuration or another tokenizer.
     """
     first, *others = (load_file(one / WEIGHTS) for one in checkpoints)
+    contents = {name: _content(checkpoints[0] / name) for name in ("config.json", "tokenizer.json")}
     for one, weights in zip(checkpoints[1:], others, strict=True):
         if {n: t.shape for n, t in first.items()} != {n: t.shape for n, t in weights.items()}:
             sys.exit(f"{one}: other tensors than {checkpoints[0]}; only checkpoints of one network can be averaged")
-        for path in _companions(checkpoints[0]):
-            if not (one / path.name).exists() or (one / path.name).read_bytes() != path.read_bytes():
-                sys.exit(f"{one / path.name}: another file than {path}; use runs with the same --data and --vocabulary")
+        for name, content in contents.items():
+            if _content(one / name) != content:
+                sys.exit(f"{one / name}: another one than {checkpoints[0]}'s; use runs with the same --vocabulary")
     means = {name: sum((o[name].float() for o in others), tensor.float()) for name, tensor in first.items()}
     return {name: (total / len(checkpoints)).to(first[name].dtype) for name, total in means.items()}
 
 
-def _companions(checkpoint: Path) -> list[Path]:
-    return sorted(path for path in checkpoint.iterdir() if path.name != WEIGHTS)
+def _content(path: Path) -> object:
+    """What a file says; a rebuilt checkpoint's tokenizer is written with other blanks than a trained one's."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as e:
+        sys.exit(f"{path} cannot be read ({e}); give folders of checkpoints")
 
 
 def main() -> None:
@@ -49,8 +55,8 @@ def main() -> None:
         sys.exit("give at least two checkpoints")
     weights = average(options.checkpoints)
     options.out.mkdir(parents=True, exist_ok=True)
-    for path in _companions(options.checkpoints[0]):
-        shutil.copy(path, options.out / path.name)
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(options.checkpoints[0] / name, options.out / name)
     save_file(weights, options.out / WEIGHTS, metadata={"format": "pt"})
 
 

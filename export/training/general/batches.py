@@ -1,38 +1,27 @@
-"""Pools of pairs → batches of similar lengths. A pool is a pure function of the seed and its number."""
+"""Pairs → token ids, and their pools of batches. A pool is a pure function of the seed and its number."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from export.training.batches import Batch, Row, batched
 from export.training.general import edits
 from export.training.general.nli import NOT_ENTAILMENT, NliPairs
 from export.training.general.pairs import ENTAILMENT, pairs
 from export.training.general.rows import Corpus
 from export.training.general.vocabulary import CLS, PAD, SEP
+from export.training.network import Network, logits
 
 BATCH_TOKENS = 1536
 """Of one worker; a step is one batch of each."""
 LONGEST_PAIR = 160
 """Tokens; longer pairs are left out of training."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """*Shapes:* ids, segments (n, length) int64; label (n,) int64, 3 is *not entailment*."""
-
-    ids: Tensor
-    segments: Tensor
-    label: Tensor
-
-    def to(self, device: str) -> Batch:
-        """The batch on a device."""
-        return Batch(self.ids.to(device), self.segments.to(device), self.label.to(device))
 
 
 @dataclass(frozen=True)
@@ -90,32 +79,30 @@ class Pools:
         made = [(p.premise, p.hypothesis, p.label) for p in pairs(self._corpus, self._mix.d2t, rng)]
         for premise, hypothesis, entailed in edits.pairs(self._mix.made, rng):
             made.append((premise, hypothesis, ENTAILMENT if entailed else NOT_ENTAILMENT))
-        texts = sorted({text for premise, hypothesis, _ in made for text in (premise, hypothesis)})
-        encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        ids = {text: e.ids for text, e in zip(texts, encoded, strict=True)}
+        ids = _tokens(self._tokenizer, (text for premise, hypothesis, _ in made for text in (premise, hypothesis)))
         return [(ids[premise], ids[hypothesis], label) for premise, hypothesis, label in made]
 
     def batches(self, number: int) -> list[Batch]:
         """Pool `number`: sorted by length, cut at the token budget, shuffled."""
         rng = random.Random(f"{self._seed}/{number}")
         examples = [one for passes in self._passes for one in passes.examples(number)] + self._made_examples(rng)
-        rows = [([CLS, *a, SEP, *b, SEP], len(a) + 2, label) for a, b, label in examples]
-        rows = sorted((r for r in rows if len(r[0]) <= LONGEST_PAIR), key=lambda r: (len(r[0]), rng.random()))
-        made, end = [], len(rows)
-        while end > 0:  # from the longest down, so that a batch's length is known before its count
-            length = -(-len(rows[end - 1][0]) // 8) * 8
-            count = min(end, max(1, BATCH_TOKENS // length))
-            made.append(_batch(rows[end - count : end], length))
-            end -= count
-        rng.shuffle(made)
-        return made
+        rows = [(*_joined(a, b), label) for a, b, label in examples]
+        kept = [row for row in rows if len(row[0]) <= LONGEST_PAIR]
+        return batched(kept, lambda length: BATCH_TOKENS // length, PAD, rng)
 
 
-def _batch(rows: list[tuple[list[int], int, int]], length: int) -> Batch:
-    ids = np.full((len(rows), length), PAD, np.int64)
-    segments = np.zeros((len(rows), length), np.int64)
-    for i, (row, second, _) in enumerate(rows):
-        ids[i, : len(row)] = row
-        segments[i, second : len(row)] = 1
-    label = np.array([label for _, _, label in rows], np.int64)
-    return Batch(torch.from_numpy(ids), torch.from_numpy(segments), torch.from_numpy(label))
+def pair_logits(network: Network, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> Tensor:
+    """*Shape:* (pairs, 3) float32. Pairs are cut at the longest length."""
+    ids = _tokens(tokenizer, (text for pair in pairs for text in pair))
+    return logits(network, [_joined(ids[a], ids[b]) for a, b in pairs])
+
+
+def _tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> dict[str, list[int]]:
+    """Token ids without special ones; each distinct text is tokenised once."""
+    distinct = sorted(set(texts))
+    encoded = tokenizer.encode_batch_fast(distinct, add_special_tokens=False)
+    return {text: e.ids for text, e in zip(distinct, encoded, strict=True)}
+
+
+def _joined(a: list[int], b: list[int]) -> Row:
+    return [CLS, *a, SEP, *b, SEP], len(a) + 2

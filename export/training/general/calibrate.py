@@ -20,12 +20,13 @@ import numpy.typing as npt
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from export.training.general.network import LABELS, load_checkpoint, logits
+from export.training.general.batches import pair_logits
 from export.training.general.pairs import ENTAILMENT, Pair, pairs
 from export.training.general.rows import corpus, parts, read
+from export.training.network import NLI_LABELS, load_checkpoint
 
 BIAS = "classifier.bias"
-E = LABELS.index("entailment")
+E = NLI_LABELS.index("entailment")
 BINS = 10
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -90,7 +91,7 @@ def main() -> None:
     tokenizer.encode_special_tokens = True
     network = load_checkpoint(options.checkpoint)
     asked = [(pair.premise, pair.hypothesis) for pair in made]
-    margins = margin(logits(network, tokenizer, asked).double().numpy())
+    margins = margin(pair_logits(network, tokenizer, asked).double().numpy())
     true = np.array([pair.label == ENTAILMENT for pair in made])
     bias = best_bias(margins, true, options.prior)
     report: dict[str, object] = {"pairs": len(made), "prior": options.prior, "bias": round(bias, 4)}

@@ -19,9 +19,10 @@ import torch
 from tokenizers import Tokenizer
 
 from export.training.general import edits, field
+from export.training.general.batches import pair_logits
 from export.training.general.calibrate import held_out_pairs
-from export.training.general.network import LABELS, load_checkpoint, logits
 from export.training.general.pairs import ENTAILMENT
+from export.training.network import NLI_LABELS, load_checkpoint
 
 Asked = dict[str, list[tuple[str, str, bool]]]
 SEED = 1_000_003
@@ -48,8 +49,8 @@ def accuracy(checkpoint: Path, found: Asked) -> dict[str, float]:
     tokenizer.encode_special_tokens = True
     report = {}
     for name, pairs in found.items():
-        chosen = logits(network, tokenizer, [pair[:2] for pair in pairs]).numpy().argmax(1)
-        report[name] = float(((chosen == LABELS.index("entailment")) == np.array([p[2] for p in pairs])).mean())
+        chosen = pair_logits(network, tokenizer, [pair[:2] for pair in pairs]).numpy().argmax(1)
+        report[name] = float(((chosen == NLI_LABELS.index("entailment")) == np.array([p[2] for p in pairs])).mean())
     return report
 
 

@@ -27,7 +27,7 @@ from export.training.general.figures import (
     string_match,
     within_inputs,
 )
-from export.training.general.network import LABELS
+from export.training.network import NLI_LABELS
 from scorer import Scorer
 from scorer.evaluation.correlation import statistic
 from scorer.inference.bundle import Bundle
@@ -75,7 +75,7 @@ def nli(task: Task) -> tuple[Report, list[Report]]:
         first, second = (np.array([place[text] for text in side], np.int32) for side in (premise, hypothesis))
         work = engine.prepare(texts, first, second)
         p = engine.run(work).probabilities
-    found = [LABELS[i] for i in p.argmax(1)]
+    found = [NLI_LABELS[i] for i in p.argmax(1)]
     report: Report = {}
     wrong = []
     for name in sorted(set(sets)):
@@ -84,7 +84,7 @@ def nli(task: Task) -> tuple[Report, list[Report]]:
         true = np.array([gold[i] == "entailment" for i in at])
         report[name] = {
             "n": len(at), "accuracy": float(hits.mean()),
-            "calibration_error": calibration_error(p[at, LABELS.index("entailment")].astype(float), true),
+            "calibration_error": calibration_error(p[at, NLI_LABELS.index("entailment")].astype(float), true),
         }  # fmt: skip
         wrong += [
             {"set": name, "premise": premise[i], "hypothesis": hypothesis[i], "gold": gold[i], "found": found[i]}

@@ -24,16 +24,9 @@ from onnx import numpy_helper
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from export.training.general.network import (
-    HEAD_WIDTH,
-    LABELS,
-    Network,
-    Size,
-    from_transformers,
-    logits,
-    save_checkpoint,
-)
+from export.training.general.batches import pair_logits
 from export.training.general.vocabulary import save
+from export.training.network import NLI_LABELS, Network, from_transformers, save_checkpoint, size_of
 
 TOLERANCE = 1e-3
 _DENSE = ("attention.output.dense", "intermediate.dense", "output.dense")
@@ -77,13 +70,11 @@ def rebuild(bundle: Path, out: Path) -> float:
         RebuildError: the graph is another one, or a logit differs by more than :data:`TOLERANCE`.
     """
     manifest: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
-    if manifest["scheme"]["labels"] != list(LABELS):
-        raise RebuildError(f"{bundle} has the labels {manifest['scheme']['labels']}, this recipe's are {list(LABELS)}")
+    labels = manifest["scheme"]["labels"]
+    if labels != list(NLI_LABELS):
+        raise RebuildError(f"{bundle} has the labels {labels}, this recipe's are {list(NLI_LABELS)}")
     state = from_transformers(named_weights(bundle / manifest["variants"]["fp32"]["file"]))
-    words, hidden = state["words.weight"].shape
-    layers = sum(name.endswith("up.weight") for name in state)
-    inner, positions = len(state["layers.0.up.weight"]), len(state["positions.weight"])
-    network = Network(Size(words, hidden, layers, inner, hidden // HEAD_WIDTH, positions))
+    network = Network(size_of(state))
     try:
         network.load_state_dict(state)
     except RuntimeError as e:
@@ -92,7 +83,7 @@ def rebuild(bundle: Path, out: Path) -> float:
     tokenizer.encode_special_tokens = True
     probes = pq.read_table(bundle / "probes.parquet").to_pydict()
     pairs = list(zip(probes["premise"], probes["hypothesis"], strict=True))
-    gap = float(np.abs(logits(network, tokenizer, pairs).numpy() - np.array(probes["logits"])).max())
+    gap = float(np.abs(pair_logits(network, tokenizer, pairs).numpy() - np.array(probes["logits"])).max())
     if not gap <= TOLERANCE:
         raise RebuildError(f"{bundle}: the rebuilt checkpoint differs from the probes' logits by {gap:.3g}")
     save_checkpoint(dict(network.named_parameters()), network.size, out)

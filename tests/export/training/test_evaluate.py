@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from export.training.general.evaluate import Task, nli
-from export.training.general.network import LABELS
+from export.training.network import NLI_LABELS
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 
@@ -26,7 +26,9 @@ PAIRS = [
 def test_each_pair_is_judged_by_its_own_answer(tmp_path: Path) -> None:
     premise, hypothesis = (list(side) for side in zip(*PAIRS, strict=True))
     with Engine(Bundle.load("embedded"), device="cpu", precision="fp32") as engine:
-        alone = [LABELS[int(np.argmax(engine.logits([p], [h])[0]))] for p, h in zip(premise, hypothesis, strict=True)]
+        alone = [
+            NLI_LABELS[int(np.argmax(engine.logits([p], [h])[0]))] for p, h in zip(premise, hypothesis, strict=True)
+        ]
     assert len(set(alone)) > 1
     gold = [label if i % 2 else "contradiction" for i, label in enumerate(alone)]
     table = pa.table({"premise": premise, "hypothesis": hypothesis, "label": gold, "set": ["a"] * len(gold)})

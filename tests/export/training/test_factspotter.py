@@ -13,15 +13,21 @@ import pytest
 pytest.importorskip("torch", reason="the recipe needs the extra `export`")
 
 import torch
+from safetensors.torch import load_file
 from sklearn.metrics import accuracy_score, f1_score
+from tokenizers import Tokenizer
 
+from export.training.batches import Batch
 from export.training.factspotter import __main__ as recipe
+from export.training.factspotter.base import opened
 from export.training.factspotter.data import DataError, Row, known, read, split
 from export.training.factspotter.examples import Example, epoch
-from export.training.factspotter.train import Plan, Run, figures, rate_of
+from export.training.factspotter.train import Plan, figures, rate_of, run_of
+from export.training.network import load_checkpoint, logits
+from export.training.train import Run
 from scorer import Scorer
 from scorer.metric.triples import Triple
-from tests.export.architectures.tiny import make_checkpoint
+from tests.export.architectures.tiny import PAIRS, expected_logits, make_checkpoint
 
 NAMES = ("Alan Bean", "Ilse Brandt", "Kofi Mensah", "Nuria Vidal", "Paolo Greco", "Helen Marsh")
 FACTS = (
@@ -135,39 +141,61 @@ def test_figures_are_scikit_learn_s() -> None:
     assert told["f1_weighted"] == pytest.approx(f1_score(expected, found, average="weighted"))
 
 
-def run_of(base: Path, data: Path, out: Path) -> Run:
+def prepared(base: Path, data: Path, out: Path) -> Run:
     train, held_out = split(read(data), 0.2, 0)
-    torch.manual_seed(0)
-    model, tokenizer = recipe.opened(base)
-    out.mkdir()
-    plan = Plan(epochs=3, batch=16, rate=1e-3)
-    return Run(model, tokenizer, train, known(train), epoch(held_out, known(held_out), 0, -1), out, plan)
+    out.mkdir(exist_ok=True)
+    plan, examples = Plan(epochs=3, batch=16, rate=1e-3), epoch(held_out, known(held_out), 0, -1)
+    return run_of(base, opened(base, 0), train, known(train), examples, out, plan)
+
+
+class Interrupted(Run):
+    """Stops by itself after so many steps."""
+
+    def step(self, batches: list[Batch], rate: float) -> tuple[float, float]:
+        if self.optimiser.steps + 1 == 17:
+            self.stop()
+        return super().step(batches, rate)
 
 
 @pytest.mark.slow
 def test_a_run_that_is_interrupted_gives_the_same_weights(data: Path, tmp_path: Path) -> None:
     base = make_checkpoint(tmp_path / "base", "bert", apart=0.0)
-    whole = run_of(base, data, tmp_path / "whole")
-    assert whole.train()
-    first = run_of(base, data, tmp_path / "parts")
-    taken = 0
-    step = first.step
+    with prepared(base, data, tmp_path / "whole") as whole:
+        assert whole.train()
+    parts = prepared(base, data, tmp_path / "parts")
+    parts.__class__ = Interrupted
+    with parts:
+        assert not parts.train()
+        assert parts.optimiser.steps == 17 and parts.place.pool == 1
+    with prepared(base, data, tmp_path / "parts") as again:
+        assert again.resume() and again.train()
+    assert again.place == whole.place and whole.place.best_pool >= 0
+    for folder in ("checkpoint", "best"):
+        one, other = (load_file(tmp_path / name / folder / "model.safetensors") for name in ("whole", "parts"))
+        assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
-    def stopping(batch: list[Example]) -> float:
-        nonlocal taken
-        taken += 1
-        if taken == 11:
-            first.stop()
-        return step(batch)
 
-    first.step = stopping  # type: ignore[method-assign, assignment]
-    assert not first.train() and (first.place.epoch, taken) != (0, 0)
-    (tmp_path / "again").mkdir()
-    second = run_of(base, data, tmp_path / "second")
-    (tmp_path / "parts" / "state.pt").rename(tmp_path / "second" / "state.pt")
-    assert second.resume() and second.train()
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(value, second.model.state_dict()[name]), name
+def test_a_base_is_read_as_transformers_reads_it(tmp_path: Path) -> None:
+    """But for the head, which is new; here it gets the checkpoint's."""
+    base = make_checkpoint(tmp_path / "base", "bert", id2label={0: "absent", 1: "present"})
+    network, tensors = opened(base, 0), load_file(base / "model.safetensors")
+    network.load_state_dict(
+        {"out.weight": tensors["classifier.weight"], "out.bias": tensors["classifier.bias"]}, strict=False
+    )
+    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+    encoded = [tokenizer.encode(*pair) for pair in PAIRS]
+    found = logits(network, [(one.ids, one.type_ids.index(1)) for one in encoded])
+    assert network.size.labels == ("absent", "present")
+    assert found.numpy() == pytest.approx(expected_logits(base, PAIRS), abs=1e-4)
+    assert load_checkpoint(base).size == network.size
+
+
+def test_a_base_of_another_family_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="model_type 'electra'; give a BERT"):
+        opened(make_checkpoint(tmp_path / "base", "electra"), 0)
+    (tmp_path / "base" / "config.json").unlink()
+    with pytest.raises(DataError, match=r"is no checkpoint .*; give a folder with config.json"):
+        opened(tmp_path / "base", 0)
 
 
 @pytest.mark.slow
@@ -181,7 +209,7 @@ def test_one_command_trains_and_exports(data: Path, tmp_path: Path, monkeypatch:
     told = json.loads((out / "figures.json").read_text(encoding="utf-8"))
     lines = [json.loads(line) for line in (out / "training.jsonl").read_text(encoding="utf-8").splitlines()]
     losses = [line["loss"] for line in lines if "loss" in line]
-    assert len(losses) == 6 and losses[-1] < losses[0]
+    assert len(losses) >= 2 and losses[-1] < losses[0]
     best = [line["held_out"]["f1_weighted"] for line in lines if "held_out" in line]
     assert told["held_out"]["f1_weighted"] == max(best) == best[told["epoch"]]
     with Scorer(out / "bundle", protocol="factspotter", device="cpu") as scorer:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
-from export.training.general import network  # noqa: E402
-from export.training.general.network import (  # noqa: E402
+from export.training import network  # noqa: E402
+from export.training.general.objective import SMOOTHING, loss_of, rate_at  # noqa: E402
+from export.training.network import (  # noqa: E402
     Network,
     Size,
     from_transformers,
@@ -17,7 +18,6 @@ from export.training.general.network import (  # noqa: E402
     save_checkpoint,
     to_transformers,
 )
-from export.training.general.train import SMOOTHING, loss_of, rate_at  # noqa: E402
 
 SIZE = Size(vocabulary=50, hidden=64, layers=2, inner=96, heads=2, positions=40)
 

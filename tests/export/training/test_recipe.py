@@ -19,9 +19,9 @@ from safetensors.torch import save_file  # noqa: E402
 
 from export.training.general import __main__ as recipe  # noqa: E402
 from export.training.general import base, calibrate, evaluate  # noqa: E402
-from export.training.general.network import Network, Size, load_checkpoint, to_transformers  # noqa: E402
 from export.training.general.rebuild import rebuild  # noqa: E402
 from export.training.general.vocabulary import SPECIAL, make_tokenizer  # noqa: E402
+from export.training.network import Network, Size, load_checkpoint, to_transformers  # noqa: E402
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'-:$%()?!\""
 

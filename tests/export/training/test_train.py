@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
-from export.training.general.batches import Batch  # noqa: E402
-from export.training.general.network import Network, Size, load_checkpoint  # noqa: E402
-from export.training.general.train import Run  # noqa: E402
+from export.training.batches import Batch  # noqa: E402
+from export.training.general.objective import recipe  # noqa: E402
 from export.training.general.vocabulary import SPECIAL, make_tokenizer  # noqa: E402
+from export.training.network import Network, Size, load_checkpoint  # noqa: E402
+from export.training.train import Run  # noqa: E402
 
 SIZE = Size(vocabulary=40, hidden=64, layers=1, inner=96, heads=2, positions=32)
 TOKENS = 40 * 64
@@ -34,7 +35,8 @@ def run(out: Path, workers: int = 2) -> Run:
     out.mkdir(exist_ok=True)
     torch.manual_seed(3)
     tokenizer = make_tokenizer({piece: i for i, piece in enumerate([*SPECIAL, *"abcdefghijklmnopqrstuvwxyz"])})
-    return Run(Network(SIZE), tokenizer, Pools(), out, device="cpu", workers=workers)  # type: ignore[arg-type]
+    made = recipe(Pools(), tokenizer, TOKENS, 1e-3)  # type: ignore[arg-type]
+    return Run(Network(SIZE), made, out, device="cpu", workers=workers)
 
 
 class Interrupted(Run):
@@ -49,18 +51,18 @@ class Interrupted(Run):
 @pytest.mark.slow  # it needs a process in which no other library has set up its threads: there it failed once
 def test_an_interrupted_run_ends_in_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with run(tmp_path / "whole") as whole:
-        assert whole.train(TOKENS, 1e-3, log_every=10)
+        assert whole.train(log_every=10)
         steps = whole.optimiser.steps
         assert steps == 40
     parts = run(tmp_path / "parts")
     parts.__class__ = Interrupted
     with parts:
-        assert not parts.train(TOKENS, 1e-3)
+        assert not parts.train()
         assert parts.optimiser.steps == 17
     with run(tmp_path / "parts") as again:
         assert again.resume()
         assert (again.place.pool, again.place.batch) == (8, 2)
-        assert again.train(TOKENS, 1e-3)
+        assert again.train()
         assert again.optimiser.steps == steps
     for name in ("masters", "mean", "first", "second"):
         one, other = (getattr(r.optimiser, name) for r in (whole, again))
@@ -74,7 +76,7 @@ def test_an_interrupted_run_ends_in_the_same_bits(tmp_path: Path, monkeypatch: p
 def test_it_learns_and_leaves_the_word_table_alone(tmp_path: Path) -> None:
     with run(tmp_path, workers=1) as found:
         before = found.network.words.weight.clone()
-        losses = [found.step(found.pools.batches(0)[:1], 1e-2)[0] for _ in range(40)]
+        losses = [found.step(found.recipe.batches(0)[:1], 1e-2)[0] for _ in range(40)]
         assert losses[-1] < 0.5 * losses[0]
         assert torch.equal(found.network.words.weight, before)
         found.save()

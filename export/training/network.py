@@ -7,33 +7,35 @@ one pass over its data does not need it. The saved checkpoint is a `BertForSeque
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
-from export.training.general.vocabulary import CLS, LONGEST, PAD, SEP
-from export.training.layer_names import layer_to_transformers, layers_from_transformers
+from export.training.batches import Row, padded
 
 HEAD_WIDTH = 32
-LABELS = ("contradiction", "neutral", "entailment")
+"""Of the general model and its base, MiniLM."""
+NLI_LABELS = ("contradiction", "neutral", "entailment")
 
 
 @dataclass(frozen=True)
 class Size:
-    """Dimensions of the network; the defaults are the base's, but for the vocabulary."""
+    """Dimensions of the network, its labels, and the id of its padding; the defaults are the general model's."""
 
     vocabulary: int
     hidden: int = 384
     layers: int = 6
     inner: int = 1536
     heads: int = 12
-    positions: int = LONGEST
+    positions: int = 512
+    labels: tuple[str, ...] = NLI_LABELS
+    pad: int = 0
 
 
 class _Linear(torch.autograd.Function):
@@ -85,7 +87,7 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module):
-    """The classifier: three logits for a pair, in the order of :data:`LABELS`."""
+    """The classifier: a logit for each label of its :class:`Size`."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -96,17 +98,17 @@ class Network(nn.Module):
         self.norm = nn.LayerNorm(size.hidden, eps=1e-12)
         self.layers = nn.ModuleList(Layer(size) for _ in range(size.layers))
         self.dense = nn.Linear(size.hidden, size.hidden)
-        self.out = nn.Linear(size.hidden, len(LABELS))
+        self.out = nn.Linear(size.hidden, len(size.labels))
 
     def forward(self, ids: Tensor, segments: Tensor) -> Tensor:
-        """*Shape:* ids and segments (batch, length) int64, padded with `PAD` → (batch, 3) float32."""
+        """*Shape:* ids and segments (batch, length) int64, padded to one length → (batch, labels) float32."""
         x = self.words(ids) + self.positions.weight[: ids.shape[1]] + self.segments(segments)
         x = self.norm(x)
         kind = next(self.layers.parameters()).dtype
         batch, length, hidden = x.shape
         x = x.to(kind).reshape(batch * length, hidden)
         mask = torch.zeros(batch, 1, 1, length, dtype=kind, device=ids.device)
-        mask.masked_fill_((ids == PAD)[:, None, None], -1e4)
+        mask.masked_fill_((ids == self.size.pad)[:, None, None], -1e4)
         for layer in self.layers:
             x = layer(x, mask)
         return cast(
@@ -114,6 +116,12 @@ class Network(nn.Module):
         )
 
 
+_PARTS = {
+    "o": "attention.output.dense", "norm1": "attention.output.LayerNorm",
+    "up": "intermediate.dense", "down": "output.dense", "norm2": "output.LayerNorm",
+}  # fmt: skip
+_BACK = {theirs: ours for ours, theirs in _PARTS.items()}
+_PIECES = ("query", "key", "value")
 _LAYERS = "bert.encoder.layer."
 _REST = {
     "words.weight": "bert.embeddings.word_embeddings.weight",
@@ -133,7 +141,7 @@ def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
         if name.startswith("layers."):
-            found |= layer_to_transformers(name, tensor, _LAYERS)
+            found |= _layer_to_transformers(name, tensor)
         else:
             found[_REST[name]] = tensor
     return {name: tensor.detach().to(torch.float16).contiguous().clone() for name, tensor in found.items()}
@@ -144,23 +152,65 @@ def from_transformers(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     plain = {name.removeprefix("bert."): tensor for name, tensor in tensors.items()}
     back = {theirs.removeprefix("bert."): ours for ours, theirs in _REST.items()}
     rest = {back[name]: tensor.float() for name, tensor in plain.items() if name in back}
-    return rest | layers_from_transformers(plain, _LAYERS.removeprefix("bert."))
+    return rest | _layers_from_transformers(plain)
 
 
-def from_base(base: dict[str, Tensor], kept: list[int], seed: int) -> Network:
-    """The base with the word pieces of the base ids `kept`, and an untrained classifier on top of its pooler."""
-    state = from_transformers(base)
-    state["words.weight"] = state["words.weight"][kept]
+def _layer_to_transformers(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    """A tensor ``layers.N.part.kind``; the joint query, key and value matrix, (3 · hidden, hidden), becomes three."""
+    _, number, part, kind = name.split(".")
+    if part != "qkv":
+        return {f"{_LAYERS}{number}.{_PARTS[part]}.{kind}": tensor}
+    chunks = zip(_PIECES, tensor.chunk(3), strict=True)
+    return {f"{_LAYERS}{number}.attention.self.{piece}.{kind}": chunk for piece, chunk in chunks}
+
+
+def _layers_from_transformers(plain: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The reverse for all layers, as float32; other tensors are left out.
+
+    Raises:
+        KeyError: a layer lacks one of its three attention matrices.
+    """
+    stem = _LAYERS.removeprefix("bert.")
+    found: dict[str, Tensor] = {}
+    ours = [name.removeprefix(stem) for name in plain if name.startswith(stem)]
+    for name in ours:
+        number, _, rest = name.partition(".")
+        part, _, kind = rest.rpartition(".")
+        if part in _BACK:
+            found[f"layers.{number}.{_BACK[part]}.{kind}"] = plain[stem + name].float()
+    for number in dict.fromkeys(name.partition(".")[0] for name in ours):
+        for kind in ("weight", "bias"):
+            pieces = [plain[f"{stem}{number}.attention.self.{piece}.{kind}"].float() for piece in _PIECES]
+            found[f"layers.{number}.qkv.{kind}"] = torch.cat(pieces)
+    return found
+
+
+def size_of(state: dict[str, Tensor], heads: int | None = None, **more: Any) -> Size:
+    """The dimensions of weights. ``heads``: by default as many as are :data:`HEAD_WIDTH` wide."""
     words, hidden = state["words.weight"].shape
     layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
     inner, positions = len(state["layers.0.up.weight"]), len(state["positions.weight"])
-    size = Size(words, hidden, layers, inner, hidden // HEAD_WIDTH, positions)
-    network = Network(size)
+    return Size(words, hidden, layers, inner, heads or hidden // HEAD_WIDTH, positions, **more)
+
+
+def with_new_head(state: dict[str, Tensor], size: Size, seed: int) -> Network:
+    """An encoder with an untrained classifier on top of its pooler, and an untrained pooler where it has none."""
     generator = torch.Generator().manual_seed(seed)
-    state["out.weight"] = torch.randn(len(LABELS), hidden, generator=generator) * 0.02
-    state["out.bias"] = torch.zeros(len(LABELS))
-    network.load_state_dict(state)
+    new = {"out.weight": torch.randn(len(size.labels), size.hidden, generator=generator) * 0.02}
+    new["out.bias"] = torch.zeros(len(size.labels))
+    if "dense.weight" not in state:
+        new["dense.weight"] = torch.randn(size.hidden, size.hidden, generator=generator) * 0.02
+        new["dense.bias"] = torch.zeros(size.hidden)
+    network = Network(size)
+    network.load_state_dict(state | new)
     return network
+
+
+def from_base(base: dict[str, Tensor], kept: list[int], seed: int) -> Network:
+    """The base with the word pieces of the base ids `kept`, and an untrained classifier."""
+    state = from_transformers(base)
+    state["words.weight"] = state["words.weight"][kept]
+    return with_new_head(state, size_of(state), seed)
 
 
 def save_checkpoint(state: dict[str, Tensor], size: Size, folder: Path) -> None:
@@ -180,10 +230,10 @@ def save_checkpoint(state: dict[str, Tensor], size: Size, folder: Path) -> None:
         "max_position_embeddings": size.positions,
         "type_vocab_size": 2,
         "layer_norm_eps": 1e-12,
-        "pad_token_id": PAD,
+        "pad_token_id": size.pad,
         "position_embedding_type": "absolute",
-        "id2label": {str(i): label for i, label in enumerate(LABELS)},
-        "label2id": {label: i for i, label in enumerate(LABELS)},
+        "id2label": {str(i): label for i, label in enumerate(size.labels)},
+        "label2id": {label: i for i, label in enumerate(size.labels)},
         "problem_type": "single_label_classification",
         "torch_dtype": "float16",
     }
@@ -192,24 +242,14 @@ def save_checkpoint(state: dict[str, Tensor], size: Size, folder: Path) -> None:
 
 
 @torch.no_grad()
-def logits(network: Network, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> Tensor:
-    """*Shape:* (pairs, 3) float32. Each distinct text is tokenised once; pairs are cut at the longest length."""
-    texts = sorted({text for pair in pairs for text in pair})
-    encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    ids = {text: e.ids for text, e in zip(texts, encoded, strict=True)}
-    rows = [([CLS, *ids[a], SEP, *ids[b], SEP][: network.size.positions], len(ids[a]) + 2) for a, b in pairs]
+def logits(network: Network, rows: Sequence[Row]) -> Tensor:
+    """*Shape:* (rows, labels) float32. Rows are cut at the longest length."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))
-    found = torch.zeros(len(rows), len(LABELS))
+    found = torch.zeros(len(rows), len(network.size.labels))
     for start in range(0, len(order), 64):
         chunk = order[start : start + 64]
-        length = max(len(rows[i][0]) for i in chunk)
-        batch = torch.full((len(chunk), length), PAD)
-        segments = torch.zeros_like(batch)
-        for place, i in enumerate(chunk):
-            row, second = rows[i]
-            batch[place, : len(row)] = torch.tensor(row)
-            segments[place, second : len(row)] = 1
-        found[chunk] = network(batch, segments)
+        chosen = [(rows[i][0][: network.size.positions], rows[i][1]) for i in chunk]
+        found[chunk] = network(*padded(chosen, max(len(ids) for ids, _ in chosen), network.size.pad))
     return found
 
 
@@ -219,6 +259,7 @@ def load_checkpoint(folder: Path) -> Network:
     size = Size(
         config["vocab_size"], config["hidden_size"], config["num_hidden_layers"], config["intermediate_size"],
         config["num_attention_heads"], config["max_position_embeddings"],
+        tuple(config["id2label"][str(i)] for i in range(len(config["id2label"]))), config["pad_token_id"],
     )  # fmt: skip
     network = Network(size)
     network.load_state_dict(from_transformers(load_file(folder / "model.safetensors")))
