@@ -117,9 +117,9 @@ def _wordpiece(vocab_size: int, family: Family) -> str:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=vocab_size, special_tokens=[pad, unknown, first, separator, mask], show_progress=False
-    )
+    as_bert, as_roberta = [pad, unknown, first, separator, mask], [first, pad, separator, unknown, mask]
+    special = as_roberta if family.doubled_separator else as_bert
+    trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator(_corpus(), trainer)
     tokenizer.post_processor = _template(tokenizer, family)
     return str(tokenizer.to_str())

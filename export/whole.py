@@ -1,4 +1,4 @@
-"""Variants of graphs whose attention is not fused: DeBERTa, ModernBERT, BART.
+"""Variants of graphs whose attention is not fused: DeBERTa, ModernBERT, MPNet, BART.
 
 fp32 is the graph with residuals apart from their normalisation, as on the CPU it is faster. fp16 is made by ONNX
 Runtime's own converter from the fp32 weights, with the head in fp32. int8 quantises the products with weights; every

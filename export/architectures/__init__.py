@@ -7,6 +7,7 @@
 ``electra``   ELECTRA
 ``deberta``   DeBERTa-v2 and v3
 ``modernbert``
+``mpnet``
 ``bart``
 
 Another family is a file here and a line in :data:`FAMILIES`.
@@ -24,11 +25,12 @@ from .deberta import DEBERTA
 from .electra import ELECTRA
 from .family import Config, Family
 from .modernbert import MODERNBERT
+from .mpnet import MPNET
 from .roberta import CAMEMBERT, ROBERTA, XLM_ROBERTA
 
 __all__ = ["FAMILIES", "Family", "find_family"]
 
-FAMILIES = (ROBERTA, XLM_ROBERTA, CAMEMBERT, BERT, ELECTRA, DEBERTA, MODERNBERT, BART)
+FAMILIES = (ROBERTA, XLM_ROBERTA, CAMEMBERT, BERT, ELECTRA, DEBERTA, MODERNBERT, MPNET, BART)
 
 
 def find_family(config: Config, where: str) -> Family:

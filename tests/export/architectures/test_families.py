@@ -153,6 +153,8 @@ def test_configs_that_are_refused(family: Family) -> None:
         ("deberta-v2", {"position_buckets": -1}, "position_buckets is -1"),
         ("modernbert", {"classifier_pooling": "max"}, "classifier_pooling is 'max'"),
         ("modernbert", {"global_rope_theta": 0.0}, "global_rope_theta is 0.0"),
+        ("mpnet", {"pad_token_id": 0}, "pad_token_id is 0"),
+        ("mpnet", {"relative_attention_num_buckets": 64}, "relative_attention_num_buckets is 64"),
         ("bart", {"decoder_layers": 6}, "decoder_layers is 6 and encoder_layers 12"),
         ("bart", {"add_final_layer_norm": True}, "add_final_layer_norm is True"),
         ("electra", {"embedding_size": "128"}, "embedding_size is '128'"),
@@ -186,4 +188,5 @@ def test_parameters_of_the_usual_sizes() -> None:
     }
     assert found["bert-base"] == 109_484_547 and found["roberta-base"] == 124_647_939
     assert 434e6 < found["deberta-v3-large"] < 436e6 and 405e6 < found["bart-large"] < 409e6
+    assert found["mpnet-base"] == 109_488_771
     assert 149e6 < found["modernbert-base"] < 151e6 and 559e6 < found["xlm-roberta-large"] < 561e6
