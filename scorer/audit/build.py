@@ -41,6 +41,7 @@ from .facts import FactReader
 from .figures import Context, group_figures
 from .grouping import DEFAULT, GroupCodes, Grouping
 from .join import Joined, join
+from .reference import Reference, read_reference
 from .rows import flips, group_columns, worst_rows
 from .scan import ScannedRun, fact_column, fact_form, scan_output
 from .states import FINE_OF, Policy
@@ -58,7 +59,7 @@ class AuditOptions:
     default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK (``not-ok``) or not
     at all (``excluded``). ``across_signatures``: compare outputs that were scored differently. ``worst``: rows of the
     sample, of each kind. ``history``: the history file. ``rates``: true rates of this output, as ``scorer rate --save``
-    wrote them.
+    wrote them. ``reference``: a pinned output, or a night of a history (:mod:`.reference`).
     """
 
     baseline: Path | None = None
@@ -69,6 +70,7 @@ class AuditOptions:
     worst: int = WORST
     history: Path | None = None
     rates: Path | None = None
+    reference: Path | None = None
     require_gates: bool = False
     allow_partial: bool = False
 
@@ -100,7 +102,9 @@ class _Audit:
         if self.earlier is not None:
             partial.refuse_unequal(self.output.extent, self.earlier.extent, options.allow_partial)
         self.rates = self._true_rates()
-        rules.check_columns(self.rules, self.output.names, self.earlier is not None, self.rates)
+        rules.check_columns(
+            self.rules, self.output.names, self.earlier is not None, options.reference is not None, self.rates
+        )
         self.by = self._groupings()
         wanted = dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)])
         self.codes = {grouping: GroupCodes(grouping) for grouping in wanted}
@@ -127,7 +131,10 @@ class _Audit:
         everything = figures[()][0]
         templates, looks_wrong = self._templates(run, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
-        found = gates.evaluate(self.rules, lambda grouping: figures[grouping], run.omissions_checked, self.rates)
+        reference = self._reference()
+        found = gates.evaluate(
+            self.rules, lambda grouping: figures[grouping], run.omissions_checked, self.rates, reference
+        )
         checked = gates.checked(found, self.options.require_gates)
         signature = self.output.signature
         baseline = self._baseline()
@@ -150,6 +157,7 @@ class _Audit:
             rows=_row_counts(everything),
             baseline=baseline,
             baseline_changes=changes,
+            reference=reference.shown if reference is not None else None,
             callouts=callouts.call_out(found, shown, baseline, changes, looks_wrong),
             gates=found,
             groups=shown,
@@ -175,6 +183,19 @@ class _Audit:
                 "--across-signatures"
             )
         return differs
+
+    def _reference(self) -> Reference | None:
+        options = self.options
+        if options.reference is None:
+            return None
+        return read_reference(
+            options.reference,
+            self.output,
+            self.codes,
+            options.errors,
+            across_signatures=options.across_signatures,
+            allow_partial=options.allow_partial,
+        )
 
     def _true_rates(self) -> RatesFile | None:
         """The file of true rates, which must be of this output."""

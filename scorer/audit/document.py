@@ -225,6 +225,14 @@ class Baseline(TypedDict):
     rows: int
 
 
+class ReferenceShown(TypedDict):
+    """The pinned run that gates with ``against = "reference"`` compare with."""
+
+    out: str
+    finished: str
+    signature: str
+
+
 class Callout(TypedDict):
     """Something to look at, the most severe first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
     (a group that is new or has no rows) ``regression`` ``template`` ``drift`` ``errors`` ``improvement``.
@@ -257,7 +265,7 @@ class Gate(TypedDict):
     fail_p: float | None
     p: float | None
     rings: Literal["above", "below"]
-    against: Literal["baseline", "removed"] | None
+    against: Literal["baseline", "removed", "reference"] | None
     rows: int
     min_rows: int
     missing: Literal["fail", "pass"]
@@ -318,7 +326,8 @@ class Document(TypedDict):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
     first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
     what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
-    ``worse``: null without a baseline; ``true_rates``: null without ``--rates``."""
+    ``worse``: null without a baseline; ``reference``: null without ``--reference``;
+    ``true_rates``: null without ``--rates``."""
 
     schema: int
     out: str
@@ -336,6 +345,7 @@ class Document(TypedDict):
     rows: RowCounts
     baseline: Baseline | None
     baseline_changes: BaselineChanges | None
+    reference: ReferenceShown | None
     callouts: list[Callout]
     gates: list[Gate]
     groups: list[GroupFigures]

@@ -18,6 +18,7 @@ from ..stats.intervals import combined
 from ..stats.percentages import percent, points
 from .document import ADDED_RATES, RATES, AddedRate, Checked, Gate, Group, GroupFigures, Rate, Status
 from .grouping import Grouping
+from .reference import Reference
 from .rules import TRUE_RATES, Rule
 from .significance import LEAST_ROWS_OF_INDEX
 
@@ -35,6 +36,7 @@ def evaluate(
     figures: Callable[[Grouping], list[GroupFigures]],
     checks_omissions: bool = True,
     rates: RatesFile | None = None,
+    reference: Reference | None = None,
 ) -> list[Gate]:
     """Apply every rule to its groups.
 
@@ -42,6 +44,7 @@ def evaluate(
         figures: the groups of a grouping.
         checks_omissions: whether the run looked for omissions at all.
         rates: true rates of this run, from labels of people.
+        reference: the pinned run, for gates against it.
 
     Raises:
         UsageError: a group that is in neither run; lists the groups that exist.
@@ -57,7 +60,7 @@ def evaluate(
             chosen = [group for group in groups if group["group"] == rule.group]
             if not chosen:
                 raise UsageError(f"{rule.where}: no rows where {describe(rule.group)}; {_there(rule, groups)}")
-        gates += [_gate(rule, group, checks_omissions, rates) for group in chosen]
+        gates += [_gate(rule, group, checks_omissions, rates, reference) for group in chosen]
     return gates
 
 
@@ -103,8 +106,10 @@ class _Value:
     versus: str = "the baseline"
 
 
-def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesFile | None) -> Gate:
-    found = _true_rate(rule, group, rates) if rule.metric in TRUE_RATES else _value(rule, group)
+def _gate(
+    rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesFile | None, reference: Reference | None
+) -> Gate:
+    found = _found(rule, group, rates, reference)
     value = found.now
     if rule.metric in TRUE_RATES:  # the worse end: a gate passes where labels show it, not where they are too few
         value = found.high if rule.rings == "above" else found.low
@@ -117,7 +122,7 @@ def _gate(rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesF
         status, reason = "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
     elif nobody := _nothing_in_this_run(rule, group):
         status, reason = rule.missing, nobody
-    elif nothing := _nothing_to_compare(rule, group):
+    elif nothing := _nothing_to_compare(rule, group, reference):
         status, reason = "silent", nothing
     elif none := _no_figure(rule, group, value, checks_omissions):
         status, reason = rule.missing, none
@@ -159,8 +164,11 @@ def _nothing_in_this_run(rule: Rule, group: GroupFigures) -> str | None:
     return None
 
 
-def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
+def _nothing_to_compare(rule: Rule, group: GroupFigures, reference: Reference | None) -> str | None:
     """Why a comparison has nothing to compare although nothing is wrong, with what it would have needed."""
+    if rule.against == "reference":
+        missing = rule.by and reference is not None and reference.rate(group["group"], rule.metric) is None
+        return "needs rows in the reference, which does not have this group" if missing else None
     change = group["change"]
     if not rule.needs_baseline or change is None:
         return None
@@ -191,6 +199,8 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
         return "the run did not look for omissions (--checks hallucination)"
     if rule.metric == "backoff_rate" and group["backoff"] is None:
         return "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
+    if rule.against == "reference":
+        return "the reference has no such figure"
     if rule.needs_baseline and change is not None:
         return "the baseline has no such figure" if change["rows_before"] else "the baseline has no such rows"
     return "no row counts for it"
@@ -216,6 +226,22 @@ def _beyond(rule: Rule, value: float, threshold: float | None) -> bool:
     if rule.rings == "above":
         return value > threshold + ROUNDING
     return value < (-threshold if rule.against else threshold) - ROUNDING
+
+
+def _found(rule: Rule, group: GroupFigures, rates: RatesFile | None, reference: Reference | None) -> _Value:
+    if rule.metric in TRUE_RATES:
+        return _true_rate(rule, group, rates)
+    return _of_reference(rule, group, reference) if rule.against == "reference" else _value(rule, group)
+
+
+def _of_reference(rule: Rule, group: GroupFigures, reference: Reference | None) -> _Value:
+    now = group["rates"][rule.metric]
+    pinned = reference.rate(group["group"], rule.metric) if reference is not None else None
+    if pinned is None or pinned["value"] is None or now["value"] is None:
+        return _Value(now["value"], None)
+    sides = [(1.0, now["count"], now["n"]), (-1.0, pinned["count"], pinned["n"])]
+    low, high = combined(now["value"] - pinned["value"], sides)
+    return _Value(now["value"], pinned["value"], low, high, versus="the reference")
 
 
 def _value(rule: Rule, group: GroupFigures) -> _Value:

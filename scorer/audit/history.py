@@ -67,7 +67,7 @@ def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
     with output_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
-        earlier = _read(path)
+        earlier = read(path)
         replaced = {row["night"] for row in rows}
         lines = sorted([n for n in earlier if n["night"] not in replaced] + [*rows], key=lambda n: n["night"])
         buffer = BytesIO()
@@ -76,13 +76,18 @@ def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
     return lines
 
 
-def _read(path: Path) -> list[HistoryRow]:
+def read(path: Path, option: str = "--history") -> list[HistoryRow]:
+    """All rows of a history, oldest first; none when there is no file.
+
+    Raises:
+        OutputError: the file is not a history, is too large, or cannot be read.
+    """
     try:
         content = read_small(path, LARGEST)
     except FileNotFoundError:
         return []
     except OSError as e:
-        raise OutputError(f"cannot read the history {path}: {e.strerror or e}; name another file by --history") from e
+        raise OutputError(f"cannot read the history {path}: {e.strerror or e}; name another file by {option}") from e
     try:
         with pq.ParquetFile(pa.BufferReader(content)) as file:
             if file.metadata.num_rows > MOST_ROWS:
@@ -92,9 +97,7 @@ def _read(path: Path) -> list[HistoryRow]:
         return [_row(number, line) for number, line in enumerate(lines)]
     except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError) as e:
         reason = str(e) or "nested too deeply"
-        raise OutputError(
-            f"{path} is not a history of `scorer audit` ({reason}); name another file by --history"
-        ) from e
+        raise OutputError(f"{path} is not a history of `scorer audit` ({reason}); name another file by {option}") from e
 
 
 def _row(number: int, line: dict[str, Any]) -> HistoryRow:

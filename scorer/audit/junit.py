@@ -32,7 +32,9 @@ def junit(document: Document) -> str:
         properties = ElementTree.SubElement(suite, "properties")
         ElementTree.SubElement(properties, "property", name="partial", value=for_xml(document["partial"]))
     for gate in gates:
-        name = gate["metric"] + (" against the baseline" if gate["against"] else "")
+        name = gate["metric"] + (
+            f" against the {'reference' if gate['against'] == 'reference' else 'baseline'}" if gate["against"] else ""
+        )
         case = ElementTree.SubElement(
             suite, "testcase", classname=for_xml(f"audit.{describe(gate['group'])}"), name=name, time="0"
         )

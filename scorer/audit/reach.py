@@ -18,6 +18,7 @@ from .document import ADDED_RATES, RATES, Document, Gate, Group, GroupFigures
 from .gates import describe, evaluate, shown
 from .grouping import Grouping
 from .power import MOST_ROWS, detectable, rings
+from .reference import Reference
 from .rules import SHARES, Rule
 
 FiresNow = Literal["fail", "warn", "pass"]
@@ -51,12 +52,15 @@ def groupings_of(rules: Sequence[Rule]) -> tuple[Grouping, ...]:
     return tuple(dict.fromkeys(rule.grouping for rule in rules if rule.grouping))
 
 
-def check_gates(rules: Sequence[Rule], document: Document, rates: RatesFile | None = None) -> list[Reach]:
+def check_gates(
+    rules: Sequence[Rule], document: Document, rates: RatesFile | None = None, reference: Reference | None = None
+) -> list[Reach]:
     """What every gate can do, in order.
 
     Args:
         document: an audit of the output by :func:`groupings_of`, with or without a baseline.
         rates: true rates of this output.
+        reference: the pinned run; without it, one like this output is assumed.
 
     Raises:
         UsageError: a gate on a group that is not there; lists the groups that are.
@@ -69,8 +73,9 @@ def check_gates(rules: Sequence[Rule], document: Document, rates: RatesFile | No
     omissions = parse(document["signature"]).get("checks") != "hallucination"
     found = []
     for rule in rules:
-        gates = evaluate([rule], figures, omissions, rates)
-        found += [_reach(rule, gate, _of(figures, rule, gate), document["baseline"] is not None) for gate in gates]
+        gates = evaluate([rule], figures, omissions, rates, reference)
+        given = (reference if rule.against == "reference" else document["baseline"]) is not None
+        found += [_reach(rule, gate, _of(figures, rule, gate), given) for gate in gates]
     return found
 
 
@@ -86,12 +91,13 @@ def _of(figures: Callable[[Grouping], list[GroupFigures]], rule: Rule, gate: Gat
 
 
 def _reach(rule: Rule, gate: Gate, group: GroupFigures, has_baseline: bool) -> Reach:
-    before = _before(rule, group, has_baseline)
+    pinned = rule.against == "reference" and has_baseline
+    before = gate["before"] if pinned else _before(rule, group, has_baseline and rule.needs_baseline)
     reason = _why_not(rule, gate, group, before, has_baseline)
     finds = by_chance = None
     if reason is None and rule.signed and rule.metric in RATES and before is not None:
         finds, by_chance = of_increase(group["rows"], _threshold(rule), before)
-    now = gate["status"] if gate["status"] != "silent" and (has_baseline or not rule.needs_baseline) else None
+    now = gate["status"] if gate["status"] != "silent" and (has_baseline or not rule.compares) else None
     return Reach(
         where=rule.where,
         metric=rule.metric,
@@ -149,7 +155,7 @@ def _why_not(rule: Rule, gate: Gate, group: GroupFigures, before: float | None, 
     """Why a gate cannot fire in a group; ``None`` when it can."""
     if rule.metric not in ADDED_RATES and group["rows"] < rule.min_rows:
         return f"it needs {rule.min_rows:,} rows (min_rows), there are {group['rows']:,}"
-    if rule.needs_baseline and not has_baseline:
+    if rule.compares and not has_baseline:
         if rule.metric in SHARES and before is None:
             return "this output has no figure for it"
     elif gate["status"] == "silent":
@@ -191,7 +197,7 @@ def _message(
             f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: finds {found} (80% power); without a "
             f"change {'fails' if rule.fail is not None else 'warns'} in {bound}{_seldom(by_chance)} of runs"
         )
-    if rule.needs_baseline and now is None:
+    if rule.compares and now is None:
         return f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: fires on a change"
     return gate["message"]
 

@@ -7,7 +7,7 @@
     warn = 0.05                  # the largest value that still passes
     fail = 0.10
     group = { system = "tgen" }  # or by = ["system"]: one gate for each value; left out: all rows
-    against = "baseline"         # thresholds are on the increase since then
+    against = "baseline"         # thresholds are on the increase since then; or "reference"
     fail_p = 0.001               # of added rows: fails where chance alone seldom gives such an increase
     min_rows = 100               # silent in smaller groups
     missing = "fail"             # without a figure; or "pass"
@@ -62,7 +62,7 @@ class Rule:
     fail_p: float | None
     group: Group
     by: Grouping
-    against: Literal["baseline", "removed"] | None
+    against: Literal["baseline", "removed", "reference"] | None
     min_rows: int
     missing: Literal["fail", "pass"] = "fail"
 
@@ -73,8 +73,13 @@ class Rule:
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether its figure is a comparison."""
-        return self.against is not None or self.metric in (*OF_BASELINE, *ADDED_RATES)
+        """Whether its figure is a comparison with the baseline."""
+        return self.against in ("baseline", "removed") or self.metric in (*OF_BASELINE, *ADDED_RATES)
+
+    @property
+    def compares(self) -> bool:
+        """Whether it needs another run, a baseline or a reference."""
+        return self.needs_baseline or self.against == "reference"
 
     @property
     def signed(self) -> bool:
@@ -130,12 +135,14 @@ def _rule(table: Mapping[str, Any], where: str) -> Rule:
     if metric not in (*METRICS, *TRUE_RATES):
         what = "no metric" if metric is None else f"unknown metric {_shown(metric)}"
         raise UsageError(f"{where}: {what}; the metrics are {', '.join((*METRICS, *TRUE_RATES))}")
-    against = _choice(table, "against", (None, "baseline", "removed"), where)
+    against = _choice(table, "against", (None, "baseline", "removed", "reference"), where)
     if against == "removed" and metric not in ADDED_RATES:
         raise UsageError(
             f'{where}: against = "removed" is for metrics of added rows, {", ".join(ADDED_RATES)}; '
             'write against = "baseline"'
         )
+    if against == "reference" and metric not in RATES:
+        raise UsageError(f'{where}: against = "reference" is for {", ".join(RATES)}; write against = "baseline"')
     fail_p = _chance(table, metric, against, where)
     if against is not None and metric in TRUE_RATES:
         raise UsageError(f"{where}: {metric} is of one run and has no baseline; remove against")
@@ -245,13 +252,17 @@ def _shown(value: Any) -> str:
 
 
 def check_columns(
-    rules: Sequence[Rule], names: Sequence[str], has_baseline: bool, rates: RatesFile | None = None
+    rules: Sequence[Rule],
+    names: Sequence[str],
+    has_baseline: bool,
+    has_reference: bool,
+    rates: RatesFile | None = None,
 ) -> None:
     """Refuse gates that could never have a figure.
 
     Raises:
-        UsageError: a column that the output does not have, a comparison without a baseline, or a true rate without
-            the file that has it.
+        UsageError: a column that the output does not have, a comparison without the run to compare
+            with, or a true rate without the file that has it.
     """
     for rule in rules:
         if rule.metric in TRUE_RATES:
@@ -259,6 +270,10 @@ def check_columns(
         missing = [column for column in rule.grouping if column not in names]
         if missing:
             raise UsageError(f"{rule.where}: no column {_shown(missing[0])}; the columns are {', '.join(names)}")
+        if rule.against == "reference" and not has_reference:
+            raise UsageError(
+                f'{rule.where}: against = "reference" compares with a pinned run; pass it with --reference'
+            )
         if rule.needs_baseline and not has_baseline:
             what = 'against = "baseline"' if rule.against else f"metric {rule.metric}"
             raise UsageError(f"{rule.where}: {what} compares with an earlier run; pass it with --baseline")

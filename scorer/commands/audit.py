@@ -107,6 +107,15 @@ def audit_command(
             help="File of `scorer rate --save` for this output; needed for gates on true rates.",
         ),
     ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference",
+            metavar="OUT|FILE@NIGHT",
+            parser=local,
+            help="Pinned run for gates against it: a finished output, or a night of a history file.",
+        ),
+    ] = None,
     errors: Annotated[
         ErrorRows,
         typer.Option("--errors", help="Count rows with an error as not_OK, or exclude them from the label rates."),
@@ -148,6 +157,7 @@ def audit_command(
         worst=worst,
         history=history,
         rates=rates,
+        reference=reference,
         require_gates=require_gates,
         allow_partial=allow_partial,
     )

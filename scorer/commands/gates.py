@@ -88,6 +88,15 @@ def check_command(
             "--rates", metavar="FILE", parser=local, help="File of `scorer rate --save`, for gates on true rates."
         ),
     ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference",
+            metavar="OUT|FILE@NIGHT",
+            parser=local,
+            help="Pinned run for gates against it: a finished output, or a night of a history file.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Show which gates can fire on an output.
@@ -98,6 +107,7 @@ def check_command(
     """
     from ..audit import AuditOptions, audit
     from ..audit.reach import check_gates, groupings_of, useless
+    from ..audit.reference import read_reference
     from ..audit.rules import check_columns, load_gates
     from ..scoring.outputs import open_output
     from ..scoring.rates_file import RatesFile
@@ -105,9 +115,12 @@ def check_command(
 
     rules = load_gates(gates)
     known = RatesFile.read(rates, "--rates") if rates is not None else None
-    check_columns(rules, open_output(out, False).names, True, known)
-    document = audit(out, AuditOptions(baseline=baseline, by=groupings_of(rules), worst=0, rates=rates))
-    found = check_gates(rules, document, known)
+    output = open_output(out, False)
+    check_columns(rules, output.names, True, True, known)
+    by = groupings_of(rules)
+    pinned = read_reference(reference, output, [(), *by], "not-ok") if reference is not None else None
+    document = audit(out, AuditOptions(baseline=baseline, by=by, worst=0, rates=rates))
+    found = check_gates(rules, document, known, pinned)
     if as_json:
         print_json([dataclasses.asdict(one) for one in found], allow_nan=False)
     else:

@@ -48,7 +48,7 @@ def gates(document: Document, limits: Limits) -> Table | None:
 def _notes(gate: Gate, limits: Limits) -> Iterator[tuple[str | Text, ...]]:
     """What the value measures, and why a gate is silent or has no value."""
     if gate["against"]:
-        yield ("increase since the baseline",)
+        yield (f"increase since the {'reference' if gate['against'] == 'reference' else 'baseline'}",)
     if gate["reason"] is not None:
         what = "silent: it " if gate["status"] == "silent" else "no value: "
         yield (what, clip(gate["reason"], limits.text))

@@ -199,6 +199,7 @@ def document(baseline: bool = True, gated: bool = True, runs: int = 7) -> Docume
             "errors": {"too_long:hallucination": 51, "null_text": 2},
             "notes": {"empty_text": 68, "truncated": 4},
         },
+        "reference": None,
         "baseline": {
             "out": "/data/scored/2026-11-20",
             "partial": None,
