@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -60,6 +60,8 @@ class Scorer(Closing):
 
     ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`.
 
+    It belongs to the process that made it: after a fork it refuses to score, and it cannot be pickled.
+
     Raises:
         ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.
         TypeError: a setting of another type.
@@ -88,6 +90,7 @@ class Scorer(Closing):
         columns: ColumnNames | None = None,
         log: Callable[[str], None] = lambda message: None,
     ) -> None:
+        self._process, self._closed = os.getpid(), False
         self.settings = Settings(
             bundle=bundle,
             templates=templates,
@@ -143,15 +146,40 @@ class Scorer(Closing):
         self.pipeline = Pipeline(model, self.templates, self.options, self.settings.columns, sentence_side)
 
     def close(self) -> None:
-        """Stop the threads that compute; what is being computed is given up."""
-        self.engine.close()
+        """Stop the threads that compute; what is being computed is given up. In a process that was forked it does
+        nothing: the threads are those of the process that opened the scorer."""
+        self._closed = True
+        if os.getpid() == self._process:
+            self.engine.close()
+
+    def __reduce__(self) -> NoReturn:
+        """Threads and sessions cannot be sent to another process."""
+        raise TypeError(
+            "a Scorer cannot be pickled; make one in each process, for example Scorer(**settings.arguments()), where "
+            "settings, the .settings of this one, can be pickled"
+        )
+
+    def _check_usable(self) -> None:
+        """Refuse what would hang or fail in the runtime.
+
+        Raises:
+            UsageError: it was closed, or another process opened it.
+        """
+        if self._closed:
+            raise UsageError("this Scorer is closed; make another one, or use it inside its `with` block")
+        if os.getpid() != self._process:
+            raise UsageError(
+                f"this Scorer was opened in process {self._process} and is used in process {os.getpid()}, after a "
+                "fork, where its threads do not exist; make one in each process"
+            )
 
     def with_model(self, model: Model) -> Scorer:
         """The same scorer with another model behind its pipeline; both share one engine.
 
         For a bound of ``exact`` that is known (:class:`.ExactEngine`), and for stand-ins in tests and benchmarks.
         """
-        other = copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other.pipeline = replace(self.pipeline, model=model)
         return other
 
@@ -237,6 +265,7 @@ class Scorer(Closing):
         return self._verdicts(rows)[0]
 
     def _verdicts(self, rows: Rows) -> list[Verdict]:
+        self._check_usable()
         judged = self.pipeline.score(rows)
         return verdicts_of(judged, self.engine.bundle.max_length, self.settings.columns)
 
@@ -254,6 +283,7 @@ class Scorer(Closing):
             ShardError: the file cannot be read.
             TypeError: it is no table.
         """
+        self._check_usable()
         found, back = as_table(read_table(table) if isinstance(table, str | Path) else table)
         columns = find_columns(found.schema, self.pipeline.names)
         judged = self.pipeline.score(columns.rows(found))
@@ -273,6 +303,7 @@ class Scorer(Closing):
         single = isinstance(batches, pa.Table | pa.RecordBatch | str | bytes | Mapping) or hasattr(batches, "columns")
         if single or not isinstance(batches, Iterable):
             raise TypeError(f"batches is {described(batches)}; give an iterable of tables (a single one in a list)")
+        self._check_usable()
         return self._score_batches(batches)
 
     def _score_batches(self, batches: Iterable[Any]) -> Iterator[Any]:

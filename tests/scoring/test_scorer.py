@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import multiprocessing
+import pickle
 from pathlib import Path
 
 import pyarrow as pa
@@ -152,3 +154,47 @@ def test_unsupported_numbers_are_a_column_that_changes_no_label(bundle: Path) ->
     assert found.drop_columns(["unsupported_numbers"]).equals(without) and checked.signature == plain.signature
     assert checked.score(["The Mill | seats | 12450"], "13 seats.").unsupported_numbers == ["13"]
     assert plain.score(["The Mill | seats | 12450"], "13 seats.").unsupported_numbers is None
+
+
+_OPENED: list[Scorer] = []
+
+
+def _score_in_a_fork(how: str) -> str:
+    """What a scorer that was opened before the fork says; run in the forked process."""
+    calls = {
+        "score": lambda: _OPENED[0].score([("X", "eatType", "pub")], "X is a pub."),
+        "table": lambda: _OPENED[0].score_table(ROWS),
+        "batches": lambda: _OPENED[0].score_batches(ROWS.to_batches()),
+    }
+    try:
+        calls[how]()
+    except UsageError as error:
+        _OPENED[0].close()
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("how", ["score", "table", "batches"])
+def test_after_a_fork_a_scorer_says_so_instead_of_hanging(bundle: Path, how: str) -> None:
+    with Scorer(bundle) as opened:
+        _OPENED[:] = [opened]
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            assert "fork" in pool.apply_async(_score_in_a_fork, (how,)).get(timeout=120)
+        assert opened.score([("X", "eatType", "pub")], "X is a pub.").error is None
+
+
+def test_a_closed_scorer_says_so(bundle: Path) -> None:
+    opened = Scorer(bundle)
+    opened.close()
+    opened.close()
+    for call in (lambda: opened.score([("X", "a", "b")], "X"), lambda: opened.score_table(ROWS)):
+        with pytest.raises(UsageError, match="closed"):
+            call()
+
+
+def test_a_scorer_is_not_pickled_but_its_settings_are(bundle: Path) -> None:
+    opened = Scorer(bundle)
+    with pytest.raises(TypeError, match="in each process"):
+        pickle.dumps(opened)
+    again = Scorer(**pickle.loads(pickle.dumps(opened.settings)).arguments())
+    assert again.signature == opened.signature
