@@ -118,6 +118,13 @@ def evaluate_command(
             help="With --spans: flag sentences with a smaller P(entailment).",
         ),
     ] = 0.5,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration",
+            help="Show how often rows of each confidence are OK by the gold, and after isotonic regression.",
+        ),
+    ] = False,
     against: Annotated[Against | None, typer.Option("--against", help="Show the published tables alongside.")] = None,
     resamples: Annotated[
         int,
@@ -157,6 +164,7 @@ def evaluate_command(
             "--metric": metric,
             "--trained": trained,
             "--exclude-system": exclude_system,
+            "--calibration": calibration or None,
             "--against": against,
             "--full": full or None,
         }
@@ -195,6 +203,7 @@ def evaluate_command(
         prefix=prefix,
         annotations=annotations,
         against=against.value if against else None,
+        calibration=calibration,
         resamples=resamples,
     )
     with local_copy(out) as folder:

@@ -235,6 +235,33 @@ class PublishedLine(TypedDict):
     level: NotRequired[Level]
 
 
+class CalibrationLine(TypedDict):
+    """Rows with a confidence from ``low`` to ``high``. ``confidence``: their mean. ``ok``: the share that is OK by the
+    gold, with its ``interval``. ``calibrated``: mean of their calibrated confidences, the share that was predicted."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    ok: float
+    calibrated: float | None
+    interval: Ends
+
+
+class CalibrationBlock(TypedDict):
+    """``error``: expected calibration error; ``brier``: mean squared error; both of the confidence as the probability
+    of OK. ``calibrated_error``, ``calibrated_brier``: after cross-fitted isotonic regression; ``None`` with too few
+    inputs."""
+
+    n: int
+    inputs: int
+    error: float | None
+    brier: float | None
+    calibrated_error: float | None
+    calibrated_brier: float | None
+    lines: list[CalibrationLine]
+
+
 class Against(TypedDict):
     """The published figures of this data. ``table_12``: shares of labels by system, for E2E."""
 
@@ -274,11 +301,12 @@ class Rows(TypedDict):
 
 class LabelReport(Rows, Blocks, LabelExtras, RatingBlocks):
     """The whole report. ``ceiling``: by column of ratings, with a file of annotations; ``system_ceiling`` needs none.
-    ``metrics``: with ``--metric all``."""
+    ``metrics``: with ``--metric all``; ``calibration``: with ``--calibration``."""
 
     ceiling: dict[str, SentenceCeiling] | None
     system_ceiling: dict[str, HalvesCeiling]
     metrics: NotRequired[list[MetricLine]]
+    calibration: NotRequired[CalibrationBlock]
     against: NotRequired[Against]
 
 

@@ -21,10 +21,12 @@ from ..system.arguments import check_fields
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from . import correlation, human, metric_table, published
 from .bootstrap import RESAMPLES
+from .calibration import calibration
 from .gold import Scored, load, schema_names
 from .human import Ratings
 from .inputs import find_inputs
 from .label_report import (
+    CalibrationBlock,
     EmptyOutputs,
     GoldColumns,
     GroupLine,
@@ -54,8 +56,8 @@ class EvaluateOptions:
     negates an error rate; ``all``: a table of all known ones, and of the others given. ``trained``: metrics to mark as
     trained on this domain in it. ``by``: columns to group by, in addition to the number of triples and the system.
     ``annotations``: a file with the ratings of every annotator. ``inputs``: column that identifies the input, by
-    default the facts. ``against``: ``paper`` shows the published tables alongside. ``resamples``: number of bootstrap
-    samples; 0 for no intervals.
+    default the facts. ``against``: ``paper`` shows the published tables alongside. ``calibration``: whether the
+    confidence is a probability. ``resamples``: number of bootstrap samples; 0 for no intervals.
     """
 
     gold_fine: str | None = None
@@ -71,6 +73,7 @@ class EvaluateOptions:
     prefix: str | None = None
     annotations: Path | None = None
     against: str | None = None
+    calibration: bool = False
     resamples: int = RESAMPLES
 
     def __post_init__(self) -> None:
@@ -175,9 +178,26 @@ class _Evaluation:
         if table is not None:
             there = ~self._empty()
             result["metrics"] = metric_table.metric_lines(self.ratings, table, options.trained, there, resamples)
+        if options.calibration:
+            result["calibration"] = self._calibration()
         if options.against:
             result["against"] = published.against(self.labels, self.ratings, self.scored)
         return result
+
+    def _calibration(self) -> CalibrationBlock:
+        if self.labels is None:
+            raise UsageError("--calibration compares with gold labels, and there are none; name them with --gold-rough")
+        if not self.inputs.known:
+            raise UsageError("--calibration holds out whole inputs, and no column identifies them; see --input-column")
+        confidence = self.ratings.metric("confidence")
+        if confidence is None:
+            raise ColumnError("--calibration needs a column 'confidence'; score the data first")
+        used = (self.labels.gold_rough >= 0) & ~np.isnan(confidence)
+        if used.any() and not 0 <= confidence[used].min() <= confidence[used].max() <= 1:
+            outside = confidence[used][(confidence[used] < 0) | (confidence[used] > 1)][0]
+            raise UsageError(f"--calibration is about probabilities, and a confidence is {outside:g}; leave it out")
+        right = self.labels.gold_rough[used] == 0
+        return calibration(confidence[used], right, self.inputs.codes[used], self.resamples)
 
     def _label_extras(self, labels: Labels) -> LabelExtras:
         judged = labels.gold_rough >= 0

@@ -31,7 +31,7 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
         f"specificity {share(result.specificity['value'])} ({_interval(result.specificity)}), "
         f"balanced accuracy over kinds {number(result.score)}"
     )
-    say("\nBy domain: wrong texts flagged, unchanged texts passed")
+    say("\nBy domain (sensitivity: wrong texts flagged; specificity: right texts, changed or not, passed)")
     say(_domains(result))
     if result.checks:
         say("\nWhat must hold between texts")
@@ -54,7 +54,7 @@ def _domains(result: ChallengeResult) -> Table:
     for one in result.domains:
         made.add_row(one.domain, share(one.sensitivity["value"]), _interval(one.sensitivity),
                      share(one.specificity["value"]), _interval(one.specificity),
-                     f"{one.specificity['n']:,}")  # fmt: skip
+                     f"{one.pairs:,}")  # fmt: skip
     return made
 
 

@@ -22,6 +22,7 @@ from ...evaluation.label_report import (
 )
 from ...evaluation.labels import BLOCKS
 from ...system.display import all_visible
+from .calibration import print_calibration
 from .console import make_console
 from .figures import INTERVAL, MISSING, interval, number, points, printed_share, share, signed, table
 from .metrics import print_ceilings, print_metrics
@@ -56,6 +57,8 @@ def print_report(report: LabelReport, console: Console | None = None) -> None:
         say(_comparisons(report["comparisons"]))
     if "metrics" in report:
         print_metrics(console, report["metrics"])
+    if "calibration" in report:
+        print_calibration(console, report["calibration"])
     print_ceilings(console, report)
     if "against" in report:
         print_against(console, report["against"])

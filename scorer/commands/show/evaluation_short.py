@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ...evaluation.label_report import CorrelationLine, LabelReport, ends, figure
 from ...system.display import all_visible
+from .calibration import print_calibration
 from .evaluation import overview, print_against, wide_console
 from .figures import INTERVAL, interval, number, signed, table
 from .metrics import print_ceilings, print_metrics
@@ -53,6 +54,8 @@ def print_short(report: LabelReport, by: Sequence[str] = (), console: Console | 
         _correlations(console, report["correlations"])
     if "metrics" in report:
         print_metrics(console, report["metrics"])
+    if "calibration" in report:
+        print_calibration(console, report["calibration"])
     print_ceilings(console, report)
     if "against" in report:
         print_against(console, report["against"])

@@ -1,4 +1,8 @@
-"""Sensitivity and specificity by kind of change, and what must hold between texts."""
+"""Which errors are found and which right texts pass, by kind of change, and what must hold between texts.
+
+Everywhere here, sensitivity is the share of the wrong texts that have any error label, and specificity the share of
+the right texts, changed or not, that have the label OK.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,8 @@ _BITS = {OMISSION: 1, HALLUCINATION: 2}
 @dataclass(frozen=True)
 class KindResult:
     """One kind of change. ``expected``: what should be said of the changed texts. ``right``: of the changed texts,
-    those of which it is said (for an error: sensitivity). ``base``: of the unchanged texts, those that pass
-    (specificity). ``pairs``: pairs of which both are right. ``flagged``: changed texts with any error label."""
+    those of which it is said. ``base``: of the unchanged texts, those that pass. ``pairs``: pairs of which both are
+    right. ``flagged``: changed texts with any error label."""
 
     kind: str
     about: str
@@ -48,17 +52,17 @@ class Check:
 
 @dataclass(frozen=True)
 class DomainResult:
-    """One domain: ``sensitivity`` of its changed texts that are wrong, ``specificity`` of its unchanged texts."""
+    """``sensitivity`` and ``specificity`` in one domain."""
 
     domain: str
+    pairs: int
     sensitivity: Rate
     specificity: Rate
 
 
 @dataclass(frozen=True)
 class ChallengeResult:
-    """``score``: mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy. ``sensitivity``: of all
-    changed texts that are wrong; ``specificity``: of all texts that are right, changed or not. ``errors``: rows that
+    """``score``: mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy. ``errors``: rows that
     the metric gave no label; they count as flagged. ``left_out``: cases that the metric cannot judge."""
 
     metric: str
@@ -114,8 +118,7 @@ def challenge(
     orders = np.array([rows[_reordered(one), one.base] for one in shuffled], np.int64)
     originals = np.array([rows[one.triples, one.base] for one in shuffled], np.int64)
     kinds = tuple(_kind(name, chosen, found, bases, edits) for name in ABOUT if any(c.kind == name for c in chosen))
-    wrong = [kind for kind in kinds if kind.expected != OK]
-    passing = [kind.base for kind in kinds] + [kind.right for kind in kinds if kind.expected == OK]
+    sensitivity, specificity = _found_and_passed(chosen, range(len(chosen)), found, bases, edits)
     return ChallengeResult(
         metric.name,
         metric.signature,
@@ -126,8 +129,8 @@ def challenge(
         int((found.fine < 0).sum()),
         len(cases) - len(chosen),
         float(np.mean([(_value(kind.right) + _value(kind.base)) / 2 for kind in kinds])),
-        rate(sum(kind.flagged["count"] for kind in wrong), sum(kind.flagged["n"] for kind in wrong)),
-        rate(sum(one["count"] for one in passing), sum(one["n"] for one in passing)),
+        sensitivity,
+        specificity,
         kinds,
         tuple(_domain(name, chosen, found, bases, edits) for name in sorted({one.domain for one in chosen})),
         tuple(check for check in _checks(chosen, found, bases, edits, originals, orders) if check is not None),
@@ -151,9 +154,17 @@ def _kind(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, e
 
 def _domain(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, edits: np.ndarray) -> DomainResult:
     mine = [number for number, one in enumerate(cases) if one.domain == name]
-    wrong = [number for number in mine if not cases[number].passes]
-    flagged, passed = int((found.fine[edits[wrong]] != 0).sum()), int((found.fine[bases[mine]] == 0).sum())
-    return DomainResult(name, rate(flagged, len(wrong)), rate(passed, len(mine)))
+    return DomainResult(name, len(mine), *_found_and_passed(cases, mine, found, bases, edits))
+
+
+def _found_and_passed(
+    cases: Sequence[Case], numbers: Sequence[int], found: Answers, bases: np.ndarray, edits: np.ndarray
+) -> tuple[Rate, Rate]:
+    """Sensitivity and specificity of some of the cases."""
+    wrong = edits[[number for number in numbers if not cases[number].passes]]
+    right = np.concatenate([bases[numbers], edits[[number for number in numbers if cases[number].passes]]])
+    flagged, passed = int((found.fine[wrong] != 0).sum()), int((found.fine[right] == 0).sum())
+    return rate(flagged, len(wrong)), rate(passed, len(right))
 
 
 def _checks(

@@ -47,7 +47,7 @@ def test_a_perfect_metric() -> None:
     assert [kind.kind for kind in found.kinds] == list(ABOUT)
     assert all(kind.pairs["count"] == kind.pairs["n"] == 6 for kind in found.kinds)
     assert [check.broken["count"] for check in found.checks] == [0, 0, 0]
-    assert sum(one.specificity["n"] for one in found.domains) == len(CASES)
+    assert sum(one.pairs for one in found.domains) == len(CASES)
     assert all(one.sensitivity["value"] in (1.0, None) for one in found.domains)
     assert seen == [(found.rows, found.rows)]
 
@@ -55,9 +55,20 @@ def test_a_perfect_metric() -> None:
 def test_a_metric_that_passes_everything() -> None:
     found = challenge(CASES, Stub("OK", lambda row: (0, 0.9)))
     assert (found.sensitivity["value"], found.specificity["value"]) == (0.0, 1.0)
+    assert [one.specificity["value"] for one in found.domains] == [1.0] * len(found.domains)
     wrong = sum(kind.expected != "OK" for kind in found.kinds)
     assert wrong == 18
     assert found.score == pytest.approx((0.5 * wrong + 7) / 25)
+
+
+def test_specificity_is_of_all_right_texts_in_the_whole_and_in_each_domain() -> None:
+    unchanged = {one.base for one in CASES}
+    found = challenge(CASES, Stub("unchanged passes", lambda row: (0, 0.9) if row[1] in unchanged else (1, 0.1)))
+    right = len(CASES) + sum(one.passes for one in CASES)
+    assert (found.specificity["count"], found.specificity["n"]) == (len(CASES), right)
+    for key in ("count", "n"):
+        for name in ("sensitivity", "specificity"):
+            assert sum(getattr(one, name)[key] for one in found.domains) == getattr(found, name)[key]
 
 
 def test_the_side_counts_where_an_error_has_one() -> None:

@@ -1,0 +1,82 @@
+"""The reliability of confidences, against sklearn and against confidences whose meaning is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scorer.errors import UsageError
+from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted
+from scorer.evaluation.report import EvaluateOptions, evaluate
+from tests.evaluation.scored import save, scored
+
+RNG = np.random.default_rng(3)
+CONFIDENCE = RNG.random(4000)
+INPUTS = np.repeat(np.arange(1000), 4)
+
+
+def test_a_probability_has_hardly_an_error_and_its_square_is_corrected() -> None:
+    right = RNG.random(4000) < CONFIDENCE
+    honest = calibration(CONFIDENCE, right, INPUTS, 0)
+    low = calibration(CONFIDENCE**3, right, INPUTS, 0)
+    assert honest["error"] < 0.03
+    assert low["error"] == pytest.approx(0.25, abs=0.03), "the integral of x - x³"
+    assert low["calibrated_error"] < 0.04
+    assert low["calibrated_brier"] < low["brier"] - 0.05
+    assert low["calibrated_brier"] == pytest.approx(honest["calibrated_brier"], abs=0.002), "only the order counts"
+
+
+def test_the_lines_add_up_to_the_error_and_the_rows() -> None:
+    block = calibration(CONFIDENCE, RNG.random(4000) < 0.7, INPUTS, 50)
+    assert sum(line["n"] for line in block["lines"]) == block["n"] == 4000
+    distance = sum(line["n"] * abs(line["confidence"] - line["ok"]) for line in block["lines"]) / 4000
+    assert block["error"] == pytest.approx(distance)
+    assert all(line["interval"][0] < line["ok"] < line["interval"][1] for line in block["lines"])
+
+
+def test_the_bounds_0_and_1_are_in_a_bin() -> None:
+    assert calibration_error(np.array([0.0, 1.0]), np.array([0.0, 1.0])) == 0.0
+    assert calibration_error(np.array([]), np.array([])) is None
+
+
+def test_no_input_is_calibrated_by_its_own_gold() -> None:
+    truth = (RNG.random(4000) < CONFIDENCE).astype(float)
+    before = cross_fitted(CONFIDENCE, truth, INPUTS)
+    changed = truth.copy()
+    changed[:4] = 1 - changed[:4]
+    after = cross_fitted(CONFIDENCE, changed, INPUTS)
+    assert before is not None and after is not None
+    assert (before[:4] == after[:4]).all()
+    assert (before != after).any()
+    assert cross_fitted(CONFIDENCE[: FOLDS - 1], truth[: FOLDS - 1], np.arange(FOLDS - 1)) is None
+
+
+def test_each_fold_is_the_regression_of_sklearn() -> None:
+    module = pytest.importorskip("sklearn.isotonic")
+    confidence = CONFIDENCE.round(2)
+    truth = (RNG.random(4000) < confidence).astype(float)
+    found = cross_fitted(confidence, truth, INPUTS)
+    assert found is not None
+    matched = 0
+    folds = (np.random.default_rng(20201215).permutation(1000) % FOLDS)[INPUTS]
+    for fold in range(FOLDS):
+        held = folds == fold
+        model = module.IsotonicRegression(out_of_bounds="clip").fit(confidence[~held], truth[~held])
+        assert found[held] == pytest.approx(model.predict(confidence[held]), abs=1e-9)
+        matched += held.sum()
+    assert matched == 4000
+
+
+def test_a_report_has_the_reliability_if_asked_and_needs_gold(tmp_path: Path) -> None:
+    labels = ["OK", "omission", "OK", "omission", "OK", None]
+    out = save(scored(labels, gold_rough=["OK", "not_OK", "not_OK", "OK", "OK", "OK"]), tmp_path / "x.parquet")
+    report = evaluate(out, EvaluateOptions(resamples=0, calibration=True))
+    assert report["calibration"]["n"] == 5, "the row with an error has no confidence"
+    assert [(line["n"], line["ok"]) for line in report["calibration"]["lines"]] == [(2, 0.5), (3, 2 / 3)]
+    assert "calibration" not in evaluate(out, EvaluateOptions(resamples=0))
+    bare = scored(labels, human_semantics=pa.array([1.0, 2, 3, 1, 2, 3]))
+    with pytest.raises(UsageError, match="--gold-rough"):
+        evaluate(save(bare, tmp_path / "y.parquet"), EvaluateOptions(resamples=0, calibration=True))
