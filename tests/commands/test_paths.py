@@ -45,6 +45,7 @@ READ = {
     *("audit gates", "audit rates", "evaluate annotations", "evaluate spans", "export out", "export templates"),
     *("export probes", "gates init out", "gates check out", "gates check gates", "gates check baseline"),
     *("gates check rates", "rate labels", "rate calibration", "templates check file", "sample pilot"),
+    *("audit reference", "gates check reference"),
 }
 """What is only read, or is a new folder; a path that is in neither list is a file to write."""
 

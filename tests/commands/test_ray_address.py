@@ -41,8 +41,7 @@ def data(tmp_path: Path) -> Path:
     [
         (["--ray", "--devices", "cpu:2"], "give one of the two"),
         (["--ray-cpus", "2"], "add --ray"),
-        (["--ray", "--limit", "3"], "--limit with --join"),
-        (["--ray", "--part", "1/2"], "--part with --join"),
+        (["--ray", "--part", "1/2"], "leave out --devices and --ray"),
     ],
 )
 def test_options_that_exclude_it(data: Path, tmp_path: Path, more: list[str], says: str) -> None:

@@ -273,7 +273,7 @@ def test_a_run_of_hallucination_checks_alone_is_pointed_out(tmp_path: Path) -> N
         {"system": [{"name": "a"}, {"name": "b"}]},
         {"gold_fine": [["OK"], ["OK"]]},
         {"confidence": ["high", "low"]},
-        {"human_semantics": ["1", "2"]},
+        {"human_semantics": ["1", "good"]},
         {"error": [["a"], None]},
         {"note": [{"a": 1}, None]},
         {"human_coverage": [1.0, 2.0], "fact_entailment": [0.5, 0.5]},

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from export import Answers, parity
 from export.checkpoint import open_checkpoint
-from export.packed import ATTENTION, export_packed
+from export.packed import export_packed
 from export.parity import CPU, accept, batches, checkpoint_logits, compare, measure_variant
 from export.probes import built_in_probes
 from scorer.errors import BundleError
@@ -113,7 +113,7 @@ def test_a_packed_graph_is_measured_with_its_own_inputs(
     found = {}
     for first in (2, 1):
         path = tmp_path / f"from{first}.onnx"
-        export_packed(fused, path, LAYERS, attention=ATTENTION, first_position=first, segments=False, half=False)
+        export_packed(fused, path, LAYERS, first_position=first, segments=False, half=False)
         found[first] = measure_variant(path, "fp16", opened.tokenizer, probes, expected, NLI, packed=True)
     sound, broken = found[2], found[1]
     assert sound is not None and sound["label_agreement"] == 1.0 and sound["bound"] < 1e-4

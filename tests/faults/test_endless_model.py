@@ -97,7 +97,7 @@ def test_one_signal_ends_a_run(looping: Path, tmp_path: Path, bundle: Path, numb
     assert "the same command resumes" in said
     harness.assert_nothing_half(out)
     assert sorted(path.name for path in out.glob("_receipts/*.json")) == ["0.parquet.json"]
-    harness.run(data, out, bundle)
+    harness.run(data, out, bundle, "--rescore")
     harness.run(data, tmp_path / "whole", bundle)
     harness.assert_same(out, tmp_path / "whole")
 

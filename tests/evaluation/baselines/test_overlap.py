@@ -67,7 +67,9 @@ def test_shards_are_scored_with_the_references_of_all(example: pa.Table, tmp_pat
     assert again.exit_code == 0 and "3 done (2 in earlier runs)" in again.output, again.output
     changed = example.slice(0, 1).set_column(2, "references", pa.array([["Something else."]]))
     pq.write_table(changed, tmp_path / "in" / "c.parquet")
-    again = CliRunner().invoke(app, given)
+    again = CliRunner().invoke(app, given)  # other references are another signature
+    assert again.exit_code == 2 and "--rescore" in again.output, again.output
+    again = CliRunner().invoke(app, [*given, "--rescore"])
     assert again.exit_code == 0 and "3 done (0 in earlier runs)" in again.output, again.output
 
 
