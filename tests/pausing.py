@@ -22,10 +22,10 @@ import os, signal
 
 _name, _left = os.environ["TEST_PAUSE_AT"].split(":")
 _left = [int(_left)]
-_replace, _signal = os.replace, signal.signal
+_replace, _link, _signal = os.replace, os.link, signal.signal
 
-def replace(source, target, **more):
-    _replace(source, target, **more)
+def named(put, source, target, **more):
+    put(source, target, **more)
     if _name in os.fspath(target):
         _left[0] -= 1
         if _left[0] == 0:
@@ -37,7 +37,8 @@ def answered(number, action):
         os.kill(os.getpid(), signal.SIGSTOP)
     return previous
 
-os.replace = replace
+os.replace = lambda source, target, **more: named(_replace, source, target, **more)
+os.link = lambda source, target, **more: named(_link, source, target, **more)
 if "TEST_PAUSE_ANSWERING" in os.environ:
     signal.signal = answered
 """
@@ -50,7 +51,7 @@ def launch_pausing(
 
     Args:
         base: a folder for what makes it stop.
-        at: it stops after so many renames onto a path that holds this.
+        at: it stops after so many renames or links onto a path that holds this.
         answering: it stops once more, while it answers its first SIGTERM.
     """
     site = base / "pausing"

@@ -48,13 +48,15 @@ class Answers:
 
     ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer, and
     where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``:
-    bool, *Shape:* (asked,). ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
+    bool, *Shape:* (asked,). ``unknown``: the same, pairs of which the tokenizer does not know a character; ``None``
+    where it knows all. ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
     """
 
     probabilities: npt.NDArray[np.float32]
     status: npt.NDArray[np.int8]
     truncated: npt.NDArray[np.bool_]
     threshold: float = THRESHOLD
+    unknown: npt.NDArray[np.bool_] | None = None
 
 
 class Engine:
@@ -243,7 +245,10 @@ class Engine:
         inverse = work.pairs.inverse
         scheme = self.bundle.scheme
         probabilities = scheme.probabilities(logits)[inverse]
-        return Answers(probabilities, work.status[inverse], work.truncated[inverse], scheme.threshold)
+        unknown = None
+        if work.first.unknown is not None and work.second.unknown is not None:
+            unknown = (work.first.unknown[work.pairs.first] | work.second.unknown[work.pairs.second])[inverse]
+        return Answers(probabilities, work.status[inverse], work.truncated[inverse], scheme.threshold, unknown)
 
     def select(self, work: Work, chosen: npt.NDArray[np.int64]) -> Work:
         """The same window with batches of some of its pairs alone. int64, *Shape:* (chosen,), positions of pairs."""

@@ -59,11 +59,14 @@ class Tokens:
 
     ``ids``: int32, *Shape:* (tokens,). ``offsets``: int64, *Shape:* (texts + 1,). ``oversized``: bool, *Shape:*
     (texts,), texts too long for any pair, which were not tokenised (or only their beginning was, for truncation).
+    ``unknown``: bool, *Shape:* (texts,), texts with characters that the tokenizer does not know; ``None`` where it
+    knows all.
     """
 
     ids: npt.NDArray[np.int32]
     offsets: npt.NDArray[np.int64]
     oversized: npt.NDArray[np.bool_]
+    unknown: npt.NDArray[np.bool_] | None = None
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -98,6 +101,7 @@ class TextTokenizer:
         self._text, content = self._read()
         self._tokenizer = self._load()
         self._tokenizer.encode_special_tokens = True
+        self._unknown = _unknown_id(content, self._tokenizer)
         blank = blank_before_words(content)
         self._words = WordTokens(self._tokenizer, blank, keep_whole(content)) if blank is not None else None
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
@@ -125,13 +129,22 @@ class TextTokenizer:
             kept[i] = kept[i][:limit] if keep_beginnings else ""
         with self._errors():
             if self._words is not None:
-                return Tokens(*self._words.encode(kept), oversized)
+                return self._marked(*self._words.encode(kept), oversized)
             encodings = self._tokenizer.encode_batch_fast(kept, add_special_tokens=False)
         lists = [encoding.ids for encoding in encodings]
         offsets = np.zeros(len(lists) + 1, np.int64)
         np.cumsum([len(ids) for ids in lists], out=offsets[1:])
         ids = np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1]))
-        return Tokens(ids, offsets, oversized)
+        return self._marked(ids, offsets, oversized)
+
+    def _marked(
+        self, ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], oversized: npt.NDArray[np.bool_]
+    ) -> Tokens:
+        """The tokens, with the texts that have unknown ones."""
+        if self._unknown is None:
+            return Tokens(ids, offsets, oversized)
+        before = np.concatenate([[0], np.cumsum(ids == self._unknown)])
+        return Tokens(ids, offsets, oversized, before[offsets[1:]] > before[offsets[:-1]])
 
     def prove(self, premises: Sequence[str], hypotheses: Sequence[str], form: PairForm = SPACED) -> None:
         """Compare joined parts with the tokenizer's own reading of the pairs.
@@ -211,3 +224,14 @@ class TextTokenizer:
             if type(e).__name__ != "PanicException":  # of pyo3, which has no public name for it
                 raise
             raise BundleError(f"{self._where} {what} (panic: {first_line(e)}); export the bundle again") from e
+
+
+def _unknown_id(content: dict[str, Any], tokenizer: Tokenizer) -> int | None:
+    """The id that WordPiece and Unigram give to what they do not know; ``None`` for others, which spell it in bytes."""
+    model = content["model"]
+    if is_byte_level(content) or model.get("byte_fallback"):
+        return None
+    if model.get("type") == "WordPiece":
+        return tokenizer.token_to_id(str(model.get("unk_token")))
+    found = model.get("unk_id") if model.get("type") == "Unigram" else None
+    return found if isinstance(found, int) else None

@@ -27,6 +27,7 @@ EMPTY_TEXT = "empty_text"
 TRUNCATED = "truncated"
 BY_SENTENCES = "by_sentences"
 FACTS_SELECTED = "facts_selected"
+UNKNOWN_TOKENS = "unknown_tokens"
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
 
@@ -90,6 +91,7 @@ def decide(
     status: npt.NDArray[np.int8],
     truncated: npt.NDArray[np.bool_] | None = None,
     *,
+    unknown: npt.NDArray[np.bool_] | None = None,
     omission_side: bool = True,
     mean: bool = False,
     threshold: float = 0.5,
@@ -101,6 +103,7 @@ def decide(
             model does not have.
         status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or the reason for missing probabilities.
         truncated: bool, *Shape:* (checks,), checks whose pair was truncated to fit the model.
+        unknown: bool, *Shape:* (checks,), checks with characters that the tokenizer does not know.
         omission_side: False if the omission side is switched off for the whole run.
         mean: whether the confidence is the mean of the entailment probabilities instead of the smallest.
         threshold: the smallest P(entailment) that passes, if the model has no other classes.
@@ -147,9 +150,9 @@ def decide(
     if sentences is not None:
         notes.update(dict.fromkeys(np.flatnonzero(sentences.decides).tolist(), BY_SENTENCES))
         notes.update(dict.fromkeys(np.flatnonzero(sentences.selected).tolist(), FACTS_SELECTED))
-    if truncated is not None:
-        for row in np.unique(checks.row[truncated]).tolist():
-            notes[row] = f"{notes[row]}+{TRUNCATED}" if row in notes else TRUNCATED
+    for note, noted in ((TRUNCATED, truncated), (UNKNOWN_TOKENS, unknown)):
+        for row in np.unique(checks.row[noted]).tolist() if noted is not None else ():
+            notes[row] = f"{notes[row]}+{note}" if row in notes else note
 
     # A blank text expresses none of its facts; the model is not asked.
     blank_facts = np.repeat(checks.blank, rows.triples.lengths)

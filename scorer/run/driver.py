@@ -17,6 +17,7 @@ from ..errors import OutputError, ScorerError, ShardError, UsageError
 from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.row_scorer import RowScoring
+from ..scoring.summary import RunSummary
 from ..storage import (
     Fingerprint,
     Identity,
@@ -167,6 +168,7 @@ class _Run:
         expected = {name: listed[name].version for name in stored if name in listed}
         work = [(shard, expected.get(shard.file.relative, ABSENT)) for shard in todo]
         self.executor.score(work, self.plan, self.output, self._handle, self.reporter)
+        self.output.sweep_temporary()  # of workers that died while they wrote
 
     def _handle(self, result: Handled) -> None:
         if isinstance(result, Loaded):
@@ -302,7 +304,7 @@ class _Run:
                 break
         return outcome_of(summary, totals, self.failures, self.options, self._mine, self.reporter)
 
-    def _summary(self, totals: Totals, started: float, scoring: float, skipped: int):  # type: ignore[no-untyped-def]
+    def _summary(self, totals: Totals, started: float, scoring: float, skipped: int) -> RunSummary:
         return summary_of(
             totals,
             self.facts,

@@ -125,6 +125,7 @@ class Pipeline:
             answers.probabilities,
             answers.status,
             answers.truncated,
+            unknown=answers.unknown,
             omission_side=self.options.sides == "both",
             mean=self.options.spots_facts,
             threshold=answers.threshold,

@@ -125,3 +125,7 @@ def test_what_is_no_error_of_the_library_passes(
     monkeypatch.setattr(made._words, "_tokenizer", Failing())
     with pytest.raises(type(error)):
         made.encode(["new"])
+
+
+def test_byte_level_tokenizers_know_every_character(made: TextTokenizer) -> None:
+    assert made.encode(["\U0001f7e2", "\u84dd"]).unknown is None

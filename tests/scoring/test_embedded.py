@@ -159,3 +159,10 @@ def test_real_rows_columns_and_order_stay(shared_data: Path, tmp_path: Path, nam
 def test_real_data_whole(shared_data: Path, tmp_path: Path, name: str) -> None:
     data = shared_data / f"{name}.parquet"
     check(data, tmp_path / "out", score(data, tmp_path / "out"), 1 << 30)
+
+
+def test_characters_that_the_tokenizer_does_not_know_are_noted() -> None:
+    with Scorer.embedded() as opened:
+        known = opened.score([("The Mill", "food", "Thai")], "The Mill serves Thai food.")
+        unknown = opened.score([("The Mill", "rating", "\U0001f7e2")], "The rating of The Mill is \U0001f534.")
+        assert known.note is None and unknown.note == "unknown_tokens"
