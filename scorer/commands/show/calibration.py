@@ -13,7 +13,7 @@ def print_calibration(console: Console, block: CalibrationBlock) -> None:
     console.print(f"\nThe confidence as the probability of OK, {block['n']:,} rows of {block['inputs']:,} inputs")
     made = table("confidence", "n", "mean", "OK by the gold", INTERVAL, "calibrated")
     for line in block["lines"]:
-        made.add_row(f"{line['low']:.1f} to {line['high']:.1f}", f"{line['n']:,}", number(line["confidence"]),
+        made.add_row(f"{number(line['low'], 1)} to {number(line['high'], 1)}", f"{line['n']:,}", number(line["confidence"]),
                      share(line["ok"]), interval(line["interval"], share), number(line["calibrated"]))  # fmt: skip
     console.print(made)
     made = table("", "as it is", "calibrated")
