@@ -13,8 +13,14 @@ def print_calibration(console: Console, block: CalibrationBlock) -> None:
     console.print(f"\nThe confidence as the probability of OK, {block['n']:,} rows of {block['inputs']:,} inputs")
     made = table("confidence", "n", "mean", "OK by the gold", INTERVAL, "calibrated")
     for line in block["lines"]:
-        made.add_row(f"{number(line['low'], 1)} to {number(line['high'], 1)}", f"{line['n']:,}", number(line["confidence"]),
-                     share(line["ok"]), interval(line["interval"], share), number(line["calibrated"]))  # fmt: skip
+        made.add_row(
+            interval((line["low"], line["high"]), lambda end: number(end, 1)),
+            f"{line['n']:,}",
+            number(line["confidence"]),
+            share(line["ok"]),
+            interval(line["interval"], share),
+            number(line["calibrated"]),
+        )
     console.print(made)
     made = table("", "as it is", "calibrated")
     made.add_row("expected calibration error", number(block["error"]), number(block["calibrated_error"]))
