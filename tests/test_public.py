@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,21 @@ def test_triples_in_every_form(triples: Any, opened: Scorer) -> None:
     assert opened.score(triples, "A text.").facts == [FACT]
 
 
+@pytest.mark.parametrize(("value", "written"), [(5, "5"), (True, "true"), (1.5, "1.5"), (-0.25, "-0.25")])
+def test_numbers_and_booleans_are_parts_in_python_as_in_files(
+    value: Any, written: str, opened: Scorer, tmp_path: Path
+) -> None:
+    assert opened.score([("a", "b", value)], "A text.").facts == [f"The b of a is {written}."]
+    row = {"text": "A text.", "triples": [{"subject": "a", "predicate": "b", "object": value}]}
+    other = {"text": "A text.", "triples": [{"subject": "a", "predicate": "b", "object": "c"}]}
+    (tmp_path / "rows.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(other)}\n")
+    key = opened.score_table([{"text": "A text.", "triples": [["a", "b", written]]}])[0]["row_key"]
+    scored = opened.score_table([row, other])
+    assert scored[0]["triples"] == row["triples"]
+    assert [one["row_key"] for one in (scored[0], opened.score_table([row])[0])] == [key, key]
+    assert opened.score_table(str(tmp_path / "rows.jsonl"))["row_key"][0].as_py() == key
+
+
 @pytest.mark.parametrize(
     "triples", [["a | | c"], [("a", "", "c")], [{"subject": "a", "predicate": " ", "object": "c"}]]
 )
@@ -126,7 +142,8 @@ def test_blank_parts_are_an_error_of_the_row(triples: Any, opened: Scorer) -> No
         ([None], "triples[0] is None"),
         ([{"a", "b", "c"}], "triples[0] is"),
         ([("a", None, "c")], "triples[0]: the predicate is None"),
-        ([("a", "b", 3)], "triples[0]: the object is 3 (int)"),
+        ([("a", "b", float("nan"))], "triples[0]: the object is nan (float)"),
+        ([("a", "b", b"c")], "triples[0]: the object is b'c' (bytes)"),
         ([{"subject": ["a"], "predicate": "b", "object": "c"}], "triples[0]: the subject is ['a'] (list)"),
         ("a | b | c", "triples is 'a | b | c' (str)"),
         ("abc", "triples is 'abc' (str)"),

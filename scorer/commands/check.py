@@ -56,6 +56,8 @@ def check_command(
         raise UsageError("--triples and --fact both give the facts of the row; pass one of them")
     if (triples is None and not fact) != (text is None):
         raise UsageError("pass both --triples (or --fact) and --text, or neither to open the console")
+    if any(not one.strip() for one in fact or ()):
+        raise UsageError("--fact is blank; write a sentence")
     row = _parse(triples) if triples is not None else None
     with open_scorer(settings) as scorer:
         if note := note_of(settings):
@@ -71,19 +73,13 @@ def check_command(
 
 
 def _parse(triples: str) -> list[Triple]:
-    from ..metric.triples import parse_triple, parse_triples
+    from ..metric.refusals import why_malformed
+    from ..metric.triples import parse_triples
 
-    if triples.lstrip().startswith(("[", "{")) and (found := parse_triples(triples)):
+    if found := parse_triples(triples):
         return found
-    parsed = []
-    for part in triples.split("++"):
-        triple = parse_triple(part)
-        if triple is None:
-            raise UsageError(
-                f"{part.strip()!r} is not a triple; write subject | predicate | object, and separate triples by ++"
-            )
-        parsed.append(triple)
-    return parsed
+    why = why_malformed(triples, "triples") or "there is no triple"
+    raise UsageError(f"{why}; write subject | predicate | object, and separate triples by ++")
 
 
 def _console(scorer: Scorer) -> None:

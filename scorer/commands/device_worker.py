@@ -96,7 +96,9 @@ class _Worker:
         scoring = metric_scoring(replace(request.job.settings, device=request.device))
         with ExitStack() as stack:
             stack.enter_context(sigterm_raises())
-            reader = stack.enter_context(ShardReader(form=options.form, split_rows=options.split_rows))
+            reader = stack.enter_context(
+                ShardReader(form=options.form, delimiter=options.delimiter, split_rows=options.split_rows)
+            )
             starts = _opened(request.starts, reader, scoring)
             opened = OpenScorer.open(
                 stack.enter_context,

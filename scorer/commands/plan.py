@@ -8,6 +8,7 @@ import typer
 
 from ..scoring.settings import Settings
 from .common import (
+    DelimiterOption,
     FormatOption,
     InputsArgument,
     LimitOption,
@@ -17,6 +18,7 @@ from .common import (
     location,
     open_scorer,
     print_json,
+    say,
 )
 from .settings import takes_settings
 
@@ -37,6 +39,7 @@ def plan_command(
     ] = None,
     limit: LimitOption = None,
     form: FormatOption = "auto",
+    delimiter: DelimiterOption = None,
     reuse: ReuseOption = None,
     split_rows: SplitRowsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
@@ -50,7 +53,7 @@ def plan_command(
     from .show.plan import print_plan
 
     with open_scorer(settings) as scorer:
-        found = estimate_run(inputs, scorer, out, reuse or (), limit, form, split_rows)
+        found = estimate_run(inputs, scorer, out, reuse or (), limit, form, split_rows, delimiter, say)
     if as_json:
         print_json(found.to_json())
     else:

@@ -8,7 +8,18 @@ import typer
 
 from ..metric.choices import Worse
 from ..scoring.settings import Settings
-from .common import FormatOption, InputsArgument, LimitOption, ReuseOption, guarded, location, note_of, open_scorer, say
+from .common import (
+    DelimiterOption,
+    FormatOption,
+    InputsArgument,
+    LimitOption,
+    ReuseOption,
+    guarded,
+    location,
+    note_of,
+    open_scorer,
+    say,
+)
 from .settings import takes_settings
 from .sharded import (
     MAX_ERROR_RATE,
@@ -50,6 +61,7 @@ def rank_command(
     ] = "hallucination",
     limit: LimitOption = None,
     form: FormatOption = "auto",
+    delimiter: DelimiterOption = None,
     reuse: ReuseOption = None,
     prune: PruneOption = False,
     rescore: RescoreOption = False,
@@ -81,6 +93,7 @@ def rank_command(
         max_error_rate=max_error_rate,
         reuse=reuse,
         form=form,
+        delimiter=delimiter,
         rescore=rescore,
     )
     run_shards(options, RankScoring(settings, opener, worse, candidates), as_json=as_json)

@@ -10,6 +10,7 @@ import typer
 from ..errors import UsageError
 from ..scoring.settings import Settings
 from .common import (
+    DelimiterOption,
     FormatOption,
     InputsArgument,
     LimitOption,
@@ -55,6 +56,7 @@ def run_command(
     settings: Settings,
     limit: LimitOption = None,
     form: FormatOption = "auto",
+    delimiter: DelimiterOption = None,
     reuse: ReuseOption = None,
     prune: PruneOption = False,
     rescore: RescoreOption = False,
@@ -92,6 +94,7 @@ def run_command(
         max_error_rate=max_error_rate,
         reuse=reuse,
         form=form,
+        delimiter=delimiter,
         split_rows=split_rows,
         rescore=rescore,
     )

@@ -85,15 +85,19 @@ def make_options(
     max_error_rate: float,
     reuse: list[Location] | None = None,
     form: Format = "auto",
+    delimiter: str | None = None,
     split_rows: int | None = None,
     rescore: bool = False,
 ) -> RunOptions:
     """What a command was asked to do, from its options as the option parser gives them.
 
     Raises:
-        UsageError: see :func:`parse_part`.
+        UsageError: see :func:`parse_part`; or a delimiter for files that have none.
     """
     from ..run.options import RunOptions
+
+    if delimiter is not None and form in ("parquet", "jsonl"):
+        raise UsageError(f"--delimiter is for CSV and TSV, and --format is {form}; leave one of them out")
 
     return RunOptions(
         inputs=tuple(inputs),
@@ -104,6 +108,7 @@ def make_options(
         reuse=tuple(reuse or ()),
         prune=prune,
         form=form,
+        delimiter=delimiter,
         split_rows=split_rows,
         rescore=rescore,
     )

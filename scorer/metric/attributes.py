@@ -7,11 +7,8 @@ What is null, blank or not a number is left out and counted.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +16,7 @@ from pyarrow import types
 
 from .triple_forms import is_list, is_text
 from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, Triple, assemble, is_utf8, sized, to_bytes
+from .values import parse_json, scalar, shown
 
 NO_SUBJECT = "no_subject"
 MALFORMED_ATTRIBUTES = "malformed_attributes"
@@ -63,10 +61,10 @@ def read_attributes(value: Any, subject: str | None, key: str = NAME) -> Attribu
     if isinstance(value, str):
         value = _from_json(value)
     if not isinstance(value, Mapping):
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is {_short(value)}, not an object like {{'name': 'The Lamb'}}")
+        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is {shown(value)}, not an object like {{'name': 'The Lamb'}}")
     named = subject.strip() if subject is not None else written(value.get(key))
     if not named:
-        raise BadAttributesError(NO_SUBJECT, f"the object has no {key!r} that names its subject: {_short(value)}")
+        raise BadAttributesError(NO_SUBJECT, f"the object has no {key!r} that names its subject: {shown(value)}")
     found = Attributes()
     rest = {one: item for one, item in value.items() if one != key or (subject is not None and written(item) != named)}
     _walk(rest, named, found, 0)
@@ -77,26 +75,9 @@ def _from_json(text: str) -> Any:
     if not text.strip():
         raise BadAttributesError(MALFORMED_ATTRIBUTES, "is blank; write a JSON object")
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=_none)
-    except (ValueError, RecursionError) as error:
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is no JSON object ({error}): {_short(text)}") from error
-
-
-class Number(str):
-    """A number as it is written in JSON."""
-
-    __slots__ = ()
-
-
-def _none(name: str) -> None:
-    """``NaN`` and infinities, which are no values of JSON."""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return found
+        return parse_json(text, constant=lambda name: None)  # "NaN" is no value of JSON
+    except ValueError as error:
+        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is no JSON object ({error}): {shown(text)}") from error
 
 
 def _walk(attributes: Mapping[str, Any], subject: str, found: Attributes, depth: int) -> None:
@@ -135,19 +116,9 @@ def _elements(value: Any) -> Iterator[Any]:
 
 def written(value: Any) -> str:
     """A scalar as JSON writes it, without outer blanks; blank for null, for what is not a number, and for objects."""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else ""
-    if isinstance(value, int | Decimal):
-        return str(value)
-    if value is None or isinstance(value, Mapping | list | tuple):
-        return ""
     if isinstance(value, bytes):
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"has bytes, {_short(value)}; write text")
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"has bytes, {shown(value)}; write text")
+    return (scalar(value) or "").strip()
 
 
 def from_attributes(column: pa.Array, subjects: pa.Array | None = None, key: str = NAME) -> RowTriples:
@@ -233,8 +204,3 @@ def _with_bytes(kind: pa.DataType) -> pa.DataType:
     if types.is_dictionary(kind):
         return _with_bytes(kind.value_type)
     return pa.large_binary() if is_text(kind) and not types.is_null(kind) else kind
-
-
-def _short(value: Any) -> str:
-    shown = repr(value) if not isinstance(value, str) else value
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."

@@ -16,7 +16,7 @@ from .column_names import ColumnNames
 from .inputs import FactForm, check_unique, find_passed, find_source, is_list_of, one_array, read_facts, required_field
 from .nested import find_field, holder_of
 from .ranking import NO_CANDIDATES
-from .refusals import first_reason, kinds_of
+from .refusals import BadRows, bad_rows, why_bad
 from .rows import NULL_TEXT, Rows, from_arrow
 from .subset import take_triples
 from .triples import NO_TRIPLES, RowTriples
@@ -62,17 +62,17 @@ class CandidateColumns:
             **({"unsupported_numbers": True} if self.unsupported_numbers else {}),
         }
 
-    def refusal(self, table: pa.Table) -> str | None:
-        """Why not one row of a table can be scored; ``None`` if one can, or if there is none."""
+    def bad_rows(self, table: pa.Table) -> BadRows | None:
+        """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
         errors = self.parse(table).all_errors()
-        if not len(table) or len(errors) < len(table):
-            return None
-        if errors[0] in (NO_CANDIDATES, NULL_TEXT):
-            what = "no candidates" if errors[0] == NO_CANDIDATES else "null candidates alone"
-            first = f"row 0 has {what} in column {self.candidates!r}; name another column with --candidates-column"
-        else:
-            first = first_reason(errors[0], table, self.candidates, self.facts, self.form, self.subject or NAME)
-        return f"{kinds_of(errors)}: {first}"
+
+        def why(row: int) -> str:
+            if errors[row] in (NO_CANDIDATES, NULL_TEXT):
+                what = "no candidates" if errors[row] == NO_CANDIDATES else "null candidates alone"
+                return f"has {what} in column {self.candidates!r}; name another column with --candidates-column"
+            return why_bad(table, row, errors[row], self.candidates, self.facts, self.form, self.subject or NAME)
+
+        return bad_rows(errors, len(table), why)
 
     def parse(self, table: pa.Table) -> Candidates:
         """The facts and candidates of a window."""
@@ -145,7 +145,7 @@ class CandidatePiece:
         """Of no use to a receipt: a run writes the rows of ``source``."""
         return {}
 
-    def refusal(self, table: pa.Table) -> None:
+    def bad_rows(self, table: pa.Table) -> None:
         """A run asks the columns of the shard."""
 
     def rows(self, table: pa.Table) -> Rows:

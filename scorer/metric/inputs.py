@@ -13,7 +13,7 @@ from .attributes import NAME, from_attributes, holds_attributes
 from .column_names import ColumnNames as ColumnNames
 from .columns import DETAILS, OUTPUT, SENTENCES, UNSUPPORTED_NUMBERS
 from .nested import column_of, find_field, holder_of
-from .refusals import EXAMPLES, refusal
+from .refusals import EXAMPLES, BadRows, bad_rows, why_bad
 from .refusals import FactForm as FactForm
 from .rows import Rows, from_arrow
 from .triple_forms import holds_triples, is_list, is_part, is_text
@@ -73,9 +73,14 @@ class InputColumns:
         """Parse the facts of a window."""
         return read_facts(table, self.facts, self.form, self.subject)
 
-    def refusal(self, table: pa.Table) -> str | None:
-        """Why not one row of a table can be scored; ``None`` if one can, or if there is none."""
-        return refusal(self.rows(table), table, self.text, self.facts, self.form, self.subject or NAME)
+    def bad_rows(self, table: pa.Table) -> BadRows | None:
+        """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
+        errors = self.rows(table).errors
+
+        def why(row: int) -> str:
+            return why_bad(table, row, errors[row], self.text, self.facts, self.form, self.subject or NAME)
+
+        return bad_rows(errors, len(table), why)
 
     def with_triples(self, why: str) -> InputColumns:
         """These columns, if their facts have a subject, a predicate and an object.

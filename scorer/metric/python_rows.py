@@ -12,8 +12,11 @@ from typing import Any
 
 from ..system.arguments import described
 from .part_names import PARTS, part_names
+from .values import scalar
 
-TripleLike = tuple[str, str, str] | Sequence[str] | Mapping[str, str] | str
+Part = str | int | float
+"""A part of a triple; a number or Boolean is the text that JSON writes for it. Dates, times and decimals will do."""
+TripleLike = tuple[Part, Part, Part] | Sequence[Part] | Mapping[str, Part] | str
 """A :class:`scorer.Triple` is a tuple of three strings."""
 
 _FORMS = (
@@ -59,7 +62,8 @@ def _parts(position: int, triple: Any) -> Sequence[str]:
         parts = ()
     if len(parts) != 3:
         raise TypeError(f"triples[{position}] is {described(triple)}; give {_FORMS}")
-    for name, part in zip(PARTS, parts, strict=True):
-        if not isinstance(part, str):
-            raise TypeError(f"triples[{position}]: the {name} is {described(part)}; the parts of a triple are strings")
-    return parts
+    written = [scalar(part) for part in parts]
+    for name, part, text in zip(PARTS, parts, written, strict=True):
+        if text is None:
+            raise TypeError(f"triples[{position}]: the {name} is {described(part)}; give a string or a number")
+    return [text for text in written if text is not None]

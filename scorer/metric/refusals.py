@@ -1,24 +1,22 @@
-"""Why rows cannot be scored: the first bad value, what is wrong with it, and what is expected."""
+"""Why rows have no label: the first bad value, what is wrong with it, and what is expected."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from .attributes import NAME, BadAttributesError, read_attributes
-from .nested import column_of
+from .attributes import NAME, NO_SUBJECT, BadAttributesError, read_attributes
+from .nested import column_of, find_field
 from .part_names import PARTS, part_names
 from .python_rows import split_bars
-from .rows import INVALID_SELECTION, NULL_TEXT, Rows
+from .rows import INVALID_SELECTION, NULL_TEXT
 from .triple_forms import split_text
 from .triples import INVALID_UTF8, NO_TRIPLES, parse_mr
-
-MOST_CHARACTERS = 120
-
+from .values import parse_json, shown
 
 FactForm = Literal["triples", "attributes", "facts", "mr"]
 """How a column holds facts: triples, attributes of a subject, sentences that need no template, or E2E meaning
@@ -34,37 +32,58 @@ EXAMPLES: dict[FactForm, str] = {
 """A value of each form of facts, as a user would write it."""
 
 
-def refusal(rows: Rows, table: pa.Table, text: str, facts: str, form: FactForm, key: str = NAME) -> str | None:
-    """What to say of a table without one row that can be scored; ``None`` if there is such a row, or no row at all.
+@dataclass(frozen=True)
+class BadRows:
+    """Rows of a table that get no label. ``all``: whether no row gets one; ``kinds``: how many have which error;
+    ``row``: the first of them; ``why``: what is wrong with it."""
+
+    all: bool
+    kinds: str
+    row: int
+    why: str
+
+    @property
+    def message(self) -> str:
+        """All of it in one line."""
+        return f"{self.kinds}: row {self.row} {self.why}"
+
+
+def bad_rows(errors: Mapping[int, str], rows: int, why: Callable[[int], str]) -> BadRows | None:
+    """What to say of the rows of a table that get no label; ``None`` where there are none.
 
     Args:
-        text, facts, form: the columns that the rows were parsed from, and how ``facts`` holds them.
-        key: the attribute that names the subject.
+        errors: the error of each such row.
+        rows: how many the table has.
+        why: says what is wrong with a row.
     """
-    if not len(rows) or len(rows.errors) < len(rows):
+    if not errors:
         return None
-    return f"{kinds_of(rows.errors)}: {first_reason(rows.errors[0], table, text, facts, form, key)}"
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(errors.values()).items()))
+    first = min(errors)
+    return BadRows(len(errors) == rows, kinds, first, why(first))
 
 
-def kinds_of(errors: Mapping[int, str]) -> str:
-    """How often each kind of error occurs, for messages."""
-    return ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(errors.values()).items()))
+def why_bad(table: pa.Table, row: int, error: str, text: str, facts: str, form: FactForm, key: str = NAME) -> str:
+    """Why a row, which has the error, gets no label.
 
-
-def first_reason(error: str, table: pa.Table, text: str, facts: str, form: FactForm, key: str = NAME) -> str:
-    """Why the first row of a table, which has the error, cannot be scored."""
+    Args:
+        text, facts, form: the columns that the row was parsed from, and how ``facts`` holds the facts.
+        key: the attribute, or the column, that names the subject.
+    """
     if error == NULL_TEXT:
-        return f"row 0 has no text: column {text!r} is null; name another column with --text-column"
+        return f"has no text: column {text!r} is null; name another column with --text-column"
     if error == INVALID_SELECTION:
-        return "row 0 selects a fact that it does not have: column 'selected' has positions from 0"
+        return "selects a fact that it does not have: column 'selected' has positions from 0"
     if error == INVALID_UTF8:
-        return f"row 0 is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
-    value = _shown(column_of(table, facts), 0)
+        return f"is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
+    if error == NO_SUBJECT and find_field(table.schema, key) is not None:
+        return f"has no subject: column {key!r} is {_value(table, key, row)}; name another with --subject-column"
+    value = _value(table, facts, row)
     if error == NO_TRIPLES and form != "mr":
-        return f"row 0 has no facts: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
-    why = why_malformed(column_of(table, facts)[0].as_py(), form, key)
+        return f"has no facts: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
+    why = why_malformed(column_of(table, facts)[row].as_py(), form, key)
     what = f" ({why})" if why else ""
-    return f"row 0 has {value} in column {facts!r}{what}, where a value should be like {EXAMPLES[form]}"
+    return f"has {value} in column {facts!r}{what}, where a value should be like {EXAMPLES[form]}"
 
 
 def why_malformed(value: Any, form: FactForm, key: str = NAME) -> str | None:
@@ -85,13 +104,10 @@ def why_malformed(value: Any, form: FactForm, key: str = NAME) -> str | None:
     if form == "mr":
         return "it is no list of slots with exactly one name" if parse_mr(value or "") is None else None
     if isinstance(value, str):
-        if form == "triples" and (found := split_text(value)) is not None:
-            value = found
-        else:
-            try:
-                value = json.loads(value)
-            except (ValueError, RecursionError) as error:
-                return f"it is no JSON: {error}"
+        try:
+            value = split_text(value) if form == "triples" else parse_json(value)
+        except ValueError as error:
+            return f"it is no JSON: {error}"
     if not isinstance(value, list):
         return "it is no list" if value is not None else None
     check = _why_no_triple if form == "triples" else _why_no_fact
@@ -102,7 +118,7 @@ def why_malformed(value: Any, form: FactForm, key: str = NAME) -> str | None:
 def _why_no_fact(fact: Any) -> str | None:
     if fact is None:
         return "is null"
-    return None if isinstance(fact, str) and fact.strip() else f"is {_short(fact)}, not a sentence"
+    return None if isinstance(fact, str) and fact.strip() else f"is {shown(fact)}, not a sentence"
 
 
 def _why_no_triple(triple: Any) -> str | None:
@@ -121,23 +137,17 @@ def _why_no_triple(triple: Any) -> str | None:
             return f"has the keys {', '.join(map(str, triple))} and not subject, predicate, object"
         parts = [triple[name] for name in names]
     if len(parts) != 3:
-        return f"has {len(parts)} parts and not three: {_short(triple)}"
+        return f"has {'one part' if len(parts) == 1 else f'{len(parts)} parts'} and not three: {shown(triple)}"
     for name, part in zip(PARTS, parts, strict=True):
         if part is None or (isinstance(part, str) and not part.strip()):
-            return f"has no {name}: {_short(triple)}"
+            return f"has no {name}: {shown(triple)}"
         if isinstance(part, Mapping | list):
-            return f"has {_short(part)} as its {name}"
+            return f"has {shown(part)} as its {name}"
     return None
 
 
-def _shown(column: pa.ChunkedArray, row: int) -> str:
-    """A value on one line of bounded length."""
+def _value(table: pa.Table, column: str, row: int) -> str:
     try:
-        return _short(column[row].as_py())
+        return shown(column_of(table, column)[row].as_py())
     except UnicodeDecodeError:
         return "bytes that are not UTF-8"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."

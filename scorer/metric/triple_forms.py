@@ -6,7 +6,6 @@ object. Nothing is guessed: what is in none of the forms gives no triple, and it
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ from pyarrow import types
 
 from .part_names import PARTS, part_names
 from .python_rows import split_bars
+from .values import parse_json, scalar
 
 _JSON = re.compile(r"\s*(\[\s*[\]\[{\"']|\{\s*[\"'}])")
 """The start of a JSON value, or of a list that Python printed (which is refused, not read as a subject)."""
@@ -159,42 +159,28 @@ def parse_text(text: str) -> list[list[str]] | None:
 
     Returns the three parts of each triple; ``None`` if the string is neither. Parts may be blank.
     """
-    found = split_text(text)
-    if found is None:
+    try:
+        parts = [_parts(element) for element in split_text(text)]
+    except ValueError:
         return None
-    parts = [_parts(element) for element in found]
     good = [part for part in parts if part is not None]
     return good if len(good) == len(parts) else None
 
 
-def split_text(text: str) -> list[Any] | None:
-    """The elements of a string of triples: of JSON as Python has them, else one string each; ``None`` for no JSON.
+def split_text(text: str) -> list[Any]:
+    """The elements of a string of triples: of JSON as Python has them, else one string each.
 
     Numbers are strings, as they are written.
+
+    Raises:
+        ValueError: it begins as JSON does and is none.
     """
     if not text.strip():
         return []
     if not _JSON.match(text):
         return list(_BETWEEN.split(text))
-    found = read_json(text)
+    found = parse_json(text)
     return [found] if isinstance(found, dict) else found
-
-
-def read_json(text: str) -> Any:
-    """JSON with numbers as strings, as they are written; ``None`` if it is none, or has a key twice."""
-    try:
-        return json.loads(
-            text, object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=lambda name: name
-        )
-    except (ValueError, RecursionError):
-        return None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return found
 
 
 def _parts(element: Any) -> list[str] | None:
@@ -205,12 +191,6 @@ def _parts(element: Any) -> list[str] | None:
         values = [element[name] for name in names] if names is not None else []
     else:
         values = element if isinstance(element, list) else []
-    written = [_written(value) for value in values]
+    written = [scalar(value) for value in values]
     strings = [value for value in written if value is not None]
     return strings if len(strings) == len(written) == 3 else None
-
-
-def _written(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else None

@@ -28,7 +28,8 @@ import pyarrow.compute as pc
 from ..system.arguments import strings
 from .part_names import PARTS
 from .python_rows import TripleLike, parts_of_row, split_bars
-from .triple_forms import as_elements, is_text, parse_text, part_columns, read_json
+from .triple_forms import as_elements, is_text, parse_text, part_columns
+from .values import parse_json
 
 NO_TRIPLES = "no_triples"
 MALFORMED = "malformed_triples"
@@ -126,7 +127,10 @@ def parse_triples(text: str) -> list[Triple] | None:
 
 def parse_sentences(text: str) -> list[Triple] | None:
     """Read all facts of a row from a string of a JSON list; ``None`` if it is none, or one is no sentence."""
-    found = read_json(text) if text.strip() else []
+    try:
+        found = parse_json(text) if text.strip() else []
+    except ValueError:
+        return None
     if not isinstance(found, list) or not all(isinstance(fact, str) and fact.strip() for fact in found):
         return None
     facts = [Triple("", fact.strip(), "") for fact in found]

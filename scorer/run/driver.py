@@ -67,11 +67,13 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter, executor: 
             reporter.say(line)
         present = inspect_output(options.out) == "ours"
         reused = check_earlier(options.reuse, options.out)
-        reader = stack.enter_context(ShardReader(form=options.form, split_rows=options.split_rows))
+        reader = stack.enter_context(
+            ShardReader(form=options.form, delimiter=options.delimiter, split_rows=options.split_rows)
+        )
         seen = SeenOutput(options.out)
         before = Plan.usable(seen.read_plan()) if present else None
         found = survey(files, reader, scoring.find_columns, options.limit, before.inputs if before is not None else {})
-        refuse_unscorable(found, reader, options.max_error_rate)
+        refuse_unscorable(found, reader, options.max_error_rate, reporter.say)
         chosen = executor or Inline(scoring, options.max_error_rate)
         stack.enter_context(chosen)
         earlier = before.budgets if before is not None else Budgets()

@@ -7,25 +7,29 @@ from dataclasses import dataclass, field
 
 from ..errors import InputError, ShardError
 from ..scoring.counts import total
-from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
+from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS, BadRows
 from ..stats.percentages import percent
 from ..storage import ShardReader
 from ..storage.counts import Counts
+from ..storage.reading.windows import FIRST_ROWS
 from .survey import Shard, Survey
 
 HOPELESS_AFTER_ROWS = 10_000
 HOPELESS_RATE = 0.95
 _SHARDS = 8
-_GLANCE_ROWS = 64
+_GLANCE_ROWS = FIRST_ROWS[0]
 
 
-def refuse_unscorable(found: Survey, reader: ShardReader, max_error_rate: float) -> None:
+def refuse_unscorable(
+    found: Survey, reader: ShardReader, max_error_rate: float, say: Callable[[str], None] = lambda line: None
+) -> None:
     """Refuse a run whose first window has nothing but errors, before anything is written.
 
     One shard may be damaged by itself, so the beginnings of others are looked at before the run is refused.
 
     Args:
         max_error_rate: what the user accepts; 1 runs regardless.
+        say: is told which of the first rows get no label, and why the first does not.
 
     Raises:
         InputError: not one row of these windows can be scored; shows the first value, and what is expected.
@@ -35,22 +39,26 @@ def refuse_unscorable(found: Survey, reader: ShardReader, max_error_rate: float)
     refused: list[tuple[Shard, str]] = []
     firsts = {shard.file.uri: shard for shard in reversed(found.usable) if shard.rows}  # one piece of each file
     for shard in list(reversed(firsts.values()))[:_SHARDS]:
-        message = _refusal(shard, reader, _GLANCE_ROWS) and _refusal(shard, reader, WINDOW_ROWS)
-        if message is None:
+        seen = _bad_rows(shard, reader, _GLANCE_ROWS)
+        if seen is not None and seen.all and shard.rows > _GLANCE_ROWS:
+            seen = _bad_rows(shard, reader, WINDOW_ROWS)
+        if seen is None or not seen.all:
+            if seen is not None:
+                say(f"note: {shard.file.name}: some of its first rows get no label: {seen.message}")
             return
-        refused.append((shard, message))
+        refused.append((shard, seen.message))
     if refused:
         shard, message = refused[0]
         raise InputError(
-            f"{shard.file.relative}: not one row of the first window can be scored, and nothing was written: {message} "
+            f"{shard.file.name}: not one row of the first window can be scored, and nothing was written: {message} "
             "(--max-error-rate 1 runs regardless)"
         )
 
 
-def _refusal(shard: Shard, reader: ShardReader, rows: int) -> str | None:
+def _bad_rows(shard: Shard, reader: ShardReader, rows: int) -> BadRows | None:
     windows = shard.windows(reader, max_rows=rows, max_bytes=WINDOW_BYTES, limit=rows)
     try:
-        return next((shard.columns.refusal(table) for table in windows), None)
+        return next((shard.columns.bad_rows(table) for table in windows), None)
     except ShardError:
         return None  # the run sets the shard aside, and says why
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -65,6 +65,8 @@ def estimate_run(
     limit: int | None = None,
     form: Format = "auto",
     split_rows: int | None = None,
+    delimiter: str | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Estimate:
     """Count what a run over ``inputs`` would do, and time the model on a sample of it. No row is scored.
 
@@ -74,16 +76,18 @@ def estimate_run(
         limit: score only the first rows.
         form: the format of the inputs.
         split_rows: the run would divide shards of more rows.
+        delimiter: of CSV and TSV.
+        say: is told what a run would say of its first rows.
 
     Raises:
         InputError, ColumnError: as a run would, also where not one of the first rows can be scored.
     """
     earlier, names = check_earlier(reuse, out), scorer.settings.columns
-    with ShardReader(form=form, split_rows=split_rows) as reader, ExitStack() as stack:
+    with ShardReader(form=form, delimiter=delimiter, split_rows=split_rows) as reader, ExitStack() as stack:
         output = SeenOutput(out) if out is not None and _is_there(out) else None
         before = inputs_of(output) if output is not None else {}
         found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit, before)
-        refuse_unscorable(found, reader, 0.0)
+        refuse_unscorable(found, reader, 0.0, say)
         sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)
         reasons = _why_not_done(found.usable, scorer, output, sources.digest)
         stored = output.stored(reasons) if output is not None else {}

@@ -47,8 +47,9 @@ class Explanation:
     """A stored row and its recomputation.
 
     ``stored``: output columns of the row. ``difference``: largest |Δ| between stored and recomputed entailment
-    probabilities, ``None`` where one of them has none. ``allowed``: how much of it the measured bounds explain,
-    ``None`` where the run's bound is not known. ``within_bound``: the difference is not more than that.
+    probabilities, ``None`` where one of them has none. ``why``: what is wrong with a row that has no label.
+    ``allowed``: how much of the difference the measured bounds explain, ``None`` where the run's bound is not known.
+    ``within_bound``: the difference is not more than that.
     """
 
     file: str
@@ -56,6 +57,7 @@ class Explanation:
     key: str
     stored: StoredRow
     recomputed: Verdict
+    why: str | None
     difference: float | None
     allowed: float | None
     within_bound: bool | None
@@ -142,7 +144,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
     there = [name for name in STORED if prefix + name in table.schema.names]
     stored = cast(StoredRow, {name: table[prefix + name][0].as_py() for name in there})
     columns = find_columns(table.select(_input_names(table, names)).schema, names)
-    recomputed = scorer.score_row(columns.rows(table))
+    recomputed, bad = scorer.score_row(columns.rows(table)), columns.bad_rows(table)
     same = signature == scorer.full_signature
     allowed = _allowed(RunSummary.load(out), scorer, same)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
@@ -155,6 +157,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
         table[prefix + "row_key"][0].as_py().hex(),
         stored,
         recomputed,
+        bad.why if bad is not None else None,
         difference,
         allowed,
         None if difference is None or allowed is None else is_within(difference, allowed),

@@ -20,7 +20,8 @@ class RunOptions:
     error rows above which the run exits 3. ``window_rows``, ``window_bytes``: the largest window. ``reuse``:
     earlier outputs whose labels are taken over where rows and signature are the same. ``prune``: outputs whose
     input is gone may be removed, and outputs may be replaced by fewer rows; without it, both are refused. ``form``: the
-    format of the inputs. ``rescore``: labels may be replaced because the bundle, the templates or an option changed.
+    format of the inputs; ``delimiter``: of CSV and TSV. ``rescore``: labels may be replaced because the bundle, the
+    templates or an option changed.
     ``split_rows``: divide Parquet shards of more rows into pieces along their row groups.
     """
 
@@ -34,6 +35,7 @@ class RunOptions:
     reuse: tuple[Location, ...] = ()
     prune: bool = False
     form: Format = "auto"
+    delimiter: str | None = None
     rescore: bool = False
     split_rows: int | None = None
 

@@ -163,9 +163,9 @@ def survey(
                 left -= one.rows
             found.usable.append(one)
     if not found.usable:
-        relative, (_, first) = next(iter(found.failed.items()))
+        file, first = next(iter(found.failed.values()))
         many = f" (and {len(found.failed) - 1} more inputs cannot be used)" if len(found.failed) > 1 else ""
-        raise InputError(f"{relative}: {first}{many}") from first
+        raise InputError(f"{file.name}: {first}{many}") from first
     if any(shard.piece is not None for shard in found.usable):
         refuse_overlap(found.planned)
     return found
@@ -197,6 +197,6 @@ def large_units(shards: Sequence[Shard]) -> str | None:
     else:
         way = "--split-rows N divides it into pieces along row groups"
     return (
-        f"note: {first.file.relative}{more} has {first.rows:,} rows and is one unit of work, which an interrupted run "
+        f"note: {first.file.name}{more} has {first.rows:,} rows and is one unit of work, which an interrupted run "
         f"begins again; {way}"
     )

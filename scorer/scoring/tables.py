@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ def as_table(given: Any, what: str = "table") -> tuple[pa.Table, Back]:
     if isinstance(given, pa.RecordBatch):
         return pa.Table.from_batches([given]), _as_batch
     if isinstance(given, list) and all(isinstance(row, Mapping) for row in given):
-        return _from_rows(given, what), lambda table: table.to_pylist()
+        return _from_rows(given, what)
     library = type(given).__module__.partition(".")[0]
     if library == "polars" and hasattr(given, "to_arrow"):
         return _converted(given.to_arrow, what), _as_polars
@@ -59,9 +61,24 @@ def read_table(path: str | Path) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _from_rows(rows: list[Mapping[str, Any]], what: str) -> pa.Table:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return _converted(lambda: pa.table({name: [row.get(name) for row in rows] for name in names}), what)
+def _from_rows(rows: list[Mapping[str, Any]], what: str) -> tuple[pa.Table, Back]:
+    """Objects and lists whose values are of several types are read as strings of JSON, as from a JSON Lines file, and
+    come back as they were given."""
+    given = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    as_json = {}
+    for name, values in given.items():
+        try:
+            pa.array(values)
+        except (pa.ArrowException, UnicodeError):
+            if all(value is None or isinstance(value, str | list | tuple | Mapping) for value in values):
+                with suppress(TypeError, ValueError):
+                    as_json[name] = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
+
+    def back(table: pa.Table) -> list[dict[str, Any]]:
+        changed = [name for name in as_json if name in table.column_names]
+        return [{**row, **{name: given[name][i] for name in changed}} for i, row in enumerate(table.to_pylist())]
+
+    return _converted(lambda: pa.table({**given, **as_json}), what), back
 
 
 def _converted(convert: Callable[[], pa.Table], what: str) -> pa.Table:

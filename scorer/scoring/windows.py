@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from ..errors import ScorerError
+from ..metric.refusals import BadRows as BadRows
 from ..metric.rows import Rows
 from ..storage import Counts
 from .reuse import Disagreement
@@ -37,8 +38,8 @@ class ShardColumns(Protocol):
         """What the output's columns depend on besides the signature, in the types of JSON; part of the fingerprint."""
         ...
 
-    def refusal(self, table: pa.Table) -> str | None:
-        """Why not one row of a table can be scored, in words; ``None`` if one can, or if there is none."""
+    def bad_rows(self, table: pa.Table) -> BadRows | None:
+        """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
         ...
 
 

@@ -30,6 +30,13 @@ class InputFile:
     relative: str
     table: str = ""
 
+    @property
+    def name(self) -> str:
+        """The path of its output, but with the suffix of the input: what messages about the input call it."""
+        own = self.uri.rpartition("/")[2]
+        folder, slash, last = self.relative.rpartition("/")
+        return folder + slash + own if output_name(own, "csv") == last else self.relative  # else it is of a piece
+
 
 @dataclass(frozen=True)
 class _Input:

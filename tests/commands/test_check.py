@@ -35,7 +35,7 @@ def test_text_is_data(bundle: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--triples", "a | b", "--text", "t"], "'a | b' is not a triple"),
+        (["--triples", "a | b", "--text", "t"], "triple 0 has 2 parts and not three: 'a | b'"),
         (["--triples", "a | b | c"], "both"),
         (["--text", "t"], "both"),
     ],
@@ -51,7 +51,7 @@ def test_the_console_shows_an_example_and_survives_nonsense(bundle: str) -> None
     result = CliRunner().invoke(app, ["check", "--bundle", bundle], input=typed)
     assert result.exit_code == 0
     assert result.stdout.count("facts → text") == 2
-    assert "'nonsense' is not a triple" in result.stderr
+    assert "triple 0 has one part and not three: 'nonsense'" in result.stderr
     assert "text> takes the text to check" in result.stderr
 
 

@@ -129,7 +129,8 @@ def test_texts_and_facts_inside_structs_are_found_by_dots() -> None:
 def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> None:
     def refused(**columns: Any) -> str | None:
         table = pa.table(columns)
-        return find_columns(table.schema, ColumnNames()).refusal(table)
+        bad = find_columns(table.schema, ColumnNames()).bad_rows(table)
+        return bad.message if bad is not None and bad.all else None
 
     message = refused(text=["t", "t"], triples=["one, two", None]) or ""
     assert message.startswith("malformed_triples 1, no_triples 1: row 0 has 'one, two' in column 'triples'")

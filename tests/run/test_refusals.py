@@ -88,6 +88,30 @@ def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path,
     assert pq.read_table(out / "a.parquet")["error"].to_pylist() == ["malformed_triples"] * 70
 
 
+def test_messages_name_the_input_and_quote_the_row(tmp_path: Path, bundle: Path) -> None:
+    data, out = tmp_path / "products.csv", tmp_path / "out"
+    data.write_text("text|triples\nFine.|a $ b $ c\n")
+    said = scorer("run", data, "--out", out, "--bundle", bundle, "--delimiter", "|", code=2).stderr
+    assert "products.csv: not one row" in said and "products.parquet" not in said
+    assert "triple 0 has one part and not three: 'a $ b $ c'" in said
+    assert "products.csv: no text column" in scorer("run", data, "--out", out, "--bundle", bundle, code=2).stderr
+    assert not out.exists()
+    data.write_text('text;triples\nA b c.;a | b | c\nA.;"[[""a"", ""b"", ""c""], [""a"", ""d"", null]]"\n')
+    said = scorer("run", data, "--out", out, "--bundle", bundle, "--delimiter", ";", code=3).stderr
+    assert "products.csv: some of its first rows get no label: malformed_triples 1: row 1 has" in said
+    assert "triple 1 has no object: ['a', 'd', None]" in said
+    found = scorer("explain", out, "--row", "products.parquet:1").stdout
+    assert "error: malformed_triples" in found and "triple 1 has no object: ['a', 'd', None]" in found
+    assert "triple 1 has no object" in scorer("plan", data, "--bundle", bundle).stderr
+
+
+@pytest.mark.parametrize("given", ["", ";;", '"', "\n"])
+def test_a_delimiter_is_one_character(tmp_path: Path, bundle: Path, given: str) -> None:
+    (tmp_path / "a.csv").write_text("text,mr\nt,name[A]\n")
+    said = scorer("plan", tmp_path / "a.csv", "--bundle", bundle, "--delimiter", given, code=2).stderr
+    assert "one character" in said
+
+
 def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     result = scorer("run", data, "--out", out, "--bundle", bundle, code=3)

@@ -44,7 +44,7 @@ class TextColumn:
     def shape(self) -> Mapping[str, object]:
         return {"text": self.name}
 
-    def refusal(self, table: pa.Table) -> str | None:
+    def bad_rows(self, table: pa.Table) -> None:
         return None
 
 

@@ -45,6 +45,8 @@ def print_explanation(found: Explanation) -> None:
     console, found = make_console(), all_visible(found)
     console.print(f"{found.file}:{found.row}  key {found.key}")
     print_verdict(found.recomputed, console)
+    if found.why is not None:
+        console.print(f"the row {found.why}")
     stored = found.stored
     if stored.get("fine") is not None:
         console.print(f"stored: {stored['fine']}, confidence {number(stored['confidence'], 4)}")

@@ -12,6 +12,7 @@ import pyarrow as pa
 from ...errors import ColumnError
 from ...metric.columns import OUTPUT
 from ...metric.inputs import ColumnNames, InputColumns
+from ...metric.refusals import BadRows
 from ...metric.verdict import FINE
 from ...scoring.plain_rows import PlainRows
 from ...scoring.plan import Budgets
@@ -37,9 +38,9 @@ class BaselineColumns:
     def shape(self) -> Mapping[str, object]:
         return self.inputs.shape
 
-    def refusal(self, table: pa.Table) -> str | None:
-        """See :meth:`.InputColumns.refusal`."""
-        return self.inputs.refusal(table)
+    def bad_rows(self, table: pa.Table) -> BadRows | None:
+        """See :meth:`.InputColumns.bad_rows`."""
+        return self.inputs.bad_rows(table)
 
 
 class BaselineRows(PlainRows[BaselineColumns]):

@@ -18,10 +18,11 @@ Record = tuple[int, list[str]]
 _QUOTED = re.compile(rb'"[^"]*"')
 
 
-def delimiter_of(form: str, header: bytes) -> str:
-    """What separates the fields of a file: in ``csv`` a comma, or where its header has none a semicolon or a tab."""
-    if form == "tsv":
-        return "\t"
+def delimiter_of(form: str, header: bytes, given: str | None = None) -> str:
+    """What separates the fields of a file: what is given, else in ``tsv`` a tab, and in ``csv`` a comma, or where its
+    header has none a semicolon or a tab."""
+    if given is not None or form == "tsv":
+        return given or "\t"
     bare = _QUOTED.sub(b"", header)
     return next((one for one in (",", ";", "\t") if one.encode() in bare), ",")
 
@@ -32,8 +33,11 @@ _ARROW = {"integer": pa.int64(), "number": pa.float64(), "text": pa.string()}
 _MOST_SHOWN = 60
 
 
-def parse_records(lines: Iterable[bytes], form: str) -> Iterator[Record]:
+def parse_records(lines: Iterable[bytes], form: str, delimiter: str | None = None) -> Iterator[Record]:
     """The header, then the records of a file of the form ``csv`` or ``tsv``; blank lines are passed over.
+
+    Args:
+        delimiter: what separates fields; by default see :func:`delimiter_of`.
 
     Raises:
         RefusedError: no header, a quote out of place, or a record with another number of fields; says which line.
@@ -41,7 +45,7 @@ def parse_records(lines: Iterable[bytes], form: str) -> Iterator[Record]:
     csv.field_size_limit(1 << 28)
     rest = iter(lines)
     first = list(islice(rest, 1))
-    delimiter = delimiter_of(form, first[0] if first else b"")
+    delimiter = delimiter_of(form, first[0] if first else b"", delimiter)
     # A quoted field may have line ends; csv.reader asks for the next line then, and counts them.
     reader = csv.reader(
         (line.decode("utf-8", "surrogateescape") for line in chain(first, rest)), delimiter=delimiter, strict=True

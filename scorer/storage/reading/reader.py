@@ -97,7 +97,8 @@ def _open(request: dict[str, Any], replies: int) -> Source | TextSource:
     form = format_of(request["uri"], request.get("format", "auto"))
     if form == "parquet":
         return Source(request["uri"])
-    return TextSource(request["uri"], form, lambda: write_frame(replies, {"type": "tick"}), _SCANS)
+    delimiter = request.get("delimiter")
+    return TextSource(request["uri"], form, delimiter, lambda: write_frame(replies, {"type": "tick"}), _SCANS)
 
 
 def _send_windows(source: Source | TextSource, request: dict[str, Any], replies: int) -> None:

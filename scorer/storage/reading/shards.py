@@ -50,6 +50,7 @@ class ShardReader(Closing):
         timeout_s: longest time without progress of the child (no batch decoded, no byte sent).
         memory_bytes: address space of the child; never less than 2 GiB, never more than the caller's own hard limit.
         form: the format of the files.
+        delimiter: what separates the fields of CSV and TSV; found from the header by default.
         split_rows: the rows of a piece at most; ``None`` divides no shard.
     """
 
@@ -59,9 +60,11 @@ class ShardReader(Closing):
         timeout_s: float = TIMEOUT_S,
         memory_bytes: int = MEMORY_BYTES,
         form: Format = "auto",
+        delimiter: str | None = None,
         split_rows: int | None = None,
     ) -> None:
         self._form = form
+        self._delimiter = delimiter
         self._split_rows = split_rows
         self._timeout_s = timeout_s
         self._memory_bytes = max(memory_bytes, MINIMUM_MEMORY)
@@ -104,7 +107,7 @@ class ShardReader(Closing):
         return info
 
     def _probing(self, uri: str, form: Format) -> dict[str, Any]:
-        return {"op": "probe", "uri": uri, "format": form, "split": self._split_rows}
+        return {"op": "probe", "uri": uri, "format": form, "delimiter": self._delimiter, "split": self._split_rows}
 
     def windows(
         self,
@@ -142,6 +145,7 @@ class ShardReader(Closing):
             "op": "windows",
             "uri": uri,
             "format": self._form,
+            "delimiter": self._delimiter,
             "max_rows": max_rows,
             "max_bytes": max_bytes,
             "limit": None if limit is None else first + limit,

@@ -37,6 +37,7 @@ class TextSource(Closing):
 
     Args:
         form: ``csv``, ``tsv`` or ``jsonl``.
+        delimiter: of CSV and TSV; by default see :func:`.delimited.delimiter_of`.
         tick: called while the file is scanned.
         known: scans of this process by file, size and time, so that a file is scanned once.
 
@@ -48,9 +49,11 @@ class TextSource(Closing):
 
     row_groups = 1
 
-    def __init__(self, uri: str, form: str, tick: Callable[[], None], known: dict[Any, Scan]) -> None:
-        self._opened, self._form = OpenedFile(uri), form
-        key = (uri, form, self._opened.size, self._opened.mtime_ns, self._opened.e_tag)
+    def __init__(
+        self, uri: str, form: str, delimiter: str | None, tick: Callable[[], None], known: dict[Any, Scan]
+    ) -> None:
+        self._opened, self._form, self._delimiter = OpenedFile(uri), form, delimiter
+        key = (uri, form, delimiter, self._opened.size, self._opened.mtime_ns, self._opened.e_tag)
         if key not in known:
             known[key] = self._scan(tick)
         scan = known[key]
@@ -103,7 +106,7 @@ class TextSource(Closing):
             records: Iterator[Any] = parse_lines(lines)
             types = JsonTypes()
         else:
-            records = parse_records(lines, self._form)
+            records = parse_records(lines, self._form, self._delimiter)
             _, header = next(records)
             types = DelimitedTypes(header)
         count = 0
@@ -118,7 +121,7 @@ class TextSource(Closing):
     def _records(self, lines: TextLines) -> Iterator[Any]:
         if self._form == "jsonl":
             return parse_lines(lines)
-        return islice(parse_records(lines, self._form), 1, None)
+        return islice(parse_records(lines, self._form, self._delimiter), 1, None)
 
 
 def _batched(records: Iterable[Any], lines: TextLines, most_rows: int, most_bytes: int) -> Iterator[list[Any]]:

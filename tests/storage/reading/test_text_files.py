@@ -26,8 +26,8 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def read(path: Path, form: Format = "auto", **options: Any) -> pa.Table:
-    with ShardReader(form=form) as reader:
+def read(path: Path, form: Format = "auto", delimiter: str | None = None, **options: Any) -> pa.Table:
+    with ShardReader(form=form, delimiter=delimiter) as reader:
         info = reader.probe(str(path))
         tables = list(reader.windows(str(path), **{"max_rows": 2, "max_bytes": 1 << 20, **options}))
     found = pa.concat_tables(tables)
@@ -112,6 +112,15 @@ def test_semicolons_and_tabs_separate_where_the_header_has_no_comma(tmp_path: Pa
     assert read(tmp_path / "b.csv").to_pylist() == [{"text": "a; b", "n": 1}]
     (tmp_path / "c.csv").write_text("text,a;b\n1,2\n")
     assert read(tmp_path / "c.csv").column_names == ["text", "a;b"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_delimiter_that_is_given_is_the_only_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('text|n\n"a|b, c;\td"|1\n')
+    assert read(tmp_path / name, delimiter="|").to_pylist() == [{"text": "a|b, c;\td", "n": 1}]
+    (tmp_path / name).write_text("text;n, m\na,b;1\n")
+    assert read(tmp_path / name, delimiter=";").to_pylist() == [{"text": "a,b", "n, m": 1}]
+    assert read(tmp_path / name, delimiter="\t").column_names == ["text;n, m"]
 
 
 def test_objects_with_very_many_keys_or_levels_are_text(tmp_path: Path) -> None:
