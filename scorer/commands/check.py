@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..scoring.scorer import Scorer
 
 EXAMPLE_TRIPLES = "Blue Spice | eatType | pub ++ Blue Spice | area | riverside"
-EXAMPLE_TEXT = "Blue Spice is a pub by the river."
+EXAMPLE_TEXT = "Blue Spice is a pub in the riverside area."
 HELP = """\
 triples> takes subject | predicate | object, several separated by ++, or a JSON array of triples.
 text> takes the text to check against them. A blank line asks again; --text '' scores an empty text.

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from scorer import Scorer
 from scorer.commands import app
+from scorer.commands.check import EXAMPLE_TEXT
 from scorer.metric.templates import Templates
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +36,26 @@ def test_the_check_of_the_readme_runs() -> None:
     result = CliRunner().invoke(app, ["check", "--triples", command[1], "--text", command[2]])
     assert result.exit_code == 0
     assert result.stdout.startswith("OK")
+
+
+def test_the_first_table_of_the_readme_is_what_the_embedded_model_says() -> None:
+    rows = re.findall(r"^\| ([A-Z][^|]*|the same) \| ([A-Z][^|]*) \| `(\S+)`(?: \(fact (\d)\))? \|$",
+                      (ROOT / "README.md").read_text(), re.MULTILINE)  # fmt: skip
+    assert len(rows) == 3
+    facts: list[str] = []
+    with Scorer.embedded() as scorer:
+        for given, text, label, omitted in rows:
+            facts = facts if given == "the same" else re.findall(r"[^.]+\.", given)
+            verdict = scorer.score_facts(facts, text)
+            assert (verdict.fine, verdict.omitted) == (label, [int(omitted)] if omitted else [])
+    assert {label for _, _, label, _ in rows} == {"OK", "omission", "hallucination"}
+
+
+def test_the_example_of_the_console_is_what_the_embedded_model_says() -> None:
+    result = CliRunner().invoke(app, ["check"], input="quit\n")
+    assert result.exit_code == 0
+    assert f"text: {EXAMPLE_TEXT}" in result.stdout
+    assert result.stdout.startswith("OK ")
 
 
 def test_the_readme_is_short() -> None:
