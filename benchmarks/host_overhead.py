@@ -2,6 +2,7 @@
 
     python -m benchmarks.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard] [--profile]
     python -m benchmarks.host_overhead --rows 10000 100000 1000000 --model int8     # does the rate hold as data grows?
+    python -m benchmarks.host_overhead --rows 43000 --bundle DIR    # how long does a GPU have work? needs the stand-in
 
 The model is replaced by one that answers immediately; the rest is the real program: reading in the child process,
 parsing, templates, tokenisation (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches,
@@ -11,19 +12,30 @@ pairs per second.
 
 With ``--model`` the embedded model computes as it would in a run, and the rate is the run's own (`speed` of
 ``_run.json``), which starts with the first window, after the model is loaded.
+
+With ``--bundle`` the fp16 variant of a bundle runs on libraries that stand in for CUDA's (``../shared/gpu/fake``, whose
+README says how to make them and what to set). They compute nothing, and a wait for the device takes as long as the
+products that were handed in would at ``FAKE_CUDA_TFLOPS``. From their log comes the share of time in which the device
+had work: what the host can do, not what a GPU does.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import re
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +43,7 @@ import numpy as np
 
 from benchmarks import RESTAURANTS
 from scorer import Scorer
+from scorer.inference import engine, settle
 from scorer.inference.devices import KINDS
 from scorer.inference.engine import Answers, Engine, Work
 from scorer.run.driver import run
@@ -68,11 +81,57 @@ class Silent:
         return lambda *arguments: None
 
 
-def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
-    """Run once over generated rows; returns the figures of the run. ``precision``: variant of the embedded model,
-    ``None`` for the model that takes no time."""
+def device_share(lines: Iterable[str], rate: float) -> dict[str, float]:
+    """From the log of the stand-in: ``had_work``, the share of time from the first call to the end of the last in which
+    the device had work, from a call's first kernel to its end; ``gap_ms``, the median between two calls.
 
-    def opener(budgets: Budgets) -> Scorer:
+    Args:
+        lines: each has seconds, a thread, and what was asked of the device.
+        rate: FLOP/s at which products are said to run.
+    """
+    spans: list[tuple[float, float]] = []
+    begin, work = 0.0, 0.0
+    for line in lines:
+        at, _, what = line.split(" ", 2)
+        if what.startswith("kernel"):
+            begin = begin or float(at)
+        elif what.startswith("cublasGemmEx"):
+            work += 2 * math.prod(int(found) for found in re.findall(r" [nmk](\d+)", what)) / rate
+        elif what.startswith("cudaStreamSynchronize") and work:
+            spans.append((begin, float(at) + work))
+            begin = work = 0.0
+    if len(spans) < 2:
+        raise SystemExit(f"the log of the stand-in has {len(spans)} calls; are FAKE_CUDA_LOG and FAKE_CUDA_TFLOPS set?")
+    busy = sum(end - start for start, end in spans)
+    gaps = [later - end for (_, end), (later, _) in pairwise(spans)]
+    return {
+        "calls": len(spans),
+        "device_seconds": round(spans[-1][1] - spans[0][0], 2),
+        "had_work": round(busy / (spans[-1][1] - spans[0][0]), 4),
+        "gap_ms": round(1000 * statistics.median(gaps), 2),
+        "longest_gap_ms": round(1000 * max(gaps), 1),
+    }
+
+
+def over_stand_in(data: Path, out: Path, bundle: Path) -> dict[str, Any]:
+    """As :func:`measure`, with a bundle on the device that the stand-in claims to be; see :func:`device_share`."""
+    # The stand-in's numbers are zeros, which disagree with every checkpoint.
+    for module in (engine, settle):
+        vars(module)["refuse_disagreement"] = lambda use, facts: None
+    log, rate = Path(os.environ["FAKE_CUDA_LOG"]), float(os.environ["FAKE_CUDA_TFLOPS"]) * 1e12
+    with Scorer(str(bundle), device="cuda", precision="fp16") as scorer:
+        before = len(log.read_text().splitlines())
+        found = measure(data, out, "fp16", scorer)
+        return found | device_share(log.read_text().splitlines()[before:], rate)
+
+
+def measure(data: Path, out: Path, precision: str | None, opened: Scorer | None = None) -> dict[str, Any]:
+    """Run once over generated rows; returns the figures of the run. ``precision``: variant of the embedded model,
+    ``None`` for the model that takes no time. ``opened``: takes the place of the embedded model."""
+
+    def opener(budgets: Budgets) -> AbstractContextManager[Scorer]:
+        if opened is not None:
+            return nullcontext(opened)
         if precision is not None:
             return Scorer(str(RESTAURANTS), device="cpu", precision=precision)
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
@@ -81,7 +140,8 @@ def measure(data: Path, out: Path, precision: str | None) -> dict[str, Any]:
         return scorer.with_model(FreeModel(scorer.engine))
 
     began = time.perf_counter()
-    outcome = run(RunOptions((str(data),), out), MetricScoring(Settings(str(RESTAURANTS)), opener), Silent())
+    settings = opened.settings if opened is not None else Settings(str(RESTAURANTS))
+    outcome = run(RunOptions((str(data),), out), MetricScoring(settings, opener), Silent())
     seconds = time.perf_counter() - began
     summary = outcome.summary
     rows, checks = summary.counts.rows.all, summary.counts.checks
@@ -113,15 +173,17 @@ def main() -> None:
         "--profile", action="store_true", help="print where the time of the main process's threads goes"
     )
     parser.add_argument("--model", choices=("int8", "fp32"), help="let the embedded model compute")
+    parser.add_argument("--bundle", type=Path, help="let the fp16 variant of this bundle run on the stand-in for CUDA")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--inner", type=Path, nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inner:
-        print(json.dumps(measure(*args.inner, args.model)))
+        found = over_stand_in(*args.inner, args.bundle) if args.bundle else measure(*args.inner, args.model)
+        print(json.dumps(found))
         return
     jobs = [(rows, -(-rows // args.shard_rows)) for rows in args.rows]
     jobs += [(max(args.rows), 1)] if args.one_shard else []
-    found = []
+    runs = []
     for rows, shards in jobs:
         with tempfile.TemporaryDirectory() as folder:
             data, out = Path(folder) / "in", Path(folder) / "out"
@@ -133,18 +195,25 @@ def main() -> None:
                 continue
             command = [sys.executable, "-m", "benchmarks.host_overhead", "--inner", str(data), str(out)]
             command += ["--model", args.model] if args.model else []
+            command += ["--bundle", str(args.bundle)] if args.bundle else []
             one = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            found.append(one)
+            runs.append(one)
         print(
             f"{one['rows']:>9,} rows in {one['shards']:>2} shards: {one['rows_per_second']:>7,} rows/s, "
             f"{one['checks_per_second']:>9,} checks/s, peak {one['peak_mb']:,} MB "
             f"(reader {one['peak_mb_reader']:,} MB); stages {one['stages']}"
         )
+        if args.bundle:
+            print(
+                f"  {one['unique_pairs']:,} distinct pairs in {one['calls']} calls: in {one['had_work']:.1%} of "
+                f"{one['device_seconds']} s the device had work; between two calls {one['gap_ms']} ms in the median, "
+                f"{one['longest_gap_ms']} at most"
+            )
     if args.out:
         machine = {"processor": _cpu_name(), "cores": os.cpu_count(), "load_at_the_end": os.getloadavg()[0]}
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(
-            json.dumps({"machine": machine, "versions": versions(metric_versions()), "runs": found}, indent=1) + "\n"
+            json.dumps({"machine": machine, "versions": versions(metric_versions()), "runs": runs}, indent=1) + "\n"
         )
 
 

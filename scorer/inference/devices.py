@@ -43,9 +43,8 @@ class DeviceKind:
         to add by layout, which choose the attention kernel. ``memory_limit``: the option that
         limits a session's memory, empty if there is none. ``arena``: the arena to shrink after a call did not fit.
         ``unwanted_fusions``: what the runtime must not fuse as it loads a graph.
-        ``computes_on_host``: whether a session uses the threads of this process. ``one_thread``: whether all calls
-        belong to one thread, since the provider plans for each thread. ``first_call``: whether a session is called
-        once before it counts as started, since libraries are loaded by the first call.
+        ``computes_on_host``: whether a session uses the threads of this process. ``first_call``: whether a
+        session is called once before it counts as started, since libraries are loaded by the first call.
 
     Choices:
         ``precisions``: for ``auto``, the best first. ``refused``: precisions with the reason they do not run.
@@ -82,7 +81,6 @@ class DeviceKind:
     arena: str = ""
     unwanted_fusions: tuple[str, ...] = ()
     computes_on_host: bool = False
-    one_thread: bool = True
     first_call: bool = True
     refused: Mapping[str, str] = field(default_factory=dict)
     by_itself: frozenset[str] = frozenset()
@@ -224,7 +222,6 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             # (docs/performance.md, *The graph*), so that exported graphs keep them apart.
             unwanted_fusions=("SkipLayerNormFusion",),
             computes_on_host=True,
-            one_thread=False,
             first_call=False,
             # The activation scale of int8 covers all that is in a product.
             by_itself=frozenset({"int8"}),

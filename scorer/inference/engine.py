@@ -9,12 +9,12 @@ How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: 
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, SCORED, TOO_LONG
-from ..system.waiting import outcome
+from ..system.waiting import outcome, prompt_switching
 from .batches import PAIRS_A_CALL, Batch, ByItself, Feed, Grid, Layout, Padded, Work, cut_to_fit, distinct_pairs
 from .budget import known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
@@ -40,6 +40,9 @@ from .settle import settle
 from .texts import PLAIN, PairForm, TextTokenizer, form_of
 
 __all__ = ["Answers", "Engine", "Work"]
+
+AHEAD = 2
+"""Calls that wait in the thread of the device behind the one that it makes."""
 
 
 @dataclass(frozen=True)
@@ -136,16 +139,12 @@ class Engine:
             form = self.probe_form
         self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8], form)
         self._form = form
-        self._calls = Calls(one_thread=self.device.row.one_thread)
-        self._pool: ThreadPoolExecutor | None = None
-        self._assembling = ThreadPoolExecutor(1, "assemble")
+        self._calls = Calls(self.threads if self.per_pair else 1)
         self._fp32: ModelSession | None = None
         with self._closed_on_error():
             threads_a_call = 1 if self.per_pair else self.threads
             self.session = self._opened(model, threads_a_call, self.layout_of(grid.token_budget), way.options)
             """The variant's session; for measurements too."""
-            if self.per_pair:
-                self._pool = ThreadPoolExecutor(self.threads, "pair")
             self.exact = exact and self.precision != "fp32"
             if self.exact:
                 self._admit_fp32()  # says now, not after an hour, that there is none
@@ -263,30 +262,31 @@ class Engine:
         (pairs, labels)."""
         logits = np.full((len(work.pairs), self.bundle.scheme.width), np.nan, np.float32)
 
-        def compute(batch: Batch, feed: Feed | None = None) -> None:
+        def compute(batch: Batch, feed: Feed | None) -> None:
             if stop is not None and stop.is_set():
                 raise CancelledError
             self.session.compute(batch, work, logits, feed)
             self.computed += len(batch.pairs)
             work.computed_tokens += batch.tokens
 
-        if self._pool is not None:
-            calls = [self._pool.submit(compute, batch) for batch in work.batches]
+        ahead = len(work.batches) if self.per_pair else AHEAD
+        waiting: deque[Future[None]] = deque()
+        with nullcontext() if self.device.row.computes_on_host else prompt_switching():
             try:
-                for call in calls:
-                    outcome(call)
+                for batch in work.batches:
+                    # Put together here, while the device computes the calls before it; where pairs are computed side
+                    # by side, each thread does it for its own.
+                    feed = None if self.per_pair else self.session.feed(batch, work)
+                    waiting.append(self._calls.submit(partial(compute, batch, feed)))
+                    if len(waiting) > ahead:
+                        outcome(waiting.popleft())
+                while waiting:
+                    outcome(waiting.popleft())
             except BaseException:  # nobody waits for the others any more
-                for call in calls:
+                for call in waiting:
                     call.cancel()
                 self.give_up()
                 raise
-        else:
-            # The next batch is put together while the device computes, so that it does not wait for the host.
-            ahead: Future[Feed] | None = None
-            for batch, following in zip_longest(work.batches, work.batches[1:]):
-                feed = outcome(ahead) if ahead is not None else self.session.feed(batch, work)
-                ahead = self._assembling.submit(self.session.feed, following, work) if following is not None else None
-                compute(batch, feed)
         self.shapes.update((batch.rows, batch.sequence_length) for batch in work.batches)
         return logits
 
@@ -310,11 +310,8 @@ class Engine:
         self._calls.give_up()
 
     def close(self) -> None:
-        """Stop the worker threads; what is being computed is given up."""
-        ended = self._calls.end()
-        for threads in (self._pool, self._assembling):
-            if threads is not None:
-                threads.shutdown(wait=ended, cancel_futures=True)
+        """Stop the threads that make calls; what is being computed is given up."""
+        self._calls.end()
 
     def run_fp32(
         self,

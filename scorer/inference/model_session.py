@@ -5,17 +5,17 @@ again: later batches are cut from the start. The call after a failure gives the 
 back to the device, since what the arena holds in pieces cannot serve a larger request. Where the smallest call does not
 fit, the session is opened again, once, and after that the pair has no answer.
 
-While a call is under way Python answers no signal in the thread that made it. So the main thread leaves its calls to
-another thread and waits, and the runtime is told to give up what nobody waits for. Where a device belongs to one
-thread, all calls are left to that thread: a provider plans, and opens handles of its libraries, for each thread that
-calls it.
+All calls are made in threads of their own, for two reasons. While a call is under way Python answers no signal in the
+thread that made it, so that whoever asks waits elsewhere, and the runtime is told to give up what nobody waits for. And
+a provider plans, and opens handles of its libraries, for each thread that calls it, so that a device has one. The next
+calls wait in it already when one ends: the device does not wait for other threads to hand them over.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,33 +40,30 @@ class OutOfMemoryError(Exception):
 
 
 class Calls:
-    """The calls of an engine's sessions that are under way, and the thread that they are left to.
+    """The calls of an engine's sessions that are under way, and the threads that make them.
 
     Args:
-        one_thread: whether one thread makes all of them.
+        threads: how many make calls side by side; a device other than the CPU has one.
     """
 
-    def __init__(self, *, one_thread: bool = False) -> None:
-        self._one_thread = one_thread
+    def __init__(self, threads: int = 1) -> None:
         self._changed = threading.Condition()
         self._running: list[Any] = []
         self._ended = False
-        self._thread: ThreadPoolExecutor | None = None
+        self._own: set[int] = set()
+        self._threads = ThreadPoolExecutor(threads, "call", lambda: self._own.add(threading.get_ident()))
         self.done = 0
         """Calls that came to an end, for progress."""
 
-    def owned(self, action: Callable[[], Result], *, interruptible: bool = False) -> Result:
-        """Do something in the thread that the device belongs to; in the caller's where it belongs to none.
+    def submit(self, action: Callable[[], Result]) -> Future[Result]:
+        """Have something done in one of the threads, after what was submitted before."""
+        return self._threads.submit(action)
 
-        Args:
-            interruptible: the main thread leaves it to another one in any case, so that a signal ends the wait.
-        """
-        leave = interruptible and threading.current_thread() is threading.main_thread()
-        if not self._one_thread and not leave:
+    def owned(self, action: Callable[[], Result]) -> Result:
+        """Do something in one of the threads, and wait for it; in this one where it is one of them."""
+        if threading.get_ident() in self._own:
             return action()
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "call")
-        waiting = self._thread.submit(action)
+        waiting = self.submit(action)
         try:
             return outcome(waiting)
         except BaseException:  # a signal: nobody waits for this call any more
@@ -105,15 +102,13 @@ class Calls:
             for options in self._running:
                 options.terminate = True
 
-    def end(self) -> bool:
-        """Give up what is under way and allow no more; tells whether all calls have ended."""
+    def end(self) -> None:
+        """Give up what is under way and allow no more."""
         self._ended = True
         self.give_up()
         with self._changed:
             idle = self._changed.wait_for(lambda: not self._running, _NOTICE_S)
-        if self._thread is not None:
-            self._thread.shutdown(wait=idle, cancel_futures=True)
-        return idle
+        self._threads.shutdown(wait=idle, cancel_futures=True)
 
 
 class ModelSession:
@@ -123,7 +118,7 @@ class ModelSession:
         where: variant and device, for messages.
         model: the checked ONNX file.
         labels: logits a pair.
-        calls: through which it is called; where the device belongs to one thread, it is opened there too.
+        calls: whose threads open it and call it.
         layout: how the inputs of a batch are put together, and how a batch becomes smaller ones.
         warn: told when a batch did not fit.
         options: of the provider, in addition to those of the device's row.
@@ -197,7 +192,7 @@ class ModelSession:
         arena = self.device.row.arena
         settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{self.device.index}"} if shrink and arena else {}
         try:
-            found = self._calls.owned(lambda: self._calls.run(self.session, feed, settings), interruptible=True)
+            found = self._calls.owned(lambda: self._calls.run(self.session, feed, settings))
         except CancelledError:
             raise
         except Exception as e:  # the runtime raises its own classes, which share only Exception

@@ -1,8 +1,9 @@
 """Which form of a precision runs on a device: the one that the device prefers, unless it fails there.
 
 The preferred form is tried in a process of its own (:mod:`.first_use`), which compares it with the checkpoint. Only if
-it does not start, crashes or disagrees is the other form tried, and the reason is kept, so that it is said again and
-nothing is tried twice. Nothing is timed against each other: the preferred form is the faster one where it runs.
+it does not start, crashes or disagrees is the other form tried. What was measured is kept (:mod:`.facts`), so that a
+form that disagrees is not tried twice; a form that failed otherwise is, because the reason may have passed: the device
+may have been full. Nothing is timed against each other: the preferred form is the faster one where it runs.
 """
 
 from __future__ import annotations
@@ -11,19 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..errors import BundleError, DeviceError
-from . import cache
 from .batches import Grid
 from .budget import known_budget
 from .cache import Use
 from .execution import Execution
 from .facts import read_facts, refuse_disagreement
 from .first_use import admit
-
-
-class Fallback(cache.Entry, frozen=True):
-    """``instead``: why the preferred form does not run on a device."""
-
-    instead: str
 
 
 def settle(
@@ -44,10 +38,6 @@ def settle(
         return preferred
     (fallback,) = others
     use = replace(bare, variant=preferred.variant, options=preferred.options)
-    entry = cache.entry(use, "fallback", fallback.variant)
-    kept = cache.read(entry, Fallback)
-    if kept is not None:
-        return replace(fallback, instead=kept.instead)
     try:
         _prove(use, grid, budget, say)
     except (BundleError, DeviceError) as e:
@@ -56,7 +46,6 @@ def settle(
             _prove(replace(use, variant=fallback.variant, options=fallback.options), grid, budget, say)
         except (BundleError, DeviceError):
             raise e from None
-        cache.write(entry, Fallback(str(e)))
         return replace(fallback, instead=str(e))
     return preferred
 

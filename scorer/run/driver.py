@@ -18,6 +18,7 @@ from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.row_scorer import RowScoring
 from ..scoring.summary import RunSummary
+from ..scoring.windows import FIRST_ROWS
 from ..storage import (
     Fingerprint,
     Identity,
@@ -126,6 +127,7 @@ class _Run:
             found,
             window_rows=earlier.window_rows or options.window_rows,
             window_bytes=earlier.window_bytes or options.window_bytes,
+            first_rows=FIRST_ROWS if earlier.first_rows is None else earlier.first_rows,
             limit=options.limit,
             parts=options.part[1] if options.part is not None else None,
             settings=scoring.to_plan(),

@@ -23,7 +23,7 @@ from ..scoring.pipeline import Prepared
 from ..scoring.reuse import Reuse, open_sources
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
-from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
+from ..scoring.windows import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED, TOO_LONG
 from ..storage import Counts, SeenOutput, ShardReader, resolve_inputs
 from ..storage.counts import FactCounts, PredicateCounts
@@ -171,7 +171,7 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer,
     sample = _Sample()
     works: list[Work] = []
     for shard in chosen:
-        windows = shard.windows(reader, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=each, growing=True)
+        windows = shard.windows(reader, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=each, first_rows=FIRST_ROWS)
         if reuse is not None:
             reuse.begin_shard()
         for table in windows:

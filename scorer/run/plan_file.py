@@ -29,6 +29,7 @@ def plan_of(
     *,
     window_rows: int,
     window_bytes: int,
+    first_rows: tuple[int, ...],
     limit: int | None,
     parts: int | None,
     settings: Mapping[str, object],
@@ -38,7 +39,7 @@ def plan_of(
     return Plan(
         signature=facts.signature,
         inputs=found.planned,
-        budgets=replace(facts.budgets, window_rows=window_rows, window_bytes=window_bytes),
+        budgets=replace(facts.budgets, window_rows=window_rows, window_bytes=window_bytes, first_rows=first_rows),
         provider=facts.provider,
         runtime=facts.origin.runtime,
         limit=limit,

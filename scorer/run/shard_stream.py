@@ -16,7 +16,16 @@ from ..errors import ScorerError, ShardError
 from ..scoring.plan import Budgets
 from ..scoring.reuse import RecheckLog, Reuse
 from ..scoring.row_scorer import RowScorer
-from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS, FailedWindow, Mark, ScoredWindow, ShardColumns, Window
+from ..scoring.windows import (
+    FIRST_ROWS,
+    WINDOW_BYTES,
+    WINDOW_ROWS,
+    FailedWindow,
+    Mark,
+    ScoredWindow,
+    ShardColumns,
+    Window,
+)
 from ..storage import Counts, ShardReader, ShardWriter, require_space
 from ..storage.durable import Holder
 from .early_check import EarlyCheck
@@ -122,7 +131,7 @@ class ShardStream:
                     self.reader,
                     max_rows=self.budgets.window_rows or WINDOW_ROWS,
                     max_bytes=self.budgets.window_bytes or WINDOW_BYTES,
-                    growing=True,
+                    first_rows=FIRST_ROWS if self.budgets.first_rows is None else self.budgets.first_rows,
                 ):
                     seen += len(table)
                     yield Window(shard, table, shard.columns)

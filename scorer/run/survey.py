@@ -47,13 +47,19 @@ class Shard:
         return InputRecord(self.file.uri, self.info.identity, piece=self.piece)
 
     def windows(
-        self, reader: ShardReader, *, max_rows: int, max_bytes: int, limit: int | None = None, growing: bool = False
+        self,
+        reader: ShardReader,
+        *,
+        max_rows: int,
+        max_bytes: int,
+        limit: int | None = None,
+        first_rows: Sequence[int] = (),
     ) -> Iterator[pa.Table]:
         """Its rows to score; see :meth:`.ShardReader.windows`.
 
         Args:
             limit: read only the first ones.
-            growing: whether the first windows are smaller, as a run cuts them.
+            first_rows: of the first windows, where they are smaller, as a run cuts them.
         """
         whole = self.piece is None and self.limit is None and limit is None
         return reader.windows(
@@ -63,7 +69,7 @@ class Shard:
             first=self.piece.first if self.piece is not None else 0,
             limit=None if whole else self.rows if limit is None else min(self.rows, limit),
             columns=self.columns.needed,
-            growing=growing,
+            first_rows=first_rows,
         )
 
     @property

@@ -18,9 +18,9 @@ from .signature import Signature
 
 @dataclass(frozen=True)
 class Budgets:
-    """What windows and batches are cut by: rows and bytes of a window, tokens of a batch, the step of padded lengths,
-    threads, the measured bound of ``--exact``, and on a device that has a choice of them the layout of a call and its
-    attention. ``None`` where no earlier run chose."""
+    """What windows and batches are cut by: rows and bytes of a window, rows of the first windows of a shard, tokens of
+    a batch, the step of padded lengths, threads, the measured bound of ``--exact``, and on a device that has a choice
+    of them the layout of a call and its attention. ``None`` where no earlier run chose."""
 
     window_rows: int | None = None
     window_bytes: int | None = None
@@ -30,6 +30,7 @@ class Budgets:
     exact: ExactBound | None = None
     layout: str | None = None
     attention: str | None = None
+    first_rows: tuple[int, ...] | None = None
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object, without what is ``None``."""
@@ -47,6 +48,7 @@ class Budgets:
             ExactBound.read(found.content.get("exact")),
             found.optional_text("layout"),
             found.optional_text("attention"),
+            found.optional_counts("first_rows"),
         )
 
 

@@ -16,8 +16,10 @@ from .reuse import Disagreement
 
 WINDOW_ROWS = 16384
 WINDOW_BYTES = 32 << 20
-"""The largest window by default: rows, and bytes of their columns as they stand in memory. A run's first windows of
-each shard are smaller (:func:`scorer.storage.reading.windows.most_rows`)."""
+"""The largest window by default: rows, and bytes of their columns as they stand in memory."""
+FIRST_ROWS = (1024, 4096)
+"""Rows of the first windows of a run's shard or piece, if windows may have more: a device begins once the first is
+prepared."""
 
 
 class ShardColumns(Protocol):

@@ -128,6 +128,15 @@ class Fields:
             raise self._damaged(name, "a list of strings")
         return found
 
+    def optional_counts(self, name: str) -> tuple[int, ...] | None:
+        """A list of integers, 0 or more, or ``None``."""
+        if self.content.get(name) is None:
+            return None
+        found = tuple(value for value in self._list(name) if type(value) is int and value >= 0)
+        if len(found) != len(self._list(name)):
+            raise self._damaged(name, "a list of counts")
+        return found
+
     def count_table(self, name: str) -> tuple[tuple[int, ...], ...] | None:
         """A list of lists of integers, 0 or more, or ``None``."""
         if self.content.get(name) is None:

@@ -1,13 +1,20 @@
-"""Waiting for another thread so that a signal ends the wait."""
+"""Waiting for another thread so that a signal ends the wait, and waiting less long for the interpreter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import TypeVar
 
 Result = TypeVar("Result")
 _LOOK_S = 1.0
+_PROMPT_S = 0.0005
+_LOCK = threading.Lock()
+_PROMPT: list[float] = []
+"""The interval to restore, once for each that has asked for a shorter one."""
 
 
 def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:
@@ -26,3 +33,22 @@ def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> 
             if future.done():  # it ended just now, or the work itself raised this
                 return future.result()
             tick()
+
+
+@contextmanager
+def prompt_switching() -> Iterator[None]:
+    """Meanwhile a thread that wants the interpreter gets it within half a millisecond, instead of Python's five.
+
+    A thread that feeds a device wants it between two calls, while the device does nothing; other threads compute.
+    """
+    with _LOCK:
+        before = _PROMPT[0] if _PROMPT else sys.getswitchinterval()
+        _PROMPT.append(before)
+        sys.setswitchinterval(min(before, _PROMPT_S))
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _PROMPT.pop()
+            if not _PROMPT:
+                sys.setswitchinterval(before)

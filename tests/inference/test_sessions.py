@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scorer.errors import CallError, DeviceError
 from scorer.inference import cuda
+from scorer.inference.batches import Batch, Feed, Work
 from scorer.inference.bundle import Bundle
 from scorer.inference.cache import Use, entry
 from scorer.inference.devices import Device, Hardware
 from scorer.inference.engine import Engine
 from scorer.inference.sessions import conflicting_wheels, create_session, resolve_device
+from scorer.status import SCORED
 from tests.bundles import make_bundle
 from tests.inference.fake_cuda import FakeCuda, install
 
@@ -73,6 +77,30 @@ def test_one_thread_makes_all_calls_of_a_gpu(fake: FakeCuda, tiny: Path) -> None
         measure(engine)
         assert len({thread for thread, _ in fake.runs[before - 1 :]}) == 1
         assert fake.runs[before][0] != "MainThread"
+
+
+def test_two_calls_wait_in_the_thread_of_the_device(
+    fake: FakeCuda, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the first one runs, two more are put together and handed over, and no third."""
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", token_budget=32, on_trial=True) as engine:
+        n, feed, made, begun = 6, engine.session.feed, threading.Semaphore(0), []
+
+        def counted(batch: Batch, work: Work) -> Feed:
+            made.release()
+            return feed(batch, work)
+
+        def wait(options: dict[str, Any], call: int) -> None:
+            begun.append(call)
+            if len(begun) == 1:
+                assert all(made.acquire(timeout=60) for _ in range(3))
+                assert not made.acquire(timeout=0.5)
+
+        monkeypatch.setattr(engine.session, "feed", counted)
+        fake.fail = wait
+        texts = [chr(ord("a") + i) for i in range(n)]
+        work = engine.prepare(texts, np.zeros(n, np.int32), np.arange(n, dtype=np.int32))
+        assert (engine.run(work).status == SCORED).all() and len(begun) == len(work.batches) == n
 
 
 def test_a_call_that_fails_during_a_run_names_the_way_out(fake: FakeCuda, tiny: Path) -> None:

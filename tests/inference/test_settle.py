@@ -121,7 +121,7 @@ def test_the_preferred_form_is_taken_and_no_other_is_tried(on_gpu: Any, monkeypa
     ],
     ids=lambda failure: type(failure).__name__,
 )
-def test_the_fallback_is_taken_where_the_preferred_form_fails_and_the_reason_is_kept(
+def test_the_fallback_is_taken_where_the_preferred_form_fails_and_the_reason_is_said(
     on_gpu: Any, monkeypatch: pytest.MonkeyPatch, failure: ScorerError
 ) -> None:
     run, said = on_gpu
@@ -129,8 +129,9 @@ def test_the_fallback_is_taken_where_the_preferred_form_fails_and_the_reason_is_
     found = run()
     assert (found.layout, found.attention, found.instead) == (PADDED, FALLBACK, str(failure))
     assert said == [f"tiny fp16.packed on cuda:0 does not run, so fp16 is tried: {failure}"]
-    assert run().instead == str(failure)
-    assert tries.tried == [PREFERRED, FALLBACK], "a failure that is on record was tried again"
+    assert tries.tried == [PREFERRED, FALLBACK]
+    tries.failures.clear()  # the device was full, say
+    assert (run().attention, run().instead) == (PREFERRED, "")
 
 
 def test_a_form_that_disagrees_with_the_checkpoint_is_not_taken(on_gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:

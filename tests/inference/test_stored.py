@@ -14,7 +14,6 @@ from scorer.inference.budget import KeptBudget
 from scorer.inference.facts import DeviceFacts
 from scorer.inference.manifest import CheckpointSource, EncoderManifest, Manifest, PairLayout, Parity, Variant
 from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
-from scorer.inference.settle import Fallback
 from scorer.system.codec import decode, encode
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -23,7 +22,6 @@ KINDS: dict[str, Any] = {
     "encoder.json": EncoderManifest,
     "facts.json": DeviceFacts,
     "budget.json": KeptBudget,
-    "fallback.json": Fallback,
 }
 
 # What os.fsdecode makes of any bytes, and strings that look like escapes.
@@ -82,7 +80,7 @@ facts = st.builds(
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other work may take the processors
-@given(st.one_of(manifests, encoders, facts, st.builds(KeptBudget, st.integers(0, 2**40)), st.builds(Fallback, names)))
+@given(st.one_of(manifests, encoders, facts, st.builds(KeptBudget, st.integers(0, 2**40))))
 def test_what_is_stored_survives_encoding(stored: Any) -> None:
     data = encode(stored, indent=1)
     data.decode("utf-8")

@@ -53,7 +53,9 @@ def test_a_plan_without_budgets_gives_none(tmp_path: Path, content: str | None) 
 
 
 def test_a_plan_gives_its_budgets(tmp_path: Path) -> None:
-    budgets = {"window_rows": 10, "batch_tokens": 512, "exact": {"pairs": 7, "largest": 0.5}}
+    budgets = {"window_rows": 10, "first_rows": [2, 5], "batch_tokens": 512, "exact": {"pairs": 7, "largest": 0.5}}
     (tmp_path / "_plan.json").write_text(json.dumps({"schema": 1, "budgets": budgets}))
     found = earlier_plan(tmp_path)
-    assert found is not None and found.budgets == Budgets(window_rows=10, batch_tokens=512, exact=ExactBound(7, 0.5))
+    assert found is not None and found.budgets == Budgets(
+        window_rows=10, first_rows=(2, 5), batch_tokens=512, exact=ExactBound(7, 0.5)
+    )

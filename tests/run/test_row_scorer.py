@@ -124,7 +124,31 @@ def test_shards_have_columns_signature_and_receipts(data: Path, tmp_path: Path) 
         assert receipt["fingerprint"]["columns"] == {"text": "text"}
     plan = json.loads((out / "_plan.json").read_text())
     assert plan["settings"] == {"text": "text"} and set(plan["inputs"]) == {"a.parquet", "deep/b.parquet"}
-    assert plan["budgets"] == {"window_rows": 4, "window_bytes": plan["budgets"]["window_bytes"]}
+    assert plan["budgets"] == {
+        "window_rows": 4, "window_bytes": plan["budgets"]["window_bytes"], "first_rows": [1024, 4096],
+    }  # fmt: skip
+
+
+def test_a_resume_cuts_the_first_windows_as_its_plan_says(data: Path, tmp_path: Path) -> None:
+    out, plan = tmp_path / "out", tmp_path / "out" / "_plan.json"
+    lengths(data, out)
+    content = json.loads(plan.read_text())
+    content["budgets"]["first_rows"] = [1, 2]
+    plan.write_text(json.dumps(content))
+    (out / "_receipts" / "a.parquet.json").unlink()
+
+    class Windows(Told):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows: list[int] = []
+
+        def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
+            self.rows += [rows] if shard == "a.parquet" and rows else []
+
+    told = Windows()
+    lengths(data, out, told=told)
+    assert told.rows == [1, 2, 4, 4, 4, 4, 4, 2]
+    assert json.loads(plan.read_text())["budgets"] == content["budgets"]
 
 
 def test_a_resume_does_what_is_left_and_a_new_revision_everything(data: Path, tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from concurrent.futures import Future
 
 import pytest
 
 from scorer.system import waiting
-from scorer.system.waiting import outcome
+from scorer.system.waiting import outcome, prompt_switching
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -45,3 +46,15 @@ def test_it_ticks_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert outcome(slow, tick) == 7
     assert len(ticks) == 3
+
+
+def test_the_switch_interval_is_restored_when_the_last_one_ends() -> None:
+    before = sys.getswitchinterval()
+    first, second = prompt_switching(), prompt_switching()
+    first.__enter__()
+    second.__enter__()
+    assert sys.getswitchinterval() < before
+    first.__exit__(None, None, None)
+    assert sys.getswitchinterval() < before
+    second.__exit__(None, None, None)
+    assert sys.getswitchinterval() == before

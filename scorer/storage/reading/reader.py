@@ -125,8 +125,8 @@ def _send_windows(source: Source | TextSource, request: dict[str, Any], replies:
                 return
         raise pa.ArrowInvalid(f"its footer claims {source.rows} rows, but {left} of them are missing")
 
-    begin = None if request["first"] is None else skip - int(request["first"])
-    for table in cut(rows(), schema, max_rows=max_rows, max_bytes=max_bytes, begin=begin):
+    first_rows, begin = request["first_rows"], skip - int(request["first"])
+    for table in cut(rows(), schema, max_rows=max_rows, max_bytes=max_bytes, first_rows=first_rows, begin=begin):
         _send(table, replies)
     if source.changed():
         raise RefusedError("was modified while it was read; run again when it is complete")

@@ -119,7 +119,7 @@ class ShardReader(Closing):
         limit: int | None = None,
         columns: Sequence[str] | None = None,
         identity: Identity | None = None,
-        growing: bool = False,
+        first_rows: Sequence[int] = (),
     ) -> Iterator[pa.Table]:
         """The rows of a shard in order, cut into windows; see :func:`scorer.storage.reading.windows.cut`.
 
@@ -128,7 +128,7 @@ class ShardReader(Closing):
             limit: read only this number of rows from there.
             columns: read only these, in the order of the file.
             identity: the identity that the file must have; by default the one that :meth:`probe` found, if called.
-            growing: whether the first windows are smaller, so that the work on them begins early.
+            first_rows: of the first windows, where they are smaller, so that the work on them begins early.
 
         Yields tables with one chunk per column where Arrow can join them; a shard without rows gives one empty table.
         While a window is used, the child decodes the next one, but no more than that.
@@ -152,7 +152,8 @@ class ShardReader(Closing):
             "columns": list(columns) if columns is not None else None,
             "identity": expected.to_json() if expected is not None else None,
             "skip": first,
-            "first": first if growing else None,
+            "first": first,
+            "first_rows": list(first_rows),
         }
         talk = _Conversation(request)
         try:

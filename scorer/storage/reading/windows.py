@@ -1,4 +1,4 @@
-"""Cut a shard into windows, as a pure function of its rows and of two budgets.
+"""Cut a shard into windows, as a pure function of its rows and of its budgets.
 
 Row groups, pages and the sizes of the batches that are read have no influence, so that a resumed run, or one that ran
 out of memory and read smaller batches, gets the same windows.
@@ -6,21 +6,22 @@ out of memory and read smaller batches, gets the same windows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from .sizes import batch_bytes
 
-FIRST_ROWS = (1024, 4096)
-"""Rows of the first windows of a shard, if windows may have more: a device begins once the first is prepared."""
 
+def most_rows(start: int, max_rows: int, first_rows: Iterable[int]) -> int:
+    """The largest number of rows of a window that begins ``start`` rows after the first row of a shard or piece.
 
-def most_rows(start: int, max_rows: int) -> int:
-    """The largest number of rows of a window that begins ``start`` rows after the first row of a shard or piece."""
+    Args:
+        first_rows: of the first windows.
+    """
     end = 0
-    for rows in FIRST_ROWS:
+    for rows in first_rows:
         end += rows
         if start < end:
             return min(rows, max_rows)
@@ -33,20 +34,21 @@ def cut(
     *,
     max_rows: int,
     max_bytes: int,
-    begin: int | None = None,
+    first_rows: Sequence[int] = (),
+    begin: int = 0,
 ) -> Iterator[pa.Table]:
     """Cut a stream of batches into windows.
 
     Args:
-        begin: number of the first of these rows in the shard or piece, where its first windows are to be smaller
-            (:func:`most_rows`).
+        first_rows: rows of the first windows of the shard or piece, where they are to be smaller (:func:`most_rows`).
+        begin: number of the first of these rows in the shard or piece.
 
     A window ends where the next row would make it exceed ``max_rows`` rows or ``max_bytes`` bytes; a row that exceeds
     ``max_bytes`` alone is its own window. Each table has one chunk per column, unless Arrow cannot join them.
     """
     held: list[pa.RecordBatch] = []
     rows = size = 0
-    largest = max_rows if begin is None else most_rows(begin, max_rows)
+    largest = most_rows(begin, max_rows, first_rows)
     for batch in batches:
         count, start = batch.num_rows, 0
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(batch_bytes(batch))])
@@ -62,9 +64,8 @@ def cut(
                 start += take
             if rows >= largest or (take <= 0 and rows):
                 yield join(held, schema)
-                if begin is not None:
-                    begin += rows
-                    largest = most_rows(begin, max_rows)
+                begin += rows
+                largest = most_rows(begin, max_rows, first_rows)
                 held, rows, size = [], 0, 0
     if rows:
         yield join(held, schema)
