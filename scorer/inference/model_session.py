@@ -102,13 +102,14 @@ class Calls:
             for options in self._running:
                 options.terminate = True
 
-    def end(self) -> None:
-        """Give up what is under way and allow no more."""
+    def end(self) -> bool:
+        """Give up what is under way and allow no more; tells whether all calls have ended."""
         self._ended = True
         self.give_up()
         with self._changed:
             idle = self._changed.wait_for(lambda: not self._running, _NOTICE_S)
         self._threads.shutdown(wait=idle, cancel_futures=True)
+        return idle
 
 
 class ModelSession:
