@@ -43,7 +43,7 @@ import numpy as np
 
 from benchmarks import RESTAURANTS
 from scorer import Scorer
-from scorer.inference import engine, settle
+from scorer.inference import engine, settle, verify
 from scorer.inference.devices import KINDS
 from scorer.inference.engine import Answers, Engine, Work
 from scorer.run.driver import run
@@ -116,7 +116,7 @@ def device_share(lines: Iterable[str], rate: float) -> dict[str, float]:
 def over_stand_in(data: Path, out: Path, bundle: Path) -> dict[str, Any]:
     """As :func:`measure`, with a bundle on the device that the stand-in claims to be; see :func:`device_share`."""
     # The stand-in's numbers are zeros, which disagree with every checkpoint.
-    for module in (engine, settle):
+    for module in (engine, settle, verify):
         vars(module)["refuse_disagreement"] = lambda use, facts: None
     log, rate = Path(os.environ["FAKE_CUDA_LOG"]), float(os.environ["FAKE_CUDA_TFLOPS"]) * 1e12
     with Scorer(str(bundle), device="cuda", precision="fp16") as scorer:
@@ -196,7 +196,7 @@ def main() -> None:
             command = [sys.executable, "-m", "benchmarks.host_overhead", "--inner", str(data), str(out)]
             command += ["--model", args.model] if args.model else []
             command += ["--bundle", str(args.bundle)] if args.bundle else []
-            one = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            one = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
             runs.append(one)
         print(
             f"{one['rows']:>9,} rows in {one['shards']:>2} shards: {one['rows_per_second']:>7,} rows/s, "

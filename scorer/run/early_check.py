@@ -11,7 +11,6 @@ from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS, BadRows
 from ..stats.percentages import percent
 from ..storage import ShardReader
 from ..storage.counts import Counts
-from ..storage.reading.windows import FIRST_ROWS
 from .survey import Shard, Survey
 
 HOPELESS_AFTER_ROWS = 10_000
