@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..errors import InputError, ShardError
 from ..scoring.counts import total
-from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS, BadRows
+from ..scoring.windows import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, BadRows
 from ..stats.percentages import percent
 from ..storage import ShardReader
 from ..storage.counts import Counts
