@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -27,18 +26,13 @@ from . import (
     status,
     templates,
 )
-from .ending import run_app, set_log_file, set_quiet, set_verbose
-from .files import written
+from .ending import App, run_app, set_verbose
 from .ray_address import RunCommand
-from .show.output import tell
+from .show.output import set_quiet, tell
 
-app = typer.Typer(
+app = App(
     name="scorer",
     help="Find out which generated texts say all and only the facts: NLI scoring of data-to-text output.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -81,16 +75,6 @@ def _root(
             help="Print results and errors only, no progress and no notes; may also follow the command.",
         ),
     ] = False,
-    log_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--log-file",
-            metavar="FILE",
-            parser=written,
-            callback=set_log_file,
-            help="Append what goes to stderr to a file too, with times; may also follow the command.",
-        ),
-    ] = None,
 ) -> None:
     pass
 

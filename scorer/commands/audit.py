@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import guarded, local, location, parse_by, print_json, say_always
+from .common import local, location, parse_by, print_json, say_always
 from .files import written, written_parquet
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ class ErrorRows(StrEnum):
     excluded = "excluded"
 
 
-@guarded
 def audit_command(
     out: Annotated[
         Any,  # a Path or a StoreUri: typer takes no unions

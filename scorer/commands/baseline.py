@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import LimitOption, bundle_argument, guarded, location, say
+from .common import bundle_argument, location, say
 from .settings import DeviceOption, MrColumnOption, TextColumnOption, TriplesColumnOption
-from .sharded import (
-    MAX_ERROR_RATE,
-    MaxErrorRateOption,
-    PartOption,
-    PruneOption,
-    RescoreOption,
-    RunJsonOption,
-    make_options,
-    run_shards,
-)
+from .sharded import RunJsonOption, run_shards, takes_run_options
 
 if TYPE_CHECKING:
     from ..evaluation.baselines.reference_judges import BertScoreJudge
@@ -41,7 +32,7 @@ class Rival(StrEnum):
     overlap = "overlap"
 
 
-@guarded
+@takes_run_options(only=("limit", "prune", "rescore", "part", "max_error_rate"))
 def baseline_command(
     rival: Annotated[
         Rival, typer.Argument(metavar="bertscore|e2e-slots|entities|keywords|overlap", help="Baseline to score with.")
@@ -59,6 +50,7 @@ def baseline_command(
             help="Folder or s3:// prefix, as for `run`. F.parquet: one local file of all rows; it is replaced.",
         ),
     ],
+    *,
     text_column: TextColumnOption = "text",
     triples_column: TriplesColumnOption = None,
     mr_column: MrColumnOption = None,
@@ -81,11 +73,7 @@ def baseline_command(
         bool, typer.Option("--idf", help="bertscore: weigh tokens by how few of all references have them.")
     ] = False,
     device: DeviceOption = "auto",
-    limit: LimitOption = None,
-    prune: PruneOption = False,
-    rescore: RescoreOption = False,
-    part: PartOption = None,
-    max_error_rate: MaxErrorRateOption = MAX_ERROR_RATE,
+    asked: dict[str, Any],
     as_json: RunJsonOption = False,
 ) -> None:
     """Score texts with a baseline metric.
@@ -104,6 +92,7 @@ def baseline_command(
     from ..evaluation.baselines.rows import BaselineScoring
     from ..evaluation.baselines.writing import write
     from ..metric.inputs import ColumnNames
+    from ..run.options import RunOptions
 
     if as_gold and rival is not Rival.e2e_slots:
         raise UsageError("--as-gold applies to the baseline e2e-slots only; remove it for other baselines")
@@ -123,7 +112,7 @@ def baseline_command(
         else:
             judge = KeywordsJudge() if rival is Rival.keywords else EntitiesJudge()
         if isinstance(out, Path) and (out.suffix in ONE_FILE or out.is_file()):
-            given = {"--limit": limit, "--prune": prune, "--rescore": rescore, "--part": part, "--json": as_json}
+            given = {f"--{name}": asked[name] for name in ("limit", "prune", "rescore", "part")} | {"--json": as_json}
             if unusable := [option for option, value in given.items() if value]:
                 raise UsageError(f"{unusable[0]} needs a folder as --out; {out} is one file of all rows")
             rows = write(inputs, out, judge, names)
@@ -132,9 +121,7 @@ def baseline_command(
                 told = judge.metric.totals
                 say(f"all texts as one corpus, tokenised as by the E2E challenge: BLEU {told.bleu}, NIST {told.nist}")
             return
-        options = make_options(
-            inputs, out, limit=limit, part=part, prune=prune, max_error_rate=max_error_rate, rescore=rescore
-        )
+        options = RunOptions(tuple(inputs), out, **asked)
         run_shards(options, BaselineScoring(judge, names), as_json=as_json)
 
 

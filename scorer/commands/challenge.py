@@ -10,7 +10,7 @@ import typer
 
 from ..errors import UsageError
 from ..inference.choices import Precision
-from .common import bundle_argument, guarded, print_json, say, say_always, say_once, tell
+from .common import bundle_argument, print_json, say, say_always, say_once, tell
 from .files import written, written_parquet
 from .settings import DeviceOption, PrecisionOption
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _STEP = 2000
 
 
-@guarded
 def challenge_command(
     metric: Annotated[
         str | None,

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import guarded, note_of, open_scorer, print_json, say
+from .common import note_of, open_scorer, print_json, say
 from .settings import takes_settings
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ Each check shows the probabilities of contradiction (C), neutral (N) and entailm
 quit, Ctrl-D or Ctrl-C ends the console."""
 
 
-@guarded
 @takes_settings(bundle="embedded", columns=False)
 def check_command(
     triples: Annotated[

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..inference.shipped import SHIPPED, folder_of
-from ..system.input_formats import Format
-from .ending import guarded as guarded
 from .files import local as local
 from .files import location as location
 from .show.output import print_json as print_json
@@ -42,54 +40,9 @@ def bundle_argument(given: str, what: str) -> str:
     return str(local_path(given, what).resolve())
 
 
-def delimiter(given: str) -> str:
-    """Parse ``--delimiter``: one character, or the word ``tab``.
-
-    Raises:
-        typer.BadParameter: neither, or a character that a record has another use for.
-    """
-    found = "\t" if given.lower() in ("tab", "\\t") else given
-    if len(found) != 1 or found in '"\r\n\0':
-        raise typer.BadParameter(f"{given!r}; give one character, as in --delimiter ';', or the word tab")
-    return found
-
-
 InputsArgument = Annotated[
     list[str],
     typer.Argument(metavar="IN", help="Input files, folders, globs or URIs; exits 2 if there are none."),
-]
-FormatOption = Annotated[
-    Format, typer.Option("--format", help="Format of IN. auto: by suffix; of a folder, Parquet if it has any.")
-]
-DelimiterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="C",
-        parser=delimiter,
-        help="Character between the fields of CSV and TSV files, or the word tab. Default: a comma, or a semicolon or "
-        "tab where the header has no comma; in TSV a tab.",
-    ),
-]
-LimitOption = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Score only the first N rows.")]
-SplitRowsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--split-rows",
-        min=1,
-        metavar="N",
-        help="Score Parquet files of more rows in pieces of N rows, along row groups; each becomes a folder of files.",
-    ),
-]
-ReuseOption = Annotated[
-    list[Any] | None,  # of Path or StoreUri: typer takes no unions
-    typer.Option(
-        "--reuse",
-        metavar="OUT0",
-        parser=location,
-        help="Output of an earlier run, local or in a store. Rows with the same row_key keep their labels if the "
-        "signatures are equal; otherwise they are scored. Repeatable.",
-    ),
 ]
 
 

@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import guarded, say, tell
+from .common import say, tell
+from .ending import App
 from .files import written_parquet
 
 if TYPE_CHECKING:
     from ..convert import Problems, Rows
 
-app = typer.Typer(
-    name="convert",
-    help="Convert E2E, WebNLG and Quintd files to Parquet.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = App(help="Convert E2E, WebNLG and Quintd files to Parquet.")
 
 InputsArgument = Annotated[
     list[str], typer.Argument(metavar="IN", help="Input files, each FILE or NAME=FILE; exits 2 if one cannot be read.")
@@ -60,7 +56,6 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace F.parquet wh
 
 
 @app.command("e2e")
-@guarded
 def e2e_command(
     inputs: InputsArgument,
     out: OutOption,
@@ -99,7 +94,6 @@ def e2e_command(
 
 
 @app.command("webnlg")
-@guarded
 def webnlg_command(
     inputs: InputsArgument,
     out: OutOption,
@@ -137,7 +131,6 @@ def webnlg_command(
 
 
 @app.command("quintd")
-@guarded
 def quintd_command(
     source: Annotated[
         str,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ScorerError
-from .common import bundle_argument, guarded, print_json, say
+from .common import bundle_argument, print_json, say
 
 if TYPE_CHECKING:
     from .show.doctor import BundleFindings, GpuFindings
@@ -19,7 +19,6 @@ _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onn
              "optimum-onnx")  # fmt: skip
 
 
-@guarded
 def doctor_command(
     bundle: Annotated[
         str,

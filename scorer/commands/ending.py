@@ -6,26 +6,25 @@ and the option parser use it for all errors, so their codes are replaced here.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import io
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from ..errors import ScorerError
 from ..system.display import visible
 from ..system.signals import Terminated
 from .config_file import CONFIG, NAME, defaults, find_config
-from .files import check_written, written
+from .files import check_written
 from .gone import advice
-from .show.output import begin_command, lines_for_people, say, say_always
+from .show.output import begin_command, say, say_always, set_quiet
 from .show.streams import install, was_lost
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
@@ -46,89 +45,54 @@ def set_verbose(asked: bool) -> None:
     _Verbose.asked = asked
 
 
-_COMMON: dict[str, tuple[object, Any]] = {
-    "verbose": (
-        False,
-        Annotated[bool, typer.Option("--verbose", hidden=True, help="Show the traceback of an unexpected error.")],
-    ),
-    "quiet": (False, Annotated[bool, typer.Option("--quiet", hidden=True, help="Print results and errors only.")]),
-    "log_file": (
-        None,
-        Annotated[
-            Path | None,
-            typer.Option(
-                "--log-file",
-                metavar="FILE",
-                parser=written,
-                hidden=True,
-                help="Append what goes to stderr to a file too.",
-            ),
-        ],
-    ),
-    "context": (inspect.Parameter.empty, typer.Context),
-}
-"""Parameters of every command: default and option. ``context`` is what the option parser knows."""
+class Command(TyperCommand):
+    """A command that ends with one line on stderr and a documented exit code.
 
-
-class _Quiet:
-    """``--quiet`` and ``--log-file`` in front of the command."""
-
-    asked = False
-    log: Path | None = None
-
-
-def set_quiet(asked: bool) -> None:
-    """Apply ``--quiet``."""
-    _Quiet.asked = asked
-
-
-def set_log_file(path: Path | None) -> None:
-    """Apply ``--log-file``."""
-    _Quiet.log = path
-
-
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command so that it ends with one line on stderr and a documented exit code.
-
-    The command also takes ``--verbose``, ``--quiet`` and ``--log-file``, which are documented once, as options of
-    ``scorer`` itself. It says which of its options have their values from the configuration file.
+    It takes ``--quiet`` and ``--verbose`` too, which are documented once, as options of ``scorer`` itself, and says
+    which of its options have their values from the configuration file.
     """
 
-    @functools.wraps(command)
-    def wrapper(*args: Any, **options: Any) -> None:
-        common = {name: options.pop(name, None) for name in _COMMON}
-        if common["verbose"]:
-            set_verbose(True)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        for option, apply in (("--quiet", set_quiet), ("--verbose", set_verbose)):
+            if option in args[:end]:
+                apply(True)
+        own = [one for one in args[:end] if one not in ("--quiet", "--verbose")]
+        return super().parse_args(ctx, own + args[end:])
+
+    def invoke(self, ctx: Any) -> Any:
         begin_command()
         try:
-            log = common["log_file"] or _Quiet.log
-            check_written(shape.parameters, options, log)
-            with lines_for_people(bool(common["quiet"]) or _Quiet.asked, log):
-                try:
-                    if names := _configured(common["context"]):
-                        say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(names)}")
-                    command(*args, **options)
-                except _PASSED_ON:
-                    raise
-                except (Exception, KeyboardInterrupt, Terminated) as error:
-                    raise typer.Exit(_code_of(error)) from error
-        except ScorerError as error:  # a file cannot be written
+            if names := _configured(ctx):
+                say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(names)}")
+            assert self.callback is not None
+            check_written(inspect.signature(self.callback, eval_str=True).parameters, ctx.params)
+            return super().invoke(ctx)
+        except _PASSED_ON:
+            raise
+        except (Exception, KeyboardInterrupt, Terminated) as error:
             raise typer.Exit(_code_of(error)) from error
 
-    shape = inspect.signature(command, eval_str=True)
-    more = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
-        for name, (default, option) in _COMMON.items()
-    ]
-    wrapper.__signature__ = shape.replace(parameters=[*shape.parameters.values(), *more])  # type: ignore[attr-defined]  # inspect reads it
-    annotations = {name: option for name, (_, option) in _COMMON.items()}
-    wrapper.__annotations__ = inspect.get_annotations(command, eval_str=True) | annotations
-    return wrapper
+
+class App(typer.Typer):
+    """A group of such commands."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(
+            no_args_is_help=True,
+            pretty_exceptions_enable=False,
+            rich_markup_mode=None,
+            context_settings={"help_option_names": ["-h", "--help"]},
+            **more,
+        )
+
+    def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **more: Any) -> Any:
+        return super().command(name, cls=cls or Command, **more)
 
 
-def _configured(context: typer.Context | None) -> list[str]:
+def _configured(context: typer.Context) -> list[str]:
     """The options of a command that have their values from the configuration file."""
-    if context is None or not context.default_map:
+    if not context.default_map:
         return []
     sources = ((one, context.get_parameter_source(one.name or "")) for one in context.command.params)
     return [one.opts[0] for one, source in sources if source is not None and source.name == "DEFAULT_MAP"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import guarded, local, location, print_json, say
+from .common import local, location, print_json, say
 
 if TYPE_CHECKING:
     from ..storage.objects.uri import Location
@@ -21,7 +21,6 @@ class Against(StrEnum):
     paper = "paper"
 
 
-@guarded
 def evaluate_command(
     out: Annotated[
         Any,  # a Path or a StoreUri: typer takes no unions

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from ..inference.choices import Precision
-from .common import guarded, location, open_scorer, print_json, say
+from .common import location, open_scorer, print_json, say
 
 
-@guarded
 def explain_command(
     out: Annotated[
         Any,  # a Path or a StoreUri: typer takes no unions

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import MissingDependencyError, UsageError
-from .common import guarded, local, say, tell
+from .common import local, say, tell
 
 _PRECISIONS = "fp32,fp16,int8"
 
@@ -23,7 +23,6 @@ class Task(StrEnum):
     embeddings = "embeddings"
 
 
-@guarded
 def export_command(
     checkpoint: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="Hub id or local folder of an NLI model.")],
     out: Annotated[

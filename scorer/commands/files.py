@@ -71,18 +71,17 @@ def written_parquet(given: str) -> Path:
     return local(given)
 
 
-def check_written(parameters: Mapping[str, Parameter], given: Mapping[str, Any], log: Path | None) -> None:
+def check_written(parameters: Mapping[str, Parameter], given: Mapping[str, Any]) -> None:
     """Refuse a file to write that is an input of the command, a run's own, named twice, or otherwise not to be written.
 
     Args:
         parameters: of the command, as its function declares them: they tell what is read and what is written.
         given: their values.
-        log: what ``--log-file`` in front of the command names.
 
     Raises:
         UsageError, OutputError: see :func:`..storage.user_files.check_user_file`.
     """
-    files: dict[str, tuple[Path, bool]] = {} if log is None else {"--log-file": (log, False)}
+    files: dict[str, tuple[Path, bool]] = {}
     inputs: list[str] = []
     for name, parameter in parameters.items():
         info, value = declared(parameter), given.get(name)

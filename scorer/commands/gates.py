@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import guarded, local, parse_by, print_json, say
+from .common import local, parse_by, print_json, say
+from .ending import App
 from .files import written
 
-app = typer.Typer(
-    help="Write and check the gates of an audit.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
-)
+app = App(help="Write and check the gates of an audit.")
 
 OutArgument = Annotated[
     Path,
@@ -25,7 +24,6 @@ OutArgument = Annotated[
 
 
 @app.command("init")
-@guarded
 def init_command(
     out: OutArgument,
     gates: Annotated[
@@ -66,7 +64,6 @@ def init_command(
 
 
 @app.command("check")
-@guarded
 def check_command(
     out: OutArgument,
     gates: Annotated[

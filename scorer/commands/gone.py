@@ -12,6 +12,7 @@ GONE = {
     "run --dry-run": "`scorer plan` with the same IN and options shows what this run would do, and scores nothing",
     "run --report": "run `scorer audit OUT --report FILE` when the run is done",
     "--openlineage": "use `scorer audit OUT --json`",
+    "--log-file": "redirect stderr to the file: 2>> FILE",
     "--layout": "leave it out: the device chooses",
     "--join": "use --devices on one machine, --ray on a cluster, or --part K/N in an array job",
     "--lease": "leave it out: a worker without progress for ten minutes is replaced",

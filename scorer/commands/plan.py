@@ -7,27 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from ..scoring.settings import Settings
-from .common import (
-    DelimiterOption,
-    FormatOption,
-    InputsArgument,
-    LimitOption,
-    ReuseOption,
-    SplitRowsOption,
-    guarded,
-    location,
-    open_scorer,
-    print_json,
-    say,
-)
+from .common import InputsArgument, location, open_scorer, print_json, say
 from .settings import takes_settings
+from .sharded import takes_run_options
 
 
-@guarded
 @takes_settings()
+@takes_run_options(only=("limit", "form", "delimiter", "reuse", "split_rows"))
 def plan_command(
     inputs: InputsArgument,
     settings: Settings,
+    *,
     out: Annotated[
         Any,  # a Path, a StoreUri or None: typer takes no unions
         typer.Option(
@@ -37,11 +27,7 @@ def plan_command(
             help="Also report what a run into this folder or prefix would skip, score again or refuse to replace.",
         ),
     ] = None,
-    limit: LimitOption = None,
-    form: FormatOption = "auto",
-    delimiter: DelimiterOption = None,
-    reuse: ReuseOption = None,
-    split_rows: SplitRowsOption = None,
+    asked: dict[str, Any],
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """Show what a run would do, without scoring.
@@ -53,7 +39,7 @@ def plan_command(
     from .show.plan import print_plan
 
     with open_scorer(settings) as scorer:
-        found = estimate_run(inputs, scorer, out, reuse or (), limit, form, split_rows, delimiter, say)
+        found = estimate_run(inputs, scorer, out, **asked, say=say)
     if as_json:
         print_json(found.to_json())
     else:

@@ -9,11 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import guarded, local, location, print_json, say
+from .common import local, location, print_json, say
 from .files import written
 
 
-@guarded
 def rate_command(
     out: Annotated[
         Any,  # a Path or a StoreUri: typer takes no unions

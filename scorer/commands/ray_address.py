@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from typer.core import TyperCommand
+from .ending import Command
 
 _OPTION = "--ray"
 _AUTO = "auto"
@@ -28,7 +28,7 @@ def with_address(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-class RunCommand(TyperCommand):
+class RunCommand(Command):
     """A command with such an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

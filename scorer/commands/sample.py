@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import OutputError, UsageError
-from .common import guarded, local, location, say, tell
+from .common import local, location, say, tell
 from .files import written
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 SYSTEM = "system"
 
 
-@guarded
 def sample_command(
     out: Annotated[
         Any,  # a Path or a StoreUri: typer takes no unions

@@ -211,18 +211,31 @@ def takes_settings(
         without: fields of :class:`.ColumnNames` that the command has no use for.
     """
 
+    return in_place_of("settings", list(_parameters(bundle, columns, without)), _settings)
+
+
+def in_place_of(
+    name: str, own: list[inspect.Parameter], build: Callable[[dict[str, Any]], Any]
+) -> Callable[[Callable[..., None]], Any]:
+    """Decorate a command: it takes other parameters in the place of one, which is made from their values.
+
+    Args:
+        name: the parameter of the command.
+        own: what it takes instead.
+        build: makes the parameter's value from theirs, by name.
+    """
+
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = list(_parameters(bundle, columns, without))
         names = [parameter.name for parameter in own]
 
         def wrapper(**given: Any) -> None:
-            settings = _settings({name: given.pop(name) for name in names})
-            command(settings=settings, **given)
+            made = build({one: given.pop(one) for one in names})
+            command(**{name: made}, **given)
 
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
-            parameters += own if parameter.name == "settings" else [parameter.replace(kind=_KEYWORD)]
-        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+            parameters += own if parameter.name == name else [parameter.replace(kind=KEYWORD)]
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect reads it
         wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         wrapper.__name__, wrapper.__doc__ = command.__name__, command.__doc__
         return wrapper
@@ -230,18 +243,18 @@ def takes_settings(
     return decorate
 
 
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def _parameters(bundle: str | None, columns: bool, without: Sequence[str]) -> Iterator[inspect.Parameter]:
     default: Any = inspect.Parameter.empty if bundle is None else bundle
-    yield inspect.Parameter("bundle", _KEYWORD, default=default, annotation=BundleOption)
+    yield inspect.Parameter("bundle", KEYWORD, default=default, annotation=BundleOption)
     for name, option in OPTIONS.items():
         default = None if name == "optional" else getattr(Settings, name)
-        yield inspect.Parameter(name, _KEYWORD, default=default, annotation=option)
+        yield inspect.Parameter(name, KEYWORD, default=default, annotation=option)
     for field, (name, option) in COLUMN_OPTIONS.items() if columns else ():
         if field not in without:
-            yield inspect.Parameter(name, _KEYWORD, default=getattr(ColumnNames, field), annotation=option)
+            yield inspect.Parameter(name, KEYWORD, default=getattr(ColumnNames, field), annotation=option)
 
 
 def _settings(given: dict[str, Any]) -> Settings:

@@ -2,116 +2,172 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
 from ..system.input_formats import Format
-from .common import print_json, say_always
+from .common import location, print_json, say_always
+from .settings import KEYWORD, in_place_of
 
 if TYPE_CHECKING:
     from ..run.executors import Executor
     from ..run.options import Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
     from ..scoring.settings import Settings
-    from ..storage.objects.uri import Location
 
-PruneOption = Annotated[
-    bool,
+OutOption = Annotated[
+    Any,  # a Path or a StoreUri: typer takes no unions
     typer.Option(
-        "--prune",
-        help="Remove outputs without an input, and replace outputs by shorter ones; without it both exit 2.",
+        "--out",
+        metavar="OUT",
+        parser=location,
+        help="Folder or s3:// prefix for the scored shards; a rerun resumes. Exits 2 if it holds other files.",
     ),
-]
-PartOption = Annotated[
-    str | None,
-    typer.Option(
-        "--part",
-        metavar="K/N",
-        help="Score the K-th of N parts of the shards; other processes may score the others at the same time.",
-    ),
-]
-MaxErrorRateOption = Annotated[
-    float,
-    typer.Option("--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."),
 ]
 RunJsonOption = Annotated[bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")]
-DevicesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--devices",
-        metavar="LIST|all|cpu:N",
-        help="Run a worker process for each device, such as cuda:0,cuda:1, or N that share the CPU.",
-    ),
-]
-RayOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ray",
-        metavar="[HOST:PORT|auto]",
-        help="Run a worker on each GPU or node of a Ray cluster; exits 2 if there is none.",
-    ),
-]
-RayCpusOption = Annotated[
-    int | None,
-    typer.Option(
-        "--ray-cpus",
-        metavar="N",
-        min=1,
-        help="With --ray: CPU cores of each worker. Default: all of a node, or one next to a GPU.",
-    ),
-]
-RescoreOption = Annotated[
-    bool,
-    typer.Option(
-        "--rescore",
-        help="Replace labels that another bundle, other templates or options gave; without it that exits 2.",
-    ),
-]
 MAX_ERROR_RATE = 0.001
 
 
-def make_options(
-    inputs: list[str],
-    out: Location,
-    *,
-    limit: int | None,
-    part: str | None,
-    prune: bool,
-    max_error_rate: float,
-    reuse: list[Location] | None = None,
-    form: Format = "auto",
-    delimiter: str | None = None,
-    split_rows: int | None = None,
-    rescore: bool = False,
-) -> RunOptions:
-    """What a command was asked to do, from its options as the option parser gives them.
+def delimiter(given: str) -> str:
+    """Parse ``--delimiter``: one character, or the word ``tab``.
 
     Raises:
-        UsageError: see :func:`parse_part`; or a delimiter for files that have none.
+        typer.BadParameter: neither, or a character that a record has another use for.
     """
-    from ..run.options import RunOptions
+    found = "\t" if given.lower() in ("tab", "\\t") else given
+    if len(found) != 1 or found in '"\r\n\0':
+        raise typer.BadParameter(f"{given!r}; give one character, as in --delimiter ';', or the word tab")
+    return found
 
-    if delimiter is not None and form in ("parquet", "jsonl"):
-        raise UsageError(f"--delimiter is for CSV and TSV, and --format is {form}; leave one of them out")
 
-    return RunOptions(
-        inputs=tuple(inputs),
-        out=out,
-        limit=limit,
-        part=parse_part(part),
-        max_error_rate=max_error_rate,
-        reuse=tuple(reuse or ()),
-        prune=prune,
-        form=form,
-        delimiter=delimiter,
-        split_rows=split_rows,
-        rescore=rescore,
-    )
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "limit": (
+        Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Score only the first N rows.")],
+        None,
+    ),
+    "form": (
+        Annotated[
+            Format,
+            typer.Option("--format", help="Format of IN. auto: by suffix; of a folder, Parquet if it has any."),
+        ],
+        "auto",
+    ),
+    "delimiter": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--delimiter",
+                metavar="C",
+                parser=delimiter,
+                help="Character between the fields of CSV and TSV files, or the word tab. Default: a comma, or a "
+                "semicolon or tab where the header has no comma; in TSV a tab.",
+            ),
+        ],
+        None,
+    ),
+    "reuse": (
+        Annotated[
+            list[Any] | None,  # of Path or StoreUri
+            typer.Option(
+                "--reuse",
+                metavar="OUT0",
+                parser=location,
+                help="Output of an earlier run, local or in a store. Rows with the same row_key keep their labels if "
+                "the signatures are equal; otherwise they are scored. Repeatable.",
+            ),
+        ],
+        None,
+    ),
+    "prune": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--prune",
+                help="Remove outputs without an input, and replace outputs by shorter ones; without it both exit 2.",
+            ),
+        ],
+        False,
+    ),
+    "rescore": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--rescore",
+                help="Replace labels that another bundle, other templates or options gave; without it that exits 2.",
+            ),
+        ],
+        False,
+    ),
+    "part": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--part",
+                metavar="K/N",
+                help="Score the K-th of N parts of the shards; other processes may score the others at the same time.",
+            ),
+        ],
+        None,
+    ),
+    "split_rows": (
+        Annotated[
+            int | None,
+            typer.Option(
+                "--split-rows",
+                min=1,
+                metavar="N",
+                help="Score Parquet files of more rows in pieces of N rows, along row groups; each becomes a folder "
+                "of files.",
+            ),
+        ],
+        None,
+    ),
+    "max_error_rate": (
+        Annotated[
+            float,
+            typer.Option(
+                "--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."
+            ),
+        ],
+        MAX_ERROR_RATE,
+    ),
+}
+"""By field of :class:`..run.options.RunOptions`: its option and the default."""
+
+
+def takes_run_options(*, only: Sequence[str] = tuple(_OPTIONS), without: Sequence[str] = ()) -> Any:
+    """Decorate a command that has a parameter ``asked``: it takes the options of a run in its place.
+
+    So no two commands differ in the options of a run over shards. The command is called with their values, as keywords
+    of :class:`..run.options.RunOptions`.
+
+    Args:
+        only: the options that the command takes, by field.
+        without: those of them that it does not take.
+    """
+    parameters = [
+        inspect.Parameter(name, KEYWORD, default=_OPTIONS[name][1], annotation=_OPTIONS[name][0])
+        for name in only
+        if name not in without
+    ]
+    return in_place_of("asked", parameters, _as_fields)
+
+
+def _as_fields(given: dict[str, Any]) -> dict[str, Any]:
+    if given.get("delimiter") is not None and given["form"] in ("parquet", "jsonl"):
+        raise UsageError(f"--delimiter is for CSV and TSV, and --format is {given['form']}; leave one of them out")
+    if "reuse" in given:
+        given["reuse"] = tuple(given["reuse"] or ())
+    if "part" in given:
+        given["part"] = parse_part(given["part"])
+    return given
 
 
 def run_on_devices(

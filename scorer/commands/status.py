@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from .common import guarded, location, print_json
+from .common import location, print_json
 
 
-@guarded
 def status_command(
     out: Annotated[
         Any,  # a Path or a StoreUri: typer takes no unions

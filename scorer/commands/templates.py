@@ -9,16 +9,12 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import InputsArgument, bundle_argument, guarded, local, print_json, say, say_once
+from .common import InputsArgument, bundle_argument, local, print_json, say, say_once
+from .ending import App
 from .files import written
 from .settings import DeviceOption, MrColumnOption, PrecisionOption, TriplesColumnOption
 
-app = typer.Typer(
-    name="templates",
-    help="Extract templates from references, or check them.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = App(help="Extract templates from references, or check them.")
 
 
 NO_MODEL_NOTE = (
@@ -37,7 +33,6 @@ class Choose(StrEnum):
 
 
 @app.command("extract")
-@guarded
 def extract_command(
     inputs: InputsArgument,
     out: Annotated[
@@ -127,7 +122,6 @@ def extract_command(
 
 
 @app.command("check")
-@guarded
 def check_command(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", parser=local, help="Template file; exits 2 if it is invalid.")

@@ -96,15 +96,6 @@ def staged(path: Path, what: str) -> Iterator[Path]:
                 shutil.copyfileobj(source, file)
 
 
-def open_to_append(path: Path, what: str) -> int:
-    """A descriptor that appends to a file that a user named, which is created if missing.
-
-    Raises:
-        UsageError, OutputError: see :func:`write_user_file`. OSError: it cannot be opened.
-    """
-    return _open(_target(path, what, is_parquet=False), os.O_APPEND | os.O_CREAT)
-
-
 def check_user_file(
     path: Path,
     what: str,
@@ -224,8 +215,8 @@ def _is_parquet(path: Path) -> bool:
         return path.suffix == ".parquet"
 
 
-def _open(target: _Target, more: int = 0) -> int:
-    """A descriptor for writing to a device, a pipe or a file, never through a link that came meanwhile.
+def _open(target: _Target) -> int:
+    """A descriptor for writing to a device or a pipe, never through a link that came meanwhile.
 
     Raises:
         OutputError: a pipe has no reader. OSError: it cannot be opened.
@@ -233,9 +224,9 @@ def _open(target: _Target, more: int = 0) -> int:
     if target.descriptor is not None:
         return os.dup(target.descriptor)
     # Non-blocking, because opening a pipe would wait for its reader without limit.
-    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | more
+    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
     try:
-        descriptor = os.open(target.path, flags, 0o666)
+        descriptor = os.open(target.path, flags)
     except OSError as error:
         if error.errno == errno.ENXIO and target.path.is_fifo():
             raise OutputError(f"cannot write {target.path}: nothing reads this named pipe; start its reader") from error

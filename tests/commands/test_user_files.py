@@ -45,8 +45,8 @@ READS = {
 
 
 def test_the_options_are_found() -> None:
-    assert {"audit report", "audit history", "challenge write", "gates init changes", "run log_file"} <= {*FILES}
-    assert {"run log_file and inputs", "rate save and calibration", "templates extract out and inputs"} <= {*READS}
+    assert {"audit report", "audit history", "challenge write", "gates init changes"} <= {*FILES}
+    assert {"rate save and calibration", "templates extract out and inputs"} <= {*READS}
 
 
 def arguments(words: Words, given: dict[str, str]) -> list[str]:
@@ -110,12 +110,3 @@ def test_one_file_of_a_baseline_is_none_of_its_inputs() -> None:
     """``--out`` is a folder or a file there, and is looked at when the inputs are known."""
     given = {"inputs": "*.parquet", "out": "rows.parquet", "rival": "keywords"}
     assert "is an input" in refusal(("baseline",), given)
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_the_log_in_front_of_a_command_keeps_the_rules(before: bool) -> None:
-    log = ["--log-file", "rows.csv"]
-    call = ["rate", "out", "--labels", "rows.csv"]
-    ended = CliRunner().invoke(app, [*log, *call] if before else [*call, *log])
-    assert ended.exit_code == 2 and "--log-file: rows.csv is an input" in ended.stderr
-    assert Path("rows.csv").read_bytes().startswith(b"text,")

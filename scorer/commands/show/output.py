@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import typer
 
-from ...errors import UsageError
 from ...system.display import json_visible, visible
-from .streams import LossyFile, was_lost
 
 
 class _Lines:
-    """Where lines for people go, besides stderr or instead of it; set before a command begins."""
+    """Whether lines for people are left out."""
 
     quiet = False
-    log: LossyFile | None = None
 
 
-@contextmanager
-def lines_for_people(quiet: bool, log: Path | None) -> Iterator[None]:
-    """Within it, lines for people are left out (``quiet``) and also appended to a file, each with its time.
-
-    Raises:
-        UsageError, OutputError: the file cannot be opened.
-    """
-    _Lines.quiet, _Lines.log = quiet, _opened(log) if log else None
-    try:
-        yield
-    finally:
-        file, _Lines.log, _Lines.quiet = _Lines.log, None, False
-        if file is not None:
-            if lost := was_lost(file):
-                say_always(f"scorer: --log-file {log}: {lost}; the log is incomplete")
-            os.close(file.fileno())
+def set_quiet(asked: bool) -> None:
+    """Apply ``--quiet``."""
+    _Lines.quiet = asked
 
 
 def is_quiet() -> bool:
@@ -50,32 +29,13 @@ def is_quiet() -> bool:
 
 def say(message: str) -> None:
     """Print one line for people on stderr, unless they are left out; stdout is for data."""
-    log(message)
     if not _Lines.quiet:
-        typer.echo(visible(message), err=True)
+        say_always(message)
 
 
 def say_always(message: str) -> None:
     """Print one line on stderr that says how the command ended; ``--quiet`` does not leave it out."""
-    log(message)
     typer.echo(visible(message), err=True)
-
-
-def log(message: str) -> None:
-    """Append one line to the log file, if there is one, and to nothing else."""
-    if _Lines.log is not None:
-        time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        _Lines.log.write(f"{time} {visible(message)}\n".encode("utf-8", "backslashreplace"))
-
-
-def _opened(path: Path) -> LossyFile:
-    from ...storage.user_files import open_to_append
-
-    try:
-        return LossyFile(open_to_append(path, "--log-file"))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"--log-file {path}: {reason}; name a file in a folder that exists") from error
 
 
 _said: set[str] = set()

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ...system.display import visible
 from .console import make_console
 from .figures import duration
-from .output import is_quiet, log, say
+from .output import is_quiet, say
 
 _FIRST = 10.0
 """Seconds until the first plain line of progress."""
@@ -91,10 +91,9 @@ class BarReporter(PlainReporter):
         self._bar.update(self._task, completed=self.done, pairs=pairs)
 
     def tell_progress(self, line: str) -> None:
-        log(line)  # on the terminal the bar shows it
+        """Nothing: the bar shows it."""
 
     def say(self, message: str) -> None:
-        log(message)
         self._bar.console.print(visible(message))
 
 

@@ -1,8 +1,7 @@
-"""Lines for people: ``--quiet`` leaves out all but results and errors, ``--log-file`` keeps them with their times."""
+"""Lines for people: ``--quiet`` leaves out all but results and errors."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,8 +13,6 @@ from scorer.commands import app
 from scorer.commands.show import progress
 from scorer.commands.show.progress import PlainReporter
 from tests.bundles import make_bundle
-
-STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
 
 
 @pytest.fixture(scope="module")
@@ -50,31 +47,6 @@ def test_quiet_leaves_no_error_out(folder: Path, tmp_path: Path) -> None:
     assert ended.stderr.startswith("scorer: ") and "'none'" in ended.stderr
     (tmp_path / "file").write_text("")
     assert "next" not in run(folder, tmp_path / "next", "--quiet").stderr
-
-
-def test_the_log_file_has_what_stderr_has(folder: Path, tmp_path: Path) -> None:
-    log = tmp_path / "run.log"
-    loud = run(folder, tmp_path / "a", after=("--log-file", log))
-    lines = log.read_text().splitlines()
-    assert all(STAMP.match(line) for line in lines)
-    assert [STAMP.sub("", line) for line in lines] == loud.stderr.splitlines()
-    failed = run(folder, tmp_path / "b", "--log-file", log, after=("--quiet", "--text-column", "none"))
-    more = log.read_text().splitlines()
-    assert more[: len(lines)] == lines  # appended
-    assert STAMP.sub("", more[-1]) == failed.stderr.strip()
-
-
-def test_a_log_file_that_cannot_be_opened_is_exit_2(folder: Path, tmp_path: Path) -> None:
-    ended = run(folder, tmp_path / "out", after=("--log-file", tmp_path / "none" / "log"))
-    assert ended.exit_code == 2
-    assert "--log-file" in ended.stderr and "No such file" in ended.stderr
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_log_file_that_is_full_does_not_end_the_run(folder: Path, tmp_path: Path) -> None:
-    ended = run(folder, tmp_path / "out", after=("--log-file", "/dev/full"))
-    assert ended.exit_code == 0
-    assert "/dev/full: No space left on device; the log is incomplete" in ended.stderr
 
 
 def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
