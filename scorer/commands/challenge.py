@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from .settings import DeviceOption, PrecisionOption
 
 if TYPE_CHECKING:
     from ..evaluation.challenge.case import Case
+    from ..evaluation.challenge.natural import NaturalResult
     from ..evaluation.challenge.result import ChallengeResult
 
 _STEP = 2000
@@ -30,6 +32,14 @@ def challenge_command(
         int, typer.Option("--per-kind", min=1, max=1000, metavar="N", help="Number of pairs of each kind.")
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the texts.")] = 1,
+    natural: Annotated[
+        Path | None,
+        typer.Option(
+            "--natural",
+            metavar="DIR",
+            help="Also judge the public test sets in this folder (PAWS, passives, relations, GAP). Needs a bundle.",
+        ),
+    ] = None,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "auto",
     fail_under: Annotated[
@@ -68,7 +78,7 @@ def challenge_command(
         _write(cases, write)
     if metric is None:
         return
-    result = _judge(metric, cases, device, precision, seed, per_kind)
+    result = _judge(metric, cases, natural, device, precision, seed, per_kind)
     if picture is not None:
         from ..evaluation.challenge.picture import picture as drawn
 
@@ -85,18 +95,24 @@ def challenge_command(
 
 
 def _judge(
-    name: str, cases: list[Case], device: str, precision: Precision, seed: int, per_kind: int
+    name: str, cases: list[Case], natural: Path | None, device: str, precision: Precision, seed: int, per_kind: int
 ) -> ChallengeResult:
     from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
+    from ..evaluation.challenge.natural import judge_natural
     from ..evaluation.challenge.result import challenge
     from ..inference.bundle import Bundle
     from ..scoring.scorer import Scorer
 
+    if natural is not None and name in BASELINES:
+        raise UsageError(f"--natural has sentences for facts, which {name} cannot judge; pass a bundle")
     if name in BASELINES:
         if device != "auto" or precision != "auto":
             raise UsageError(f"--device and --precision apply to bundles, and {name} is a baseline; remove them")
         return challenge(cases, BaselineMetric(name), seed=seed, per_kind=per_kind)
     bundle = bundle_argument(name, "BUNDLE")
+    one_text = Bundle.load(bundle).layout.one_text
+    if natural is not None and one_text:
+        raise UsageError(f"--natural has sentences for facts, and {name} takes triples alone; leave it out")
     shown = 0
 
     def progress(done: int, rows: int) -> None:
@@ -105,11 +121,18 @@ def _judge(
             shown = done
             say(f"{done:,} of {rows:,} texts")
 
-    asked: dict[str, Any] = {"templates": challenge_templates()}
-    if Bundle.load(bundle).layout.one_text:
-        asked = {"protocol": "factspotter"}
-    with Scorer(bundle, **asked, device=device, precision=precision, log=say_once) as scorer:
-        return challenge(cases, BundleMetric(name, scorer), seed=seed, per_kind=per_kind, progress=progress)
+    def opened(**settings: Any) -> Scorer:
+        return Scorer(bundle, **settings, device=device, precision=precision, log=say_once)
+
+    with ExitStack() as stack:
+        # The public sets first, because a folder without them is found at once.
+        judged: tuple[NaturalResult, ...] = ()
+        if natural is not None:
+            judged = judge_natural(natural, stack.enter_context(opened(checks="hallucination")), say)
+        asked = {"protocol": "factspotter"} if one_text else {"templates": challenge_templates()}
+        scorer = stack.enter_context(opened(**asked))
+        found = challenge(cases, BundleMetric(name, scorer), seed=seed, per_kind=per_kind, progress=progress)
+        return replace(found, natural=judged)
 
 
 def _write(cases: list[Case], path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..stats.intervals import wilson_of_share
+from ..stats.intervals import Rate, wilson_of_share
 from .figures import Counts, Values, measure, shares
 
 Floats = npt.NDArray[np.float64]
@@ -84,6 +84,32 @@ def few_wrong_interval(right: Indices, whole: Indices) -> Interval | None:
         size = min(n, share * (1 - share) / variance) if variance > 0 else inputs
     low, high = wilson_of_share(share, size)
     return (0.0 if hits == 0 else low), (1.0 if hits == n else high)
+
+
+def share_interval(
+    right: npt.NDArray[np.bool_], inputs: Indices, resamples: int = RESAMPLES, seed: int = SEED
+) -> Interval | None:
+    """95 % interval of the share of rows that are right, over inputs; ``None`` without resamples or rows.
+
+    Args:
+        right: *Shape:* (rows,). inputs: int64, *Shape:* (rows,), the input of each row.
+    """
+    if not resamples or not len(right):
+        return None
+    codes = np.unique(inputs, return_inverse=True)[1].reshape(-1)
+    hits, whole = np.bincount(codes, right).astype(np.int64), np.bincount(codes)
+    ends = few_wrong_interval(hits, whole)
+    if ends is not None or len(whole) < 2:
+        return ends
+    drawn = [(weights @ hits) / (weights @ whole) for weights in _weights(len(whole), resamples, seed)]
+    return percentiles(np.concatenate(drawn))
+
+
+def share_rate(right: npt.NDArray[np.bool_], inputs: Indices) -> Rate:
+    """The share of rows that are right with :func:`share_interval`. *Shape:* (rows,) each."""
+    low, high = share_interval(right, inputs) or (None, None)
+    count, n = int(right.sum()), len(right)
+    return Rate(count=count, n=n, value=count / n if n else None, low=low, high=high)
 
 
 def percentiles(values: Values) -> Interval | None:
@@ -203,6 +229,11 @@ def _weighted(weights: Indices, counts: Counts) -> Counts:
     return np.rint(weights.astype(np.float64) @ flat).astype(np.int64).reshape(len(weights), *counts.shape[1:])
 
 
+def ends_of(interval: Interval | None) -> list[float] | None:
+    """An interval in the form of the JSON report."""
+    return None if interval is None else list(interval)
+
+
 def nested(intervals: Mapping[str, Mapping[str, Interval | None]], block: str) -> dict[str, list[float] | None]:
     """One block of intervals in the form of the JSON report."""
-    return {name: None if pair is None else list(pair) for name, pair in intervals.get(block, {}).items()}
+    return {name: ends_of(pair) for name, pair in intervals.get(block, {}).items()}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..stats.isotonic import isotonic
-from .bootstrap import SEED, cluster_samples, few_wrong_interval, percentiles
+from .bootstrap import SEED, ends_of, share_interval
 from .label_report import CalibrationBlock, CalibrationLine
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ def calibration(confidence: Floats, right: npt.NDArray[np.bool_], inputs: Indice
                 confidence=float(confidence[rows].mean()),
                 ok=float(truth[rows].mean()),
                 calibrated=None if fitted is None else float(fitted[rows].mean()),
-                interval=_interval(truth[rows], inputs[rows], resamples),
+                interval=ends_of(share_interval(right[rows], inputs[rows], resamples)),
             )
             lines.append(line)
     block = CalibrationBlock(
@@ -93,16 +93,3 @@ def _bins(confidence: Floats) -> Indices:
 
 def _brier(confidence: Floats, truth: Floats) -> float | None:
     return float(((confidence - truth) ** 2).mean()) if len(truth) else None
-
-
-def _interval(truth: Floats, inputs: Indices, resamples: int) -> list[float] | None:
-    """Interval of a bin's share of OK, over inputs."""
-    if not resamples:
-        return None
-    codes = np.unique(inputs, return_inverse=True)[1]
-    right, whole = np.bincount(codes, truth).astype(np.int64), np.bincount(codes)
-    ends = few_wrong_interval(right, whole)
-    if ends is None:
-        drawn = cluster_samples(np.arange(len(whole)), resamples)
-        ends = percentiles(np.array([right[one].sum() / whole[one].sum() for one in drawn]))
-    return None if ends is None else list(ends)

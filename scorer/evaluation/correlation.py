@@ -10,8 +10,8 @@ from importlib import util
 import numpy as np
 import numpy.typing as npt
 
-from .bootstrap import Floats, Indices, Statistic, cluster_samples, compare_correlations, percentiles
-from .label_report import Correlation, CountCorrelation, Difference, Differences, Ends, Kind, Ranking
+from .bootstrap import Floats, Indices, Statistic, cluster_samples, compare_correlations, ends_of, percentiles
+from .label_report import Correlation, CountCorrelation, Difference, Differences, Kind, Ranking
 
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
 MINIMUM = 3  # with two pairs every correlation is 1 or -1
@@ -66,7 +66,7 @@ def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: in
         for rows in cluster_samples(inputs[there], resamples) if drawn else ():
             for kind, values in drawn.items():
                 values.append(kinds[kind](x[rows], y[rows]))
-        result["interval"] = {kind: _ends(drawn.get(kind, [])) for kind in KINDS}
+        result["interval"] = {kind: ends_of(percentiles(np.array(drawn.get(kind, [])))) for kind in KINDS}
     return result
 
 
@@ -123,11 +123,6 @@ def spearman_with_count(counts: Floats, correct: npt.NDArray[np.bool_]) -> Count
     """Spearman's ρ of the number of facts with correctness, and with errors (the same value, opposite sign)."""
     found = correlate(counts, correct.astype(np.float64))["spearman"]
     return CountCorrelation(n=len(counts), correctness=found, errors=None if found is None else -found)
-
-
-def _ends(values: list[float]) -> Ends:
-    found = percentiles(np.array(values))
-    return None if found is None else list(found)
 
 
 def _plain(value: float) -> float | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .bootstrap import SEED, Floats, Indices, cluster_samples, percentiles
+from .bootstrap import SEED, Floats, Indices, cluster_samples, ends_of, percentiles
 from .label_report import Estimate
 
 MINIMUM = 3
@@ -97,4 +97,4 @@ def _known(metric: Floats, human: Floats, rows: npt.NDArray[np.bool_] | None) ->
 
 def _estimate(value: float, drawn: list[float], n: int) -> Estimate:
     ends = percentiles(np.array(drawn)) if drawn else None
-    return Estimate(n=n, value=None if np.isnan(value) else value, interval=None if ends is None else list(ends))
+    return Estimate(n=n, value=None if np.isnan(value) else value, interval=ends_of(ends))

@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..system.arguments import check_fields
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from .agreement import PUBLISHED_KAPPA, agreement, majority
-from .bootstrap import RESAMPLES, SEED, percentiles
+from .bootstrap import RESAMPLES, SEED, ends_of, percentiles
 from .span_files import Flags, Ints, Spans, read_flags
 from .span_gold import Gold, read_annotators, read_votes
 from .span_report import (
@@ -269,8 +269,7 @@ class _Counted:
             return None
         parts, wholes = drawn @ self.columns[part], (drawn @ self.columns[whole]).astype(np.float64)
         shares = np.divide(parts, wholes, out=np.full(len(wholes), np.nan), where=wholes > 0)
-        interval = percentiles(shares)
-        return list(interval) if interval else None
+        return ends_of(percentiles(shares))
 
     def _sum(self, name: str) -> int:
         return int(self.columns[name].sum())

@@ -23,6 +23,7 @@ from export.training.general.batches import pair_logits
 from export.training.general.calibrate import held_out_pairs
 from export.training.general.pairs import ENTAILMENT
 from export.training.network import NLI_LABELS, load_checkpoint
+from scorer.evaluation.challenge.sentence_pairs import is_trained
 
 Asked = dict[str, list[tuple[str, str, bool]]]
 SEED = 1_000_003
@@ -33,7 +34,7 @@ def asked(data: Path, folder: Path, count: int) -> Asked:
     rng = random.Random(SEED)
     found: Asked = {}
     for name in field.SETS:
-        pairs = [p for p in field.recast(folder, name) if not field.is_trained(p.key)]
+        pairs = [p for p in field.recast(folder, name) if not is_trained(p.key)]
         rng.shuffle(pairs)
         found[name] = [(p.premise, p.hypothesis, p.label == "entailment") for p in pairs[:count]]
     for kind in edits.KINDS:

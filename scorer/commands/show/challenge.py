@@ -9,7 +9,7 @@ from ...evaluation.challenge.result import ChallengeResult
 from ...stats.intervals import Rate
 from ...system.display import visible
 from .evaluation import wide_console
-from .figures import INTERVAL, interval, number, share, table
+from .figures import INTERVAL, MISSING, interval, number, share, table
 
 
 def print_challenge(result: ChallengeResult, console: Console | None = None) -> None:
@@ -36,6 +36,9 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
     if result.checks:
         say("\nWhat must hold between texts")
         say(_checks(result))
+    if result.natural:
+        say("\nPublic sentence pairs (entailed: passed; others: flagged; intervals over premises)")
+        say(_natural(result))
 
 
 def _kinds(result: ChallengeResult, wrong: bool) -> Table:
@@ -63,6 +66,18 @@ def _checks(result: ChallengeResult) -> Table:
     for check in result.checks:
         made.add_row(check.name, share(check.broken["value"]), _interval(check.broken), number(check.largest),
                      f"{check.broken['n']:,}")  # fmt: skip
+    return made
+
+
+def _natural(result: ChallengeResult) -> Table:
+    made = table("set", "passed", INTERVAL, "flagged", INTERVAL, "balanced accuracy", INTERVAL, "AUC", INTERVAL,
+                 "right one higher", "both pass", "n")  # fmt: skip
+    for one in result.natural:
+        contrasts = [share(each["value"]) if each else MISSING for each in (one.right_higher, one.both_pass)]
+        made.add_row(one.name, share(one.passed["value"]), _interval(one.passed),
+                     share(one.flagged["value"]), _interval(one.flagged),
+                     number(one.balanced_accuracy.value), interval(one.balanced_accuracy.interval),
+                     number(one.auc.value), interval(one.auc.interval), *contrasts, f"{one.pairs:,}")  # fmt: skip
     return made
 
 

@@ -7,8 +7,8 @@ the right texts, changed or not, that have the label OK.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -17,7 +17,10 @@ from ...metric.triples import Triple
 from ...stats.intervals import Rate, rate
 from .build import ABOUT, PER_KIND, REVISION, SEED
 from .case import HALLUCINATION, OK, OMISSION, Case
+from .domains import DOMAINS
+from .edits import make_record
 from .judging import Answers, Metric, Row
+from .natural import NaturalResult
 
 ROUNDING = 1e-3
 """A probability that rises by less than this has not risen: batches may differ by as much."""
@@ -63,7 +66,8 @@ class DomainResult:
 @dataclass(frozen=True)
 class ChallengeResult:
     """``score``: mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy. ``errors``: rows that
-    the metric gave no label; they count as flagged. ``left_out``: cases that the metric cannot judge."""
+    the metric gave no label; they count as flagged. ``left_out``: cases that the metric cannot judge. ``natural``: the
+    sets of :mod:`.natural`, where their files were given."""
 
     metric: str
     signature: str
@@ -79,6 +83,7 @@ class ChallengeResult:
     kinds: tuple[KindResult, ...]
     domains: tuple[DomainResult, ...]
     checks: tuple[Check, ...]
+    natural: tuple[NaturalResult, ...] = ()
 
 
 def challenge(
@@ -105,6 +110,11 @@ def challenge(
             rows.setdefault((one.triples, text), len(rows))
     for one in shuffled:
         rows.setdefault((_reordered(one), one.base), len(rows))
+    lengthened = [
+        (row, longer) for row, longer in _lengthened(chosen) if metric.fits(replace(chosen[0], triples=longer[0]))
+    ]
+    for _, longer in lengthened:
+        rows.setdefault(longer, len(rows))
     done = 0
 
     def step(judged: int) -> None:
@@ -115,8 +125,8 @@ def challenge(
     found = metric.answer(list(rows), step)
     bases = np.array([rows[one.triples, one.base] for one in chosen])
     edits = np.array([rows[one.triples, one.edited] for one in chosen])
-    orders = np.array([rows[_reordered(one), one.base] for one in shuffled], np.int64)
-    originals = np.array([rows[one.triples, one.base] for one in shuffled], np.int64)
+    orders = [(rows[one.triples, one.base], rows[_reordered(one), one.base]) for one in shuffled]
+    appended = [(rows[row], rows[more]) for row, more in lengthened]
     kinds = tuple(_kind(name, chosen, found, bases, edits) for name in ABOUT if any(c.kind == name for c in chosen))
     sensitivity, specificity = _found_and_passed(chosen, range(len(chosen)), found, bases, edits)
     return ChallengeResult(
@@ -133,7 +143,7 @@ def challenge(
         specificity,
         kinds,
         tuple(_domain(name, chosen, found, bases, edits) for name in sorted({one.domain for one in chosen})),
-        tuple(check for check in _checks(chosen, found, bases, edits, originals, orders) if check is not None),
+        tuple(check for check in _checks(chosen, found, bases, edits, orders, appended) if check is not None),
     )
 
 
@@ -172,9 +182,10 @@ def _checks(
     found: Answers,
     bases: np.ndarray,
     edits: np.ndarray,
-    originals: np.ndarray,
-    orders: np.ndarray,
+    orders: Sequence[tuple[int, int]],
+    appended: Sequence[tuple[int, int]],
 ) -> list[Check | None]:
+    """``orders``, ``appended``: rows that must have equal labels: with the facts reordered, with facts appended."""
     removed = [
         (_of_fact(found, bases[number], one.fact), _of_fact(found, edits[number], one.fact))
         for number, one in enumerate(cases)
@@ -185,8 +196,7 @@ def _checks(
         for number, one in enumerate(cases)
         if one.kind == "extra fact"
     ]
-    moved = [(float(found.text[one]), float(found.text[two])) for one, two in zip(originals, orders, strict=True)]
-    flips = int((found.fine[originals] != found.fine[orders]).sum())
+    unsupported = np.where(found.fine < 0, -1, found.fine & _BITS[HALLUCINATION])
     return [
         _rising(
             "a removed fact is not entailed more", "P(text → fact) with the fact in the text, and without it", removed
@@ -194,8 +204,18 @@ def _checks(
         _rising(
             "an added fact is not entailed more", "P(facts → text) of the text, and with a fact added to it", added
         ),
-        _order(moved, flips),
-    ]
+        _invariant(
+            "the order of the facts does not matter",
+            "the label of a text whose facts are given in another order; largest change of P(facts → text)",
+            orders, found.fine, found.text,
+        ),
+        _invariant(
+            "irrelevant facts do not matter",
+            "whether a text is a hallucination, with three facts about something else appended to its facts; largest "
+            "change of P(facts → text)",
+            appended, unsupported, found.text,
+        ),
+    ]  # fmt: skip
 
 
 def _rising(name: str, about: str, pairs: list[tuple[float, float]]) -> Check | None:
@@ -207,12 +227,17 @@ def _rising(name: str, about: str, pairs: list[tuple[float, float]]) -> Check | 
     return Check(name, about, rate(broken, len(known)), max(0.0, max(rises)))
 
 
-def _order(moved: list[tuple[float, float]], flips: int) -> Check | None:
-    known = [abs(one - two) for one, two in moved if not (math.isnan(one) or math.isnan(two))]
-    if not moved:
+def _invariant(
+    name: str, about: str, pairs: Sequence[tuple[int, int]], said: np.ndarray, text: np.ndarray
+) -> Check | None:
+    """``pairs``: of rows. ``said``: what must be equal. ``text``: P(facts → text)."""
+    if not pairs:
         return None
-    about = "the label of a text whose facts are given in another order; largest change of P(facts → text)"
-    return Check("the order of the facts does not matter", about, rate(flips, len(moved)), max(known, default=None))
+    one, two = np.array(pairs, np.int64).T
+    moved = np.abs(text[one] - text[two])
+    moved = moved[~np.isnan(moved)]
+    flips = int((said[one] != said[two]).sum())
+    return Check(name, about, rate(flips, len(pairs)), float(moved.max()) if len(moved) else None)
 
 
 def _of_fact(found: Answers, row: int, fact: int | None) -> float:
@@ -228,6 +253,17 @@ def _reordered(one: Case) -> tuple[Triple, ...]:
     while tuple(facts) == one.triples:
         rng.shuffle(facts)
     return tuple(facts)
+
+
+def _lengthened(cases: Sequence[Case]) -> Iterator[tuple[Row, Row]]:
+    """Right texts and texts with an extra fact, each also with three more facts about an entity of another domain."""
+    for one in cases:
+        if one.kind not in ("paraphrase", "other order", "extra fact"):
+            continue
+        text = one.edited if one.kind == "extra fact" else one.base
+        rng = Random(text)
+        added = make_record(rng.choice([domain for domain in DOMAINS if domain.name != one.domain]), 3, rng)
+        yield (one.triples, text), ((*one.triples, *added.triples), text)
 
 
 def _value(one: Rate) -> float:

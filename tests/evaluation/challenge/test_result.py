@@ -46,7 +46,7 @@ def test_a_perfect_metric() -> None:
     assert found.score == found.sensitivity["value"] == found.specificity["value"] == 1.0
     assert [kind.kind for kind in found.kinds] == list(ABOUT)
     assert all(kind.pairs["count"] == kind.pairs["n"] == 6 for kind in found.kinds)
-    assert [check.broken["count"] for check in found.checks] == [0, 0, 0]
+    assert [check.broken["count"] for check in found.checks[:3]] == [0, 0, 0]
     assert sum(one.pairs for one in found.domains) == len(CASES)
     assert all(one.sensitivity["value"] in (1.0, None) for one in found.domains)
     assert seen == [(found.rows, found.rows)]
@@ -84,20 +84,34 @@ def test_errors_count_as_flagged_but_name_no_side() -> None:
     kinds = {kind.kind: kind for kind in found.kinds}
     assert kinds["wrong value"].right["value"] == 1.0
     assert kinds["omission"].right["value"] == kinds["paraphrase"].right["value"] == 0.0
-    assert [check.name for check in found.checks] == ["the order of the facts does not matter"]
+    assert [check.name for check in found.checks] == [
+        "the order of the facts does not matter",
+        "irrelevant facts do not matter",
+    ]
 
 
 def test_checks_find_what_must_not_be() -> None:
     bases = {one.base for one in CASES}
     rising = challenge(CASES, Stub("rising", lambda row: (0, 0.3 if row[1] in bases else 0.8)))
-    removed, added, order = rising.checks
+    removed, added, order, irrelevant = rising.checks
     assert (removed.broken["count"], removed.largest) == (6, pytest.approx(0.5))
     assert (added.broken["count"], added.largest) == (6, pytest.approx(0.5))
-    assert order.broken["count"] == 0
+    assert order.broken["count"] == irrelevant.broken["count"] == 0
     orders = {(one.triples, one.base) for one in CASES}
     moody = challenge(CASES, Stub("moody", lambda row: (0, 0.9) if row in orders else (2, 0.2)))
     assert moody.checks[2].broken["count"] == moody.checks[2].broken["n"] == 12
     assert moody.checks[2].largest == pytest.approx(0.7)
+
+
+def test_facts_that_a_text_does_not_touch_must_not_change_whether_it_is_a_hallucination() -> None:
+    """A metric that is confused by many facts, of right texts and of wrong ones; omissions may well be found."""
+    most = {one.edited: len(one.triples) for one in CASES} | {one.base: len(one.triples) for one in CASES}
+    confused = Stub("confused", lambda row: (3, 0.2) if len(row[0]) > most[row[1]] else (0, 0.9))
+    found = challenge(CASES, confused).checks[-1]
+    assert found.broken["count"] == found.broken["n"] == 18
+    assert found.largest == pytest.approx(0.7)
+    omissions = Stub("omissions", lambda row: (1, 0.9) if len(row[0]) > most[row[1]] else (0, 0.9))
+    assert challenge(CASES, omissions).checks[-1].broken["count"] == 0
 
 
 def result() -> ChallengeResult:

@@ -1,0 +1,222 @@
+"""The sentence pairs of :mod:`.sentence_pairs` judged by a bundle: a natural table beside the generated set.
+
+The premise is the only fact of a row and the hypothesis is its text, so that the hallucination check is the answer.
+Of paraphrases both directions must pass, and the smaller probability counts. Intervals are over premises, because the
+pairs of one premise are not independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...errors import ColumnError, InputError
+from ...scoring.output_columns import fine_codes, numbers
+from ...scoring.output_files import guarded, open_parquet
+from ...scoring.scorer import Scorer
+from ...stats.intervals import Rate
+from ..bootstrap import RESAMPLES, Floats, Indices, Interval, cluster_samples, percentiles, share_rate
+from .judging import WINDOW
+from .sentence_pairs import SETS, SentencePair, tests
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class NaturalSet:
+    """``file``, ``kind``: which pairs. ``both``: whether a premise must follow from its hypothesis too. ``part``: of
+    the published file that is judged."""
+
+    name: str
+    file: str
+    about: str
+    part: str
+    kind: str | None = None
+    both: bool = False
+
+
+_HASHED = "a quarter, by a hash of the text"
+NATURAL = (
+    NaturalSet(
+        "paraphrases", "paws_wiki_dev_test", "words exchanged; both directions must pass", "the test split", None, True
+    ),
+    NaturalSet("exchanged arguments", "nli_syntactic_augmentation", "subject and object exchanged", _HASHED, "inv"),
+    NaturalSet("passives", "nli_syntactic_augmentation", "right and wrong passives", _HASHED, "pass"),
+    NaturalSet("directed relations", "relations_directed", "a relation stated in both directions", _HASHED),
+    NaturalSet("pronouns", "gap_coreference", "each of two names in the place of a pronoun", "the test split"),
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value from 0 to 1 and its 95 % interval over premises; ``None`` where undefined."""
+
+    value: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class NaturalResult:
+    """One set. ``passed``: of the pairs that are entailed; ``flagged``: of those that are not. ``auc``: of
+    P(entailment). ``right_higher``, ``both_pass``: of two pairs with one premise, of which one is entailed, how often
+    it has the higher probability, and how often both pass; ``None`` where there are no such pairs. ``errors``: pairs
+    without a label; they count as flagged."""
+
+    name: str
+    about: str
+    file: str
+    part: str
+    pairs: int
+    errors: int
+    passed: Rate
+    flagged: Rate
+    balanced_accuracy: Figure
+    auc: Figure
+    right_higher: Rate | None
+    both_pass: Rate | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Pairs with their answers. ``truth``: whether each is entailed; ``passes``: what the metric says; ``score``:
+    P(entailment), NaN for an error; ``premises``: from 0 without gaps. *Shape:* (pairs,) each."""
+
+    truth: Bools
+    passes: Bools
+    score: Floats
+    premises: Indices
+
+
+def judge_natural(
+    folder: Path, scorer: Scorer, say: Callable[[str], None] = lambda line: None
+) -> tuple[NaturalResult, ...]:
+    """The sets whose files are in a folder.
+
+    Args:
+        scorer: opened to check for hallucinations alone.
+        say: told of each set before it is judged.
+
+    Raises:
+        InputError: the folder has none of the files, or one cannot be read. ColumnError: a column is missing.
+    """
+    read = {name: _read(folder / f"{name}.parquet", name) for name in SETS if (folder / f"{name}.parquet").is_file()}
+    if not read:
+        raise InputError(f"{folder} has none of the files {', '.join(f'{name}.parquet' for name in SETS)}")
+    found = []
+    for one in NATURAL:
+        pairs = [pair for pair in read.get(one.file, ()) if one.kind is None or pair.kind == one.kind]
+        if pairs:
+            say(f"{one.name}: {len(pairs):,} sentence pairs")
+            judged = _judge(pairs, scorer)
+            found.append(measure(one, _joined(judged) if one.both else judged))
+    return tuple(found)
+
+
+def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> NaturalResult:
+    """The figures of one set."""
+    truth, passes, premises = judged.truth, judged.passes, judged.premises
+    known = ~np.isnan(judged.score)
+    right = passes == truth
+
+    def balanced(rows: Indices) -> float:
+        shares = [right[rows][truth[rows] == side] for side in (True, False)]
+        return float(np.mean([share.mean() for share in shares])) if all(map(len, shares)) else float("nan")
+
+    def area(rows: Indices) -> float:
+        return auc(judged.score[rows], truth[rows])
+
+    contrasts, higher, both = _contrasts(judged)
+    return NaturalResult(
+        name=one.name,
+        about=one.about,
+        file=one.file,
+        part=one.part,
+        pairs=len(truth),
+        errors=int((~known).sum()),
+        passed=share_rate(passes[truth], premises[truth]),
+        flagged=share_rate(~passes[~truth], premises[~truth]),
+        balanced_accuracy=_figure(balanced, np.arange(len(truth)), premises, resamples),
+        auc=_figure(area, np.flatnonzero(known), premises, resamples),
+        right_higher=share_rate(higher, contrasts) if len(contrasts) else None,
+        both_pass=share_rate(both, contrasts) if len(contrasts) else None,
+    )
+
+
+def auc(score: Floats, truth: Bools) -> float:
+    """How often an entailed pair has a higher score than another; ties count half. *Shape:* (n,); NaN without both."""
+    ones, zeros = np.sort(score[truth]), np.sort(score[~truth])
+    if not len(ones) or not len(zeros):
+        return float("nan")
+    below, not_above = (np.searchsorted(zeros, ones, side) for side in ("left", "right"))
+    return float((below + not_above).sum() / (2 * len(ones) * len(zeros)))
+
+
+def _figure(statistic: Callable[[Indices], float], rows: Indices, premises: Indices, resamples: int) -> Figure:
+    """A statistic of row numbers, and its bootstrap interval."""
+    value = statistic(rows)
+    if np.isnan(value):
+        return Figure(None, None)
+    drawn = [statistic(rows[sample]) for sample in cluster_samples(premises[rows], resamples)]
+    return Figure(value, percentiles(np.array(drawn)))
+
+
+def _contrasts(judged: Judged) -> tuple[Indices, Bools, Bools]:
+    """Of each premise with one entailed pair and one other: the premise, whether the entailed one has the higher score,
+    and whether both pass. *Shape:* (contrasts,) each."""
+    count = int(judged.premises.max(initial=-1)) + 1
+    ones = np.bincount(judged.premises, judged.truth, count)
+    usable = (np.bincount(judged.premises, minlength=count) == 2) & (ones == 1)
+    scores = [np.full(count, np.nan) for _ in range(2)]
+    passes = [np.zeros(count, bool) for _ in range(2)]
+    for side in (False, True):
+        rows = np.flatnonzero(judged.truth == side)
+        scores[side][judged.premises[rows]] = judged.score[rows]
+        passes[side][judged.premises[rows]] = judged.passes[rows]
+    usable &= ~np.isnan(scores[0] + scores[1])
+    return np.flatnonzero(usable), (scores[1] > scores[0])[usable], (passes[0] & passes[1])[usable]
+
+
+def _joined(judged: Judged) -> Judged:
+    """Both directions of a pair, which follow one another, as one: both must pass."""
+    return Judged(
+        judged.truth[::2],
+        judged.passes[::2] & judged.passes[1::2],
+        np.minimum(judged.score[::2], judged.score[1::2]),  # NaN if one of them is
+        judged.premises[::2],
+    )
+
+
+def _judge(pairs: list[SentencePair], scorer: Scorer) -> Judged:
+    passes, scores = [], []
+    tables = (_table(pairs[start : start + WINDOW]) for start in range(0, len(pairs), WINDOW))
+    for table in scorer.score_batches(tables):
+        fine = fine_codes(table["fine"].combine_chunks(), "fine")
+        passes.append(fine == 0)
+        scores.append(numbers(table["text_entailment"].combine_chunks(), "text_entailment"))
+    codes = {premise: number for number, premise in enumerate(dict.fromkeys(pair.premise for pair in pairs))}
+    premises = np.array([codes[pair.premise] for pair in pairs], np.int64)
+    truth = np.array([pair.label == "entailment" for pair in pairs])
+    return Judged(truth, np.concatenate(passes), np.concatenate(scores), premises)
+
+
+def _table(pairs: list[SentencePair]) -> pa.Table:
+    facts = pa.array([[pair.premise] for pair in pairs], pa.list_(pa.string()))
+    return pa.table({"facts": facts, "text": [pair.hypothesis for pair in pairs]})
+
+
+def _read(path: Path, name: str) -> list[SentencePair]:
+    columns = SETS[name][1]
+    with open_parquet(path) as file:
+        missing = [column for column in columns if column not in file.schema_arrow.names]
+        if missing:
+            raise ColumnError(f"{path} has no column {missing[0]!r}; it needs {', '.join(columns)}")
+        rows = guarded(path, file.read, columns=list(columns)).to_pylist()
+    try:
+        return tests(name, rows)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(f"{path} is not in the form of the published set: {type(error).__name__} {error}") from error

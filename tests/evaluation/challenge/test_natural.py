@@ -1,0 +1,101 @@
+"""The public sentence pairs: which are judged, and their figures against counts by hand and sklearn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import ColumnError, InputError
+from scorer.evaluation.challenge.natural import NATURAL, Judged, auc, judge_natural, measure
+from scorer.evaluation.challenge.sentence_pairs import is_trained
+from scorer.scoring.scorer import Scorer
+
+
+class Truthful:
+    """As much of a Scorer as judging needs: a text is entailed if its fact begins with the same letter."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def score_batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        for table in tables:
+            rows = [
+                (facts[0], text) for facts, text in zip(*(table[n].to_pylist() for n in ("facts", "text")), strict=True)
+            ]
+            self.asked += rows
+            right = [fact[0] == text[0] for fact, text in rows]
+            yield pa.table(
+                {"fine": ["OK" if one else "hallucination" for one in right],
+                 "text_entailment": [0.9 if one else 0.2 for one in right]}
+            )  # fmt: skip
+
+
+def folder(path: Path) -> Path:
+    pq.write_table(
+        pa.table({"sentence1": ["a 1", "a 2", "a 3"], "sentence2": ["a one", "b two", "b three"],
+                  "paraphrase": [True, False, True], "split": ["test", "test", "dev"]}),
+        path / "paws_wiki_dev_test.parquet",
+    )  # fmt: skip
+    texts = [f"{letter} sentence {number}" for number in range(40) for letter in "ab"]
+    pq.write_table(
+        pa.table({"premise": texts, "hypothesis": ["a"] * 80, "label": ["entailment", "neutral"] * 40,
+                  "kind": ["pass_orig", "inv_orig"] * 40}),
+        path / "nli_syntactic_augmentation.parquet",
+    )  # fmt: skip
+    return path
+
+
+def test_only_the_test_part_of_each_set_is_judged(tmp_path: Path) -> None:
+    scorer = Truthful()
+    paraphrases, exchanged, passives = judge_natural(folder(tmp_path), cast(Scorer, scorer))
+    assert scorer.asked[:4] == [("a 1", "a one"), ("a one", "a 1"), ("a 2", "b two"), ("b two", "a 2")]
+    assert not any(is_trained(premise) for premise, _ in scorer.asked[4:])
+    assert (paraphrases.pairs, paraphrases.passed["count"], paraphrases.flagged["count"]) == (2, 1, 1)
+    assert paraphrases.auc.value == paraphrases.balanced_accuracy.value == 1.0
+    assert exchanged.flagged["count"] == exchanged.flagged["n"] == exchanged.pairs > 0
+    assert passives.passed["count"] == passives.passed["n"] == passives.pairs > 0
+    assert exchanged.balanced_accuracy.value is exchanged.auc.value is None
+    assert exchanged.right_higher is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        ({"sentence1": ["a"]}, ColumnError),
+        ({"sentence1": [None], "sentence2": [["x"]], "paraphrase": ["?"], "split": [7]}, InputError),
+        ({"sentence1": [["x"]], "sentence2": ["b"], "paraphrase": [True], "split": ["test"]}, InputError),
+    ],
+)
+def test_files_of_another_form_are_refused(tmp_path: Path, columns: dict[str, Any], error: type[Exception]) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "paws_wiki_dev_test.parquet")
+    with pytest.raises(error, match="paws_wiki_dev_test"):
+        judge_natural(tmp_path, cast(Scorer, Truthful()))
+
+
+def test_a_folder_without_the_sets_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none of the files"):
+        judge_natural(tmp_path, cast(Scorer, Truthful()))
+
+
+def test_the_area_is_that_of_sklearn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        score, truth = rng.integers(0, 6, 40) / 5, rng.random(40) < 0.4
+        assert auc(score, truth) == pytest.approx(metrics.roc_auc_score(truth, score), abs=1e-12)
+
+
+def test_contrasts_are_of_premises_with_one_right_and_one_wrong_pair() -> None:
+    truth = np.array([True, False, True, False, True, True, False])
+    score = np.array([0.9, 0.8, 0.3, 0.4, 0.7, 0.6, np.nan])
+    found = measure(NATURAL[0], Judged(truth, score > 0.5, score, np.array([0, 0, 1, 1, 2, 2, 3])), 50)
+    assert found.right_higher is not None and found.both_pass is not None
+    assert (found.right_higher["count"], found.right_higher["n"]) == (1, 2)
+    assert (found.both_pass["count"], found.both_pass["n"]) == (1, 2)
+    assert (found.errors, found.flagged["count"], found.flagged["n"]) == (1, 2, 3)
