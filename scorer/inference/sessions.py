@@ -104,6 +104,9 @@ def session_options(on: Device, threads: int) -> Any:
     if not on.row.computes_on_host:
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
         settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
+        # The plan of a shape's memory would be allocated in one piece by its second call, besides the pieces that the
+        # first has taken and the arena keeps.
+        settings.enable_mem_pattern = False
     settings.use_deterministic_compute = True
     settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
     return settings

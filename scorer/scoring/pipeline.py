@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol
+from functools import partial
+from typing import Any, Generic, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +27,14 @@ from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide
 from ..storage.counts import Counts, RecheckCounts
-from ..system.waiting import outcome
+from ..system.waiting import any_of, outcome
 from .counts import count
 from .reuse import Disagreement, Reuse, ReuseMatch
 from .reuse.recheck import disagreements
 from .windows import Mark, ScoredWindow, Tag, TextColumns, Window
+
+_WINDOWS = 2
+"""Windows that the model is asked about at a time: one that it computes, and the next."""
 
 
 class Model(Protocol):
@@ -179,26 +184,28 @@ class Pipeline:
         source = iter(items)
         stop = threading.Event()
         preparing, inferring = ThreadPoolExecutor(1, "prepare"), ThreadPoolExecutor(1, "infer")
+        ahead: Future[_Ready[Tag, TextColumns] | Mark | None] | None = preparing.submit(self._next, source, reuse)
+        waiting: deque[_OnItsWay[Tag, TextColumns] | Mark] = deque()
         try:
-            ahead = preparing.submit(self._next, source, reuse)
-            waiting: _OnItsWay[Tag, TextColumns] | Mark | None = None
-            while True:
-                arrived = outcome(ahead)
-                if arrived is not None:
-                    ahead = preparing.submit(self._next, source, reuse)
-                current: _OnItsWay[Tag, TextColumns] | Mark | None = None
-                if isinstance(arrived, _Ready):
-                    answers = inferring.submit(self._infer, arrived.prepared.work, stop)
-                    current = _OnItsWay(arrived.window, arrived.prepared, answers)
-                elif arrived is not None:
-                    current = arrived
-                if isinstance(waiting, _OnItsWay):
-                    yield self._finish(waiting, tick)
-                elif waiting is not None:
-                    yield waiting
-                if current is None:
-                    return
-                waiting = current
+            while ahead is not None or waiting:
+                first = waiting[0] if waiting else None
+                if isinstance(first, Mark):
+                    waiting.popleft()
+                    yield first
+                    continue
+                # The model is asked about the next window before this one is passed on, across the end of a shard too.
+                asked = sum(isinstance(one, _OnItsWay) for one in waiting)
+                if ahead is not None and asked < _WINDOWS and _comes_first(ahead, first, tick):
+                    arrived = ahead.result()
+                    ahead = preparing.submit(self._next, source, reuse) if arrived is not None else None
+                    if isinstance(arrived, _Ready):
+                        answers = inferring.submit(self._infer, arrived.prepared.work, stop)
+                        waiting.append(_OnItsWay(arrived.window, arrived.prepared, answers))
+                    elif arrived is not None:
+                        waiting.append(arrived)
+                elif first is not None:
+                    yield self._finish(first, tick)
+                    waiting.popleft()
         finally:
             # Not waited for: a reader may hang, and an interrupted run must end soon. Both threads end by
             # themselves, the model's as the runtime gives up its call, the reader's when its source is closed.
@@ -227,8 +234,7 @@ class Pipeline:
         return answers
 
     def _finish(self, item: _OnItsWay[Tag, TextColumns], tick: Callable[[Tag, float], None]) -> ScoredWindow[Tag]:
-        told = item.prepared.work
-        answers = outcome(item.answers, lambda: tick(item.window.tag, told.share * len(item.window.table)))
+        answers = outcome(item.answers, partial(item.tell, tick))
         started = time.perf_counter()
         scored = self.finish(item.window, self.judge(item.prepared, answers))
         self.seconds["judge"] += time.perf_counter() - started
@@ -250,6 +256,21 @@ class _OnItsWay(Generic[Tag, TextColumns]):
     window: Window[Tag, TextColumns]
     prepared: Prepared
     answers: Future[Answers]
+
+    def tell(self, tick: Callable[[Tag, float], None]) -> None:
+        """Tell how many of its rows the work done so far amounts to."""
+        tick(self.window.tag, self.prepared.work.share * len(self.window.table))
+
+
+def _comes_first(
+    ahead: Future[Any], first: _OnItsWay[Tag, TextColumns] | None, tick: Callable[[Tag, float], None]
+) -> bool:
+    """Wait for the next window or for the answers of the first one; whether the next window is there."""
+    if first is None:
+        any_of([ahead])
+    else:
+        any_of([ahead, first.answers], partial(first.tell, tick))
+    return ahead.done()
 
 
 def _recheck(judged: Judged, match: ReuseMatch, fresh: Mapping[str, pa.Array]) -> list[Disagreement]:

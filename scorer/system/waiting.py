@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 _LOOK_S = 1.0
@@ -33,6 +33,12 @@ def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> 
             if future.done():  # it ended just now, or the work itself raised this
                 return future.result()
             tick()
+
+
+def any_of(futures: Sequence[Future[Any]], tick: Callable[[], None] = lambda: None) -> None:
+    """Return when one of the futures has ended, in whatever way; Ctrl-C and ``tick`` as in :func:`outcome`."""
+    while not wait(futures, _LOOK_S, FIRST_COMPLETED).done:
+        tick()
 
 
 @contextmanager

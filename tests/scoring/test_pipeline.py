@@ -103,6 +103,26 @@ def test_marks_travel_in_their_place() -> None:
     assert list(Pipeline(Standin()).stream([])) == []
 
 
+def test_the_model_has_the_next_window_before_a_shard_ends() -> None:
+    """The first window is answered once the next one, behind a mark, is with the model."""
+    window = table(3)
+    columns = find_columns(window.schema, ColumnNames())
+    handed = threading.Event()
+
+    class Slow(Standin):
+        def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
+            assert handed.wait(60)
+            return super().run(work, stop)
+
+    def source() -> Iterator[Window[str] | Mark]:
+        yield Window("a", window, columns)
+        yield Mark()
+        yield Window("b", window, columns)
+        handed.set()  # asked for what follows, so that the window before went on
+
+    assert len(list(Pipeline(Slow()).stream(source()))) == 3
+
+
 class WaitingStandin(Standin):
     """Runs its first window only once the second has been prepared: for ever, were the two done in turn."""
 
