@@ -21,9 +21,9 @@ from ..scoring.snapshot import unchanged
 from ..storage.counts import FactCounts
 from ..system.arguments import check_fields
 from ..system.formats import AUDIT_SCHEMA
-from . import callouts, failing_templates, gates, history, rules, true_rates
+from . import callouts, failing_templates, gates, history, queries, rules, true_rates
 from .changes import add_changes, correct
-from .confidences import Confidences
+from .database import Database
 from .document import (
     Baseline,
     BaselineChanges,
@@ -39,8 +39,7 @@ from .document import (
 )
 from .facts import FactReader
 from .figures import Context, group_figures
-from .grouping import DEFAULT, GroupCodes, Grouping
-from .join import Joined, join
+from .grouping import DEFAULT, Grouping
 from .reference import Reference, read_reference
 from .rows import flips, group_columns, worst_rows
 from .scan import ScannedRun, fact_column, fact_form, scan_output
@@ -106,28 +105,28 @@ class _Audit:
             self.rules, self.output.names, self.earlier is not None, options.reference is not None, self.rates
         )
         self.by = self._groupings()
-        wanted = dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)])
-        self.codes = {grouping: GroupCodes(grouping) for grouping in wanted}
+        self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
         self.templates = templates_of(self.output)
         self.notes: list[str] = []
 
     def document(self) -> Document:
         """Read, count, compare, judge; the history is written once it is certain that all figures are of one run."""
-        with unchanged([output.snapshot for output in (self.output, self.earlier) if output is not None]):
-            document, shown = self._judge()
+        outputs = [output.snapshot for output in (self.output, self.earlier) if output is not None]
+        with unchanged(outputs), Database(self.groupings) as database:
+            document, shown = self._judge(database)
         if self.options.history is not None:
             rows = history.rows_of(document["finished"], document["signature"], document["status"], shown)
             document["history"] = history.append(self.options.history, rows)
         return document
 
-    def _judge(self) -> tuple[Document, list[GroupFigures]]:
-        run = scan_output(self.output, self.codes, self._reader(self.output, self.templates))
+    def _judge(self, database: Database) -> tuple[Document, list[GroupFigures]]:
+        run = scan_output(self.output, database, "now", self._reader(self.output, self.templates))
         before = None
         if self.earlier is not None:
-            before = scan_output(self.earlier, self.codes, self._reader(self.earlier, None))
-        joined = join(before, run, {grouping: len(codes) for grouping, codes in self.codes.items()}, self.options.worst)
-        figures = self._figures(run, before, joined)
-        changes = self._changes(run, before, joined)
+            before = scan_output(self.earlier, database, "was", self._reader(self.earlier, None))
+            queries.match(before, run)
+        figures = self._figures(run, before)
+        changes = self._changes(run, before, figures)
         everything = figures[()][0]
         templates, looks_wrong = self._templates(run, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
@@ -162,8 +161,8 @@ class _Audit:
             gates=found,
             groups=shown,
             template_figures=templates,
-            worst=worst_rows(run, joined.worst, group_columns(list(self.codes)), known),
-            worse=self._worse(run, before, joined),
+            worst=worst_rows(run, queries.worst(run, self.options.worst), group_columns(self.groupings), known),
+            worse=self._worse(run, before),
             true_rates=true_rates.true_rates(self.rates),
             history=[],
             notes=self.notes,
@@ -191,7 +190,7 @@ class _Audit:
         return read_reference(
             options.reference,
             self.output,
-            self.codes,
+            self.groupings,
             options.errors,
             across_signatures=options.across_signatures,
             allow_partial=options.allow_partial,
@@ -229,49 +228,48 @@ class _Audit:
         by_object = templates.depends_on_object if templates is not None and templates.by_object else None
         return FactReader(fact_form(output), by_object, output.columns.subject, output.schema)
 
-    def _figures(
-        self, run: ScannedRun, before: ScannedRun | None, joined: Joined
-    ) -> dict[Grouping, list[GroupFigures]]:
+    def _figures(self, run: ScannedRun, before: ScannedRun | None) -> dict[Grouping, list[GroupFigures]]:
         rates = _omission_rates(before) if before is not None else {}
         shares = _backoff_shares(self.output.summary.counts.facts)
         missed = _backoff_shares(before.output.summary.counts.facts) if before is not None else None
         context = Context(run, self.options.errors, shares, rates.get)
         figures = {}
-        for grouping, codes in self.codes.items():
-            confidences = Confidences.of(run.confidence, run.groups[grouping], len(codes))
-            groups = group_figures(context, grouping, codes, joined.repeats[grouping], confidences)
-            if before is not None and joined.compared is not None and missed is not None:
-                matches = joined.compared.groups[grouping]
-                add_changes(before, run, matches, grouping, confidences, groups, self.options.errors, missed)
+        for grouping in self.groupings:
+            confidences = queries.confidences(run, grouping)
+            groups = group_figures(context, grouping, confidences)
+            if before is not None and missed is not None:
+                add_changes(before, run, grouping, confidences, groups, self.options.errors, missed)
             figures[grouping] = groups
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures
 
-    def _changes(self, run: ScannedRun, before: ScannedRun | None, joined: Joined) -> BaselineChanges | None:
-        if before is None or joined.compared is None:
+    def _changes(
+        self, run: ScannedRun, before: ScannedRun | None, figures: dict[Grouping, list[GroupFigures]]
+    ) -> BaselineChanges | None:
+        change = figures[()][0]["change"]
+        if before is None or change is None:
             return None
-        matches = joined.compared.groups[()]
-        kept, labelled = matches.kept[0], FINE_OF >= 0
+        kept, labelled = queries.kept(run, ())[0], FINE_OF >= 0
         return BaselineChanges(
-            added=int(matches.added.sum()),
-            removed=int(matches.removed.sum()),
-            kept=int(kept.sum()),
+            added=change["added"],
+            removed=change["removed"],
+            kept=change["kept"],
             errors_appeared=int(kept[np.ix_(labelled, ~labelled)].sum()),
             errors_gone=int(kept[np.ix_(~labelled, labelled)].sum()),
-            flips=flips(before, run, joined.compared.flipped, same_signature=not self.differs),
+            flips=flips(before, run, queries.flipped(run), same_signature=not self.differs),
         )
 
-    def _worse(self, run: ScannedRun, before: ScannedRun | None, joined: Joined) -> Worse | None:
-        if before is None or joined.compared is None:
+    def _worse(self, run: ScannedRun, before: ScannedRun | None) -> Worse | None:
+        if before is None:
             return None
         known = self.templates[0] if self.templates is not None else None
-        return got_worse(before, run, joined.compared.worse, group_columns(list(self.codes)), known)
+        return got_worse(before, run, self.options.worst, group_columns(self.groupings), known)
 
     def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
         filled = self.templates is not None and fact_form(self.output) != "facts"
         found = template_figures(run, self.templates[0]) if filled and self.templates is not None else []
         grouping: Grouping = self.by[0] if self.by else ()
-        groups = self.codes[grouping].groups()
+        groups = run.database.groups[grouping].groups()
         return found, failing_templates.call_out(run, grouping, groups, everything, found)
 
     def _baseline(self) -> Baseline | None:
@@ -312,9 +310,9 @@ class _Audit:
 
 
 def _omission_rates(run: ScannedRun) -> dict[str, float]:
-    names, counts = run.predicates.names, run.fact_counts[()]
-    checked, omitted = (one.table(1, len(names))[0].tolist() for one in (counts.checked, counts.omitted))
-    return {name: lost / facts for name, facts, lost in zip(names, checked, omitted, strict=True) if facts}
+    counts = queries.facts(run, ())
+    triples = zip(run.predicates.names, counts.checked[0].tolist(), counts.omitted[0].tolist(), strict=True)
+    return {name: lost / facts for name, facts, lost in triples if facts}
 
 
 def _backoff_shares(facts: FactCounts) -> Callable[[str], float | None]:

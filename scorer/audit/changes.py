@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from ..stats.intervals import combined
+from . import queries
 from .confidences import Confidences
 from .document import ADDED_RATES, RATES, AddedRate, Change, ConfidenceChange, GroupFigures, Rate, RateChange, Test
 from .figures import FactTables, rate_of
 from .grouping import Grouping
-from .join import GroupMatches
 from .scan import ScannedRun
 from .significance import benjamini_hochberg, kolmogorov_smirnov, mcnemar, rose, stability_index, two_proportions
-from .states import FINE_OF, STATES, Counts, Policy, rate_states
+from .states import FINE_OF, Counts, Policy, rate_states
 
 LEVEL = 0.05
 
@@ -36,21 +36,20 @@ LEVEL = 0.05
 def add_changes(
     before: ScannedRun,
     after: ScannedRun,
-    matches: GroupMatches,
     grouping: Grouping,
     confidences: Confidences,
     groups: list[GroupFigures],
     errors: Policy,
     backoff: Callable[[str], float | None],
 ) -> None:
-    """Fill ``change`` of a grouping's groups; q-values come later, by :func:`correct`.
+    """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`correct`.
 
     Args:
-        matches: of the grouping. confidences: of all rows of this run, by its groups.
+        confidences: of all rows of this run, by its groups.
         backoff: share of a predicate's facts without a template, in the baseline.
     """
-    _Comparison(before, after, matches, grouping, confidences, errors).fill(groups)
-    facts = FactTables(before, grouping, len(groups), backoff)
+    _Comparison(before, after, grouping, confidences, errors).fill(groups)
+    facts = FactTables(before, grouping, backoff)
     for code, group in enumerate(groups):
         if group["change"] is not None:
             group["change"]["backoff_before"] = facts.missed(code)
@@ -88,30 +87,28 @@ class _Comparison:
         self,
         before: ScannedRun,
         after: ScannedRun,
-        matches: GroupMatches,
         grouping: Grouping,
         confidences: Confidences,
         errors: Policy,
     ) -> None:
-        count = len(matches.added)
-        codes = before.groups[grouping], after.groups[grouping]
-        self.matches = matches
+        self.kept = queries.kept(after, grouping)
+        self.rows_added, self.rows_removed = queries.added(after, grouping), queries.added(before, grouping)
         self.masks = [rate_states(errors, run.omissions_checked) for run in (before, after)]
-        self.states = [run.row_counts[grouping].states.table(count, STATES) for run in (before, after)]
-        self.confidences = Confidences.of(before.confidence, codes[0], count), confidences
-        self.removed = Confidences.of(before.confidence, codes[0], count, matches.is_removed)
-        self.added = Confidences.of(after.confidence, codes[1], count, matches.is_added)
+        self.states = [queries.states(run, grouping) for run in (before, after)]
+        self.confidences = queries.confidences(before, grouping), confidences
+        self.removed = queries.confidences(before, grouping, unmatched=True)
+        self.added = queries.confidences(after, grouping, unmatched=True)
 
     def fill(self, groups: list[GroupFigures]) -> None:
         """Set ``change`` of each group."""
         label = FINE_OF[:, None], FINE_OF[None, :]
         flipped = (label[0] != label[1]) & (label[0] >= 0) & (label[1] >= 0)
         for code, group in enumerate(groups):
-            kept = self.matches.kept[code]
+            kept = self.kept[code]
             group["change"] = Change(
                 rows_before=int(self.states[0][code].sum()),
-                added=int(self.matches.added[code].sum()),
-                removed=int(self.matches.removed[code].sum()),
+                added=int(self.rows_added[code].sum()),
+                removed=int(self.rows_removed[code].sum()),
                 kept=int(kept.sum()),
                 flips=int(kept[flipped].sum()),
                 backoff_before=None,
@@ -123,8 +120,8 @@ class _Comparison:
     def _added(self, name: str, code: int) -> AddedRate:
         """A rate of the added rows, and whether it is higher than that of the removed rows and of the baseline."""
         masks = self.masks[0][name], self.masks[1][name]
-        added = rate_of(masks[1], self.matches.added[code])
-        removed, baseline = rate_of(masks[0], self.matches.removed[code]), rate_of(masks[0], self.states[0][code])
+        added = rate_of(masks[1], self.rows_added[code])
+        removed, baseline = rate_of(masks[0], self.rows_removed[code]), rate_of(masks[0], self.states[0][code])
         chances = [
             rose(added["count"], added["n"], one["count"], one["n"]) if added["n"] and one["n"] else None
             for one in (removed, baseline)
@@ -133,8 +130,8 @@ class _Comparison:
 
     def _compared(self, code: int) -> tuple[_Sample, _Sample] | None:
         """Two disjoint samples: the reference, and what is compared with it."""
-        added = _Sample(True, self.matches.added[code], self.added[code])
-        removed = _Sample(False, self.matches.removed[code], self.removed[code])
+        added = _Sample(True, self.rows_added[code], self.added[code])
+        removed = _Sample(False, self.rows_removed[code], self.removed[code])
         before, after = (_Sample(bool(i), self.states[i][code], self.confidences[i][code]) for i in (0, 1))
         if not len(added) + len(removed):
             return None
@@ -146,7 +143,7 @@ class _Comparison:
 
     def _rate(self, name: str, code: int, after: Rate) -> RateChange:
         (counted0, hit0), (counted1, hit1) = masks = [one[name] for one in self.masks]
-        kept, added, removed = self.matches.kept[code], self.matches.added[code], self.matches.removed[code]
+        kept, added, removed = self.kept[code], self.rows_added[code], self.rows_removed[code]
         before = rate_of(masks[0], self.states[0][code])
         tests = []
         pairs = int(kept[np.ix_(counted0, counted1)].sum())

@@ -1,13 +1,15 @@
 """The facts of a window by predicate, without a Python object for each row or triple.
 
 Spellings are those of :mod:`scorer.metric.triples`; here only predicates are wanted (and objects, where a template
-depends on them), so that columns are split in Arrow and only distinct values pass through Python.
+depends on them), and a number that tells inputs apart, so that columns are split in Arrow and only distinct values pass
+through Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +27,9 @@ MOST_SENTENCES = 10_000
 """Of facts that are sentences, the first so many distinct ones are counted apart."""
 
 Ints = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
+_Fact = tuple[Ints, Ints, Hashes]
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass
@@ -55,16 +60,26 @@ class Names:
 @dataclass
 class Facts:
     """The facts of a window. ``lengths``: int64, *Shape:* (rows,). ``predicate``, ``object``: int64, *Shape:*
-    (facts,), numbers in the reader's ``predicates`` and ``objects``; -1 for null and for unwanted objects."""
+    (facts,), numbers in the reader's ``predicates`` and ``objects``; -1 for null and for unwanted objects. ``hash``:
+    uint64, *Shape:* (facts,), of all parts of a fact."""
 
     lengths: Ints
     predicate: Ints
     object: Ints
+    hash: Hashes
 
     @property
     def offsets(self) -> Ints:
         """*Shape:* (rows + 1,)."""
         return np.concatenate([[0], np.cumsum(self.lengths)])
+
+    def inputs(self) -> pa.Array:
+        """A number for the facts of each row, in their order, null without any. uint64, *Shape:* (rows,)."""
+        offsets = self.offsets
+        place = np.arange(len(self.hash)) - np.repeat(offsets[:-1], self.lengths)
+        sums = np.zeros(len(place) + 1, np.uint64)  # modulo 2^64, so that differences are exact
+        np.cumsum(self.hash * (2 * place + 3).astype(np.uint64), out=sums[1:])
+        return pa.array(sums[offsets[1:]] - sums[offsets[:-1]], mask=self.lengths == 0)
 
 
 class FactReader:
@@ -76,6 +91,8 @@ class FactReader:
         form: how the column holds the facts.
         by_object: tells of a predicate whether the objects of its facts are wanted too; ``None``: never.
         key, schema: what names the subject of attributes, and the columns of the output: one of these, or a key.
+
+    ``subject``: the column that names the subjects, if there is one.
     """
 
     def __init__(
@@ -88,17 +105,17 @@ class FactReader:
         self.predicates, self.objects = Names(), Names()
         self.objects_wanted = by_object is not None
         self._key = key
-        self._apart = key is not None and schema is not None and key in schema.names
+        self.subject = key if form == "attributes" and schema is not None and key in schema.names else None
         self._form, self._by_object = form, by_object or (lambda predicate: False)
         self._wanted: list[bool] = []
-        self._known: dict[bytes, tuple[Ints, Ints]] = {}
+        self._known: dict[bytes, _Fact] = {}
 
-    def read(self, column: pa.Array) -> Facts:
-        """The facts of a column."""
+    def read(self, column: pa.Array, subjects: pa.Array | None = None) -> Facts:
+        """The facts of a column. ``subjects``: the column ``subject``."""
         if self._form == "attributes" or (self._form == "facts" and is_text(column.type)):
             table = pa.table({"facts": column})
-            if self._key is not None and self._apart:  # which subject it is does not matter here
-                table = table.append_column(self._key, pa.repeat("-", len(column)))
+            if self._key is not None and subjects is not None:
+                table = table.append_column(self._key, subjects)
             return self._from_parsed(read_facts(table, "facts", self._form, self._key))
         if self._form == "mr" or (is_text(column.type) and not pa.types.is_null(column.type)):
             return self._from_texts(column)
@@ -108,37 +125,44 @@ class FactReader:
             return Facts(lengths, *self._from_sentences(flat))
         if not pa.types.is_struct(flat.type):
             return Facts(lengths, *self._from_strings(flat))
-        children = part_columns(flat)
-        predicate = _numbers(self.predicates, children["predicate"])
+        children = {part: encode(child) for part, child in part_columns(flat).items()}
+        codes, values = children["predicate"]
+        predicate = self.predicates.codes(values)[codes]
         objects = np.full(len(predicate), -1, np.int64)
         wanted = self._wants(predicate)
         if wanted.any():
-            objects[wanted] = _numbers(self.objects, children["object"].filter(pa.array(wanted)))
-        return Facts(lengths, predicate, objects)
+            codes, values = children["object"]
+            used, inverse = np.unique(codes[wanted], return_inverse=True)
+            objects[wanted] = self.objects.codes([values[code] for code in used[used >= 0]])[inverse - (used[0] < 0)]
+        found = np.zeros(len(predicate), np.uint64)
+        for codes, values in children.values():
+            found = (found ^ hashes(values)[codes]) * _ODD
+        return Facts(lengths, predicate, objects, found)
 
     def _from_parsed(self, parsed: RowTriples) -> Facts:
         distinct = parsed.distinct
         predicate = np.array([self._sentence(one.predicate) for one in distinct], np.int64)
         wanted = self._wants(predicate).tolist()
         objects = [self.objects.code(t.object) if w else -1 for t, w in zip(distinct, wanted, strict=True)]
-        return Facts(parsed.lengths, predicate[parsed.ids], np.array(objects, np.int64)[parsed.ids])
+        ids = parsed.ids
+        return Facts(parsed.lengths, predicate[ids], np.array(objects, np.int64)[ids], _of_triples(distinct)[ids])
 
     def _wants(self, predicate: Ints) -> npt.NDArray[np.bool_]:
         names = self.predicates.names
         self._wanted += [self._by_object(name) for name in names[len(self._wanted) :]]
         return np.array([*self._wanted, False], bool)[predicate]
 
-    def _from_sentences(self, flat: pa.Array) -> tuple[Ints, Ints]:
+    def _from_sentences(self, flat: pa.Array) -> _Fact:
         codes, values = encode(flat)
         names = [value.decode(errors="replace").strip() for value in values]
         found = np.array([self._sentence(name) if name else -1 for name in names] + [-1], np.int64)
-        return found[codes], np.full(len(codes), -1, np.int64)
+        return found[codes], np.full(len(codes), -1, np.int64), hashes(values)[codes]
 
     def _sentence(self, name: str) -> int:
         room = len(self.predicates) < MOST_SENTENCES or name in self.predicates
         return self.predicates.code(name if room else OTHER_PREDICATES)
 
-    def _from_strings(self, flat: pa.Array) -> tuple[Ints, Ints]:
+    def _from_strings(self, flat: pa.Array) -> _Fact:
         codes, values = encode(flat)
         parts = pc.extract_regex(pa.array(values, pa.binary()), _PLAIN)
         predicate = _numbers(self.predicates, pc.struct_field(parts, "predicate"))
@@ -153,26 +177,37 @@ class FactReader:
         for i, triple in triples.items():
             if triple is not None and wanted[i]:
                 objects[i] = self.objects.code(triple.object)
-        return np.append(predicate, -1)[codes], np.append(objects, -1)[codes]
+        return np.append(predicate, -1)[codes], np.append(objects, -1)[codes], hashes(values)[codes]
 
     def _from_texts(self, column: pa.Array) -> Facts:
         codes, values = encode(column)
         if len(self._known) > MOST_REMEMBERED:
             self._known.clear()
         parsed = [self._known.get(value) or self._known.setdefault(value, self._parse(value)) for value in values]
-        nothing = np.empty(0, np.int64)
-        chosen = [parsed[code] if code >= 0 else (nothing, nothing) for code in codes.tolist()]
+        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint64)
+        chosen = [parsed[code] if code >= 0 else nothing for code in codes.tolist()]
         lengths = np.array([len(one[0]) for one in chosen], np.int64)
-        predicate, value = (np.concatenate([nothing, *(one[i] for one in chosen)]) for i in (0, 1))
-        return Facts(lengths, predicate, value)
+        columns = zip(nothing, *chosen, strict=True)
+        predicate, value, found = (np.concatenate(column) for column in columns)
+        return Facts(lengths, predicate, value, found)
 
-    def _parse(self, value: bytes) -> tuple[Ints, Ints]:
+    def _parse(self, value: bytes) -> _Fact:
         parse: Callable[[str], list[Triple] | None] = parse_mr if self._form == "mr" else parse_triples
         triples = parse(value.decode(errors="replace")) or []
         predicate = np.array([self.predicates.code(t.predicate) for t in triples], np.int64)
         wanted = self._wants(predicate).tolist()
         objects = [self.objects.code(t.object) if w else -1 for t, w in zip(triples, wanted, strict=True)]
-        return predicate, np.array(objects, np.int64)
+        return predicate, np.array(objects, np.int64), _of_triples(triples)[:-1]
+
+
+def hashes(values: Sequence[bytes]) -> Hashes:
+    """Numbers that tell values apart, one dummy 0 at the end (for null). uint64, *Shape:* (values + 1,)."""
+    digests = b"".join(blake2b(value, digest_size=8).digest() for value in values)
+    return np.frombuffer(digests + bytes(8), np.uint64)
+
+
+def _of_triples(triples: Sequence[Triple]) -> Hashes:
+    return hashes(["\0".join(triple).encode("utf-8", "surrogatepass") for triple in triples])
 
 
 def _numbers(names: Names, column: pa.Array) -> Ints:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ..stats.failing import LEAST_RATE, looks_wrong
 from ..stats.percentages import percent
+from . import queries
 from .document import Callout, Group, GroupFigures
 from .grouping import Grouping
 from .scan import ScannedRun
@@ -27,9 +28,8 @@ def call_out(
     run: ScannedRun, grouping: Grouping, groups: list[Group], figures: GroupFigures, templates: list[TemplateFigures]
 ) -> list[Callout]:
     """Mark the failing templates in ``figures`` (all rows) and ``templates``, and return a callout for each."""
-    names = run.predicates.names
-    counts = run.fact_counts[()]
-    checked, omitted = (one.table(1, len(names))[0].tolist() for one in (counts.checked, counts.omitted))
+    counts = queries.facts(run, ())
+    checked, omitted = counts.checked[0].tolist(), counts.omitted[0].tolist()
     facts, lost = sum(checked), sum(omitted)
     texts: dict[str, list[TemplateFigures]] = {}
     for one in templates:
@@ -65,9 +65,7 @@ def _everywhere(run: ScannedRun, grouping: Grouping, groups: list[Group], code: 
     """Whether it holds across groups, and the evidence of each group."""
     if not grouping:
         return True, []
-    shape = len(groups), len(run.predicates)
-    counts = run.fact_counts[grouping]
-    checked, omitted = counts.checked.table(*shape), counts.omitted.table(*shape)
+    _, checked, omitted = queries.facts(run, grouping)
     facts, lost = checked.sum(axis=1).tolist(), omitted.sum(axis=1).tolist()
     failing, lines = 0, []
     asked = [g for g in range(len(groups)) if checked[g, code] >= LEAST_FACTS_OF_GROUP]

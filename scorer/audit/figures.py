@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..metric.verdict import FINE
 from ..stats.intervals import rate
+from . import queries
 from .confidences import Confidences
-from .counts import FACT_CLASSES, LENGTH_CLASSES, class_counts, named
 from .document import RATES, ByFacts, ByLength, Duplicates, GroupFigures, Predicate, Rate
-from .grouping import GroupCodes, Grouping
-from .join import Repeats
-from .scan import ScannedRun
-from .states import STATES, Bools, Counts, Policy, labels, rate_states
+from .grouping import Grouping
+from .scan import FACT_CLASSES, LENGTH_CLASSES, ScannedRun
+from .states import Bools, Counts, Policy, labels, rate_states
 
 MOST_PREDICATES = 200
 MOST_PREDICATES_OF_GROUP = 20
@@ -32,22 +31,19 @@ class Context:
     before: Callable[[str], float | None]
 
 
-def group_figures(
-    context: Context, grouping: Grouping, codes: GroupCodes, repeats: Repeats, confidences: Confidences
-) -> list[GroupFigures]:
+def group_figures(context: Context, grouping: Grouping, confidences: Confidences) -> list[GroupFigures]:
     """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked."""
-    run, count = context.run, len(codes)
-    counts = run.row_counts[grouping]
-    states = counts.states.table(count, STATES)
-    errors, notes = counts.errors.table(count, len(run.errors)), counts.notes.table(count, len(run.notes))
-    reused = counts.reused.table(count, 1)[:, 0].tolist()
-    by_facts = class_counts(counts.facts, FACT_CLASSES, count)
-    by_length = class_counts(counts.lengths, LENGTH_CLASSES, count)
+    run = context.run
+    states = queries.states(run, grouping)
+    errors, notes = queries.errors(run, grouping), queries.notes(run, grouping)
+    reused = queries.reused(run, grouping).tolist()
+    by_facts, by_length = queries.by_facts(run, grouping), queries.by_length(run, grouping)
+    repeats = queries.repeats(run, grouping)
     masks = rate_states(context.errors, run.omissions_checked)
-    facts = FactTables(run, grouping, count, context.backoff)
+    facts = FactTables(run, grouping, context.backoff)
     found = []
     before = context.before if not grouping else lambda predicate: None
-    for code, group in enumerate(codes.groups()):
+    for code, group in enumerate(run.database.groups[grouping].groups()):
         by_label, rows = labels(states[code]), int(states[code].sum())
         rates = {name: rate_of(masks[name], states[code]) for name in RATES}
         predicates = facts.predicates(code, MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES, before)
@@ -61,8 +57,8 @@ def group_figures(
                 reused=reused[code],
                 fine=dict(zip(FINE, by_label, strict=True)),
                 rough={"OK": by_label[0], "not_OK": sum(by_label) - by_label[0]},
-                errors=named(errors[code], run.errors.names),
-                notes=named(notes[code], run.notes.names),
+                errors=_named(errors[code], run.errors.names),
+                notes=_named(notes[code], run.notes.names),
                 rates=rates,
                 labels={name: rate(n, rates["not_ok_rate"]["n"]) for name, n in zip(FINE, by_label, strict=True)},
                 backoff=facts.missed(code),
@@ -89,13 +85,9 @@ def rate_of(masks: tuple[Bools, Bools], states: Counts) -> Rate:
 class FactTables:
     """Facts by group and predicate, and how they are shown. ``share``: of a predicate's facts, without a template."""
 
-    def __init__(self, run: ScannedRun, grouping: Grouping, count: int, share: Callable[[str], float | None]) -> None:
+    def __init__(self, run: ScannedRun, grouping: Grouping, share: Callable[[str], float | None]) -> None:
         self.names = run.predicates.names
-        counts = run.fact_counts[grouping]
-        shape = count, len(self.names)
-        self.all, self.checked, self.omitted = (
-            one.table(*shape) for one in (counts.all, counts.checked, counts.omitted)
-        )
+        self.all, self.checked, self.omitted = queries.facts(run, grouping)
         self.shares = [share(name) for name in self.names]
         self.known = run.has_facts and None not in self.shares
         self.weights = np.array([one or 0.0 for one in self.shares])
@@ -123,6 +115,16 @@ class FactTables:
             for p in ranked[:most]
         ]
         return found, len(ranked) - len(found)
+
+
+def _named(counts: Counts, names: Sequence[str]) -> dict[str, int]:
+    """Counts by name, most frequent first; what does not occur is left out. Each of joined notes counts. *Shape:*
+    (names,)."""
+    found: dict[str, int] = {}
+    for joined, count in zip(names, counts.tolist(), strict=True):
+        for name in joined.split("+"):
+            found[name] = found.get(name, 0) + count
+    return {name: found[name] for name in sorted(found, key=lambda name: (-found[name], name)) if found[name]}
 
 
 def _sides(run: ScannedRun, counts: Counts) -> tuple[int, Rate, Rate]:

@@ -7,7 +7,7 @@ too wide where rows were kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +17,13 @@ from ..scoring.outputs import Output, open_output
 from ..scoring.signature import differences
 from ..scoring.snapshot import unchanged
 from ..stats.intervals import Rate, rate
-from . import history
+from . import history, queries
+from .database import Database
 from .document import RATES, Group, ReferenceShown
 from .figures import rate_of
-from .grouping import GroupCodes, Grouping
+from .grouping import Grouping
 from .scan import scan_output
-from .states import STATES, Policy, rate_states
+from .states import Policy, rate_states
 
 _Named = tuple[tuple[str, str | None], ...]
 _MOST_LISTED = 5
@@ -44,7 +45,7 @@ class Reference:
 def read_reference(
     place: Path,
     output: Output,
-    groupings: Iterable[Grouping],
+    groupings: Sequence[Grouping],
     errors: Policy,
     *,
     across_signatures: bool = False,
@@ -68,15 +69,14 @@ def read_reference(
     differs = differences(pinned.full_signature, output.full_signature)
     if differs and not across_signatures:
         raise _scored_differently(place, "; ".join(differs))
-    codes = {grouping: GroupCodes(grouping) for grouping in dict.fromkeys(groupings)}
-    with unchanged([pinned.snapshot]):
-        run = scan_output(pinned, codes, None)
-    masks = rate_states(errors, run.omissions_checked)
     rates = {}
-    for grouping, groups in codes.items():
-        states = run.row_counts[grouping].states.table(len(groups), STATES)
-        for code, group in enumerate(groups.groups()):
-            rates[_named(group)] = {name: rate_of(masks[name], states[code]) for name in RATES}
+    with unchanged([pinned.snapshot]), Database(groupings) as database:
+        run = scan_output(pinned, database, "pinned", None)
+        masks = rate_states(errors, run.omissions_checked)
+        for grouping, groups in database.groups.items():
+            states = queries.states(run, grouping)
+            for code, group in enumerate(groups.groups()):
+                rates[_named(group)] = {name: rate_of(masks[name], states[code]) for name in RATES}
     return Reference(_shown(place, pinned.summary.finished, pinned.signature), rates)
 
 

@@ -17,7 +17,7 @@ from ..scoring.outputs import Output, arrow_errors
 from ..scoring.tolerance import allowed_difference, is_within
 from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
-from .join import Flipped
+from .queries import Flipped, Pair
 from .scan import ScannedRun, fact_column, fact_form
 
 MOST_CHARACTERS = 4000
@@ -32,7 +32,7 @@ def worst_rows(
     """The rows of the sample, by kind.
 
     Args:
-        worst: numbers of the rows (:class:`scorer.audit.candidates.WorstRows`).
+        worst: numbers of the rows (:func:`scorer.audit.queries.worst`).
         columns: shown as the row's group.
     """
     chosen = {row: kind for kind, rows in worst.items() for row in rows}
@@ -136,12 +136,11 @@ def flips(before: ScannedRun, after: ScannedRun, flipped: Flipped, *, same_signa
     return Flips(count=flipped.count, beyond_bound=beyond, allowed=allowed, rows=listed[:MOST_FLIPS])
 
 
-def _measure(before: ScannedRun, after: ScannedRun, pairs: list[tuple[int, int]], allowed: float | None) -> list[Flip]:
-    now = _probabilities(after.output, [a for a, _ in pairs])
-    was = _probabilities(before.output, [b for _, b in pairs])
-    labels = after.fine([a for a, _ in pairs]).tolist(), before.fine([b for _, b in pairs]).tolist()
+def _measure(before: ScannedRun, after: ScannedRun, pairs: list[Pair], allowed: float | None) -> list[Flip]:
+    now = _probabilities(after.output, [pair.row for pair in pairs])
+    was = _probabilities(before.output, [pair.before for pair in pairs])
     found = []
-    for (a, b), label, label_before in zip(pairs, *labels, strict=True):
+    for a, b, label, label_before in pairs:
         (file, row), (file_before, row_before) = after.output.locate(a), before.output.locate(b)
         (key, one), (_, other) = now[a], was[b]
         deltas = [abs(x - y) for x, y in zip(one, other, strict=False) if x is not None and y is not None]

@@ -1,12 +1,11 @@
-"""One scan of an output: a few bytes of each row are kept, and rows and facts are counted by group.
+"""One pass over an output: each row becomes a few numbers in a table of the database, each fact a count.
 
-Six bytes a row stay in memory, and two more for each grouping: what distributions, comparisons and samples need. Texts
-and facts are looked at a window at a time, and row keys are read again later (:mod:`scorer.audit.key_parts`).
+Texts and facts are read a window at a time, by pyarrow and the parsers of :mod:`scorer.metric`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,192 +21,177 @@ from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
 from ..scoring.signature import parse
-from .counts import FACT_CLASSES, LENGTH_CLASSES, FactCounts, RowCounts, add_classes
+from .database import Database
 from .facts import FactReader, Facts, Names
-from .grouping import GroupCodes, Grouping
-from .states import FINE_OF, STATES, states_of
+from .grouping import Grouping
+from .states import states_of
 
 NONE = -1
-UNKNOWN_FACTS = -1
+FACT_CLASSES = (*((n, n) for n in range(1, 10)), (10, None))
+LENGTH_CLASSES = ((0, 49), (50, 99), (100, 149), (150, 199), (200, 299), (300, 499), (500, 999), (1000, None))
+Classes = Sequence[tuple[int, int | None]]
+Codes = npt.NDArray[np.integer[Any]]
+
+_ROWS = """
+    row BIGINT, high UBIGINT, low UBIGINT, input UBIGINT, state UTINYINT, confidence FLOAT, error SMALLINT,
+    note SMALLINT, reused BOOLEAN, facts TINYINT, length TINYINT
+"""
+"""``high``, ``low``: halves of the row key. ``input``: hash of the facts, null where there are none. ``state``: see
+:mod:`.states`. ``error``, ``note``: kinds, -1 for none. ``facts``, ``length``: positions in :data:`FACT_CLASSES` and
+:data:`LENGTH_CLASSES`, -1 for none."""
+_FACTS = "predicate INTEGER, object INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT"
+"""Counts by predicate and object (-1 where that is not wanted), added up by window."""
 
 
 @dataclass
 class ScannedRun:
-    """What is known of each row. *Shape:* (rows,).
+    """A run in the database: rows in ``table``, facts in ``table`` + ``_facts``, group codes in ``g0``, ``g1``, ...
 
-    ``state``: uint8, see :mod:`scorer.audit.states`. ``confidence``: float32, NaN for none. ``error``: int8 (int16 with
-    more than 127 kinds), positions in ``errors``, -1 for none. ``groups``: by grouping, uint16. ``row_counts``,
-    ``fact_counts``: by grouping. ``object_counts``: (predicate, object) → facts checked and omitted, where a template
-    depends on the object. ``has_facts``, ``has_text``: whether the output kept these columns.
+    ``predicates``, ``objects``, ``errors``, ``notes``: what their codes stand for. ``has_facts``, ``has_text``: whether
+    the output kept these columns.
     """
 
     output: Output
-    state: npt.NDArray[np.uint8]
-    confidence: npt.NDArray[np.float32]
-    error: npt.NDArray[np.int8] | npt.NDArray[np.int16]
-    groups: dict[Grouping, npt.NDArray[np.uint16]]
-    predicates: Names
-    row_counts: dict[Grouping, RowCounts]
-    fact_counts: dict[Grouping, FactCounts]
-    object_counts: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    database: Database
+    table: str
+    predicates: Names = field(default_factory=Names)
+    objects: Names = field(default_factory=Names)
     errors: Names = field(default_factory=Names)
     notes: Names = field(default_factory=Names)
     has_facts: bool = False
     has_text: bool = False
 
     def __len__(self) -> int:
-        return len(self.state)
+        return len(self.output)
+
+    def groups(self, grouping: Grouping) -> int:
+        """The number of groups that any run of the audit has."""
+        return len(self.database.groups[grouping])
 
     @property
     def omissions_checked(self) -> bool:
         """Whether the run looked for omissions at all."""
         return parse(self.output.signature).get("checks") != "hallucination"
 
-    def fine(self, rows: Any) -> npt.NDArray[np.int8]:
-        """FINE labels of some rows: positions in :data:`scorer.metric.verdict.FINE`, -1 for an error."""
-        return FINE_OF[self.state[rows]]
 
-
-def scan_output(
-    output: Output,
-    groupings: Mapping[Grouping, GroupCodes],
-    reader: FactReader | None,
-) -> ScannedRun:
-    """Scan an output once.
+def scan_output(output: Output, database: Database, table: str, reader: FactReader | None) -> ScannedRun:
+    """Read an output into a new table.
 
     Args:
-        groupings: the groups to count by, whose codes grow with what is found.
-        reader: of the facts; ``None`` when the output did not keep them.
+        reader: of the facts; ``None`` when the output did not keep them, or they are not wanted.
 
     Raises:
         InputError: a file cannot be read, or its label columns are not those of a run.
     """
-    return _Scan(output, groupings, reader).read()
+    return _Scan(output, database, table, reader).read()
 
 
 class _Scan:
-    """The state of one scan."""
+    """The state of one pass."""
 
-    def __init__(self, output: Output, groupings: Mapping[Grouping, GroupCodes], reader: FactReader | None) -> None:
-        n = len(output)
-        self.output, self.groupings, self.reader = output, groupings, reader
+    def __init__(self, output: Output, database: Database, table: str, reader: FactReader | None) -> None:
+        self.output, self.database, self.reader = output, database, reader
         self.prefix = output.columns.prefix
-        self.fact_column = fact_column(output)
+        self.fact_column = fact_column(output) if reader is not None else None
         self.text_column = output.columns.text if holder_of(output.schema, output.columns.text) else None
-        self.run = ScannedRun(
-            output,
-            state=np.empty(n, np.uint8),
-            confidence=np.empty(n, np.float32),
-            error=np.empty(n, np.int8),
-            groups={grouping: _codes_of(grouping, n) for grouping in groupings},
-            predicates=reader.predicates if reader else Names(),
-            row_counts={grouping: RowCounts() for grouping in groupings},
-            fact_counts={grouping: FactCounts() for grouping in groupings},
-            has_facts=reader is not None,
-            has_text=self.text_column is not None,
-        )
+        self.run = ScannedRun(output, database, table, has_text=self.text_column is not None)
+        if reader is not None:
+            self.run.predicates, self.run.objects, self.run.has_facts = reader.predicates, reader.objects, True
+        self.groups = [database.column(grouping) for grouping in database.groups]
+        codes = ", ".join(f"{name} USMALLINT" for name in self.groups)
+        database.run(f"CREATE TABLE {table} ({_ROWS}, {codes})")
+        database.run(f"CREATE TABLE {table}_facts ({_FACTS}, {codes})")
 
     def read(self) -> ScannedRun:
         seen = 0
-        for window in self.output.windows(self._leaves()):
-            rows = slice(window.first, window.first + len(window.table))
-            if rows.stop > len(self.run):
-                raise InputError(f"{self.output.path}: there are more rows than the {len(self.run):,} of its receipts")
-            with arrow_errors(self.output):
-                fine = self._rows(rows, window.table)
-                self._facts(rows, window.table, fine)
-            seen += len(window.table)
+        with self.database.transaction():
+            for window in self.output.windows(self._leaves()):
+                seen += len(window.table)
+                if seen > len(self.run):
+                    raise InputError(
+                        f"{self.output.path}: there are more rows than the {len(self.run):,} of its receipts"
+                    )
+                with arrow_errors(self.output):
+                    self._window(window.first, window.table)
         if seen != len(self.run):
             raise InputError(f"{self.output.path}: {seen:,} rows were read of {len(self.run):,}")
         return self.run
 
     def _leaves(self) -> list[str]:
-        names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused")
+        schema = self.output.schema
+        names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused", "row_key")
         leaves = [self.prefix + name for name in names]
         if self.text_column:
-            leaves.append(holder_of(self.output.schema, self.text_column) or self.text_column)
+            leaves.append(holder_of(schema, self.text_column) or self.text_column)
         if self.reader is not None and self.fact_column:
-            last = ("predicate", "object") if self.reader.objects_wanted else ("predicate",)
-            paths = self.output.leaves(self.fact_column, *last)
-            leaves += paths if len(paths) == len(last) else [holder_of(self.output.schema, self.fact_column) or ""]
-        leaves += [column for grouping in self.groupings for column in grouping]
+            leaves.append(holder_of(schema, self.fact_column) or self.fact_column)
+            if self.reader.subject is not None:
+                leaves.append(self.reader.subject)
+        leaves += [column for grouping in self.database.groups for column in grouping]
         return list(dict.fromkeys(leaves))
 
-    def _rows(self, rows: slice, table: pa.Table) -> npt.NDArray[np.int8]:
-        """Keep and count the rows of a window; returns their FINE labels."""
+    def _window(self, first: int, table: pa.Table) -> None:
+        """Append the rows and facts of a window."""
         run, prefix = self.run, self.prefix
         fine = fine_codes(one_array(table, prefix + "fine"), prefix + "fine")
-        errors = _kinds(one_array(table, prefix + "error"), run.errors)
         notes = _kinds(one_array(table, prefix + "note"), run.notes)
-        reused = one_array(table, prefix + "reused").fill_null(False).to_numpy(zero_copy_only=False) & (fine >= 0)
-        if len(run.errors) > np.iinfo(run.error.dtype).max:
-            run.error = run.error.astype(np.int16)
-        run.state[rows] = states_of(fine, notes == run.notes.code(EMPTY_TEXT))
-        run.confidence[rows] = one_array(table, prefix + "confidence").to_numpy(zero_copy_only=False)
-        run.error[rows] = errors
-        lengths = None
-        if self.text_column and holder_of(table.schema, self.text_column):
-            lengths = _text_lengths(one_array(table, self.text_column))
-        for grouping, codes in self.groupings.items():
-            if grouping:
-                run.groups[grouping][rows] = codes.codes(table)
-            group, counts, groups = run.groups[grouping][rows], run.row_counts[grouping], len(codes)
-            counts.states.add(group, run.state[rows], groups, STATES)
-            counts.errors.add(group[errors >= 0], errors[errors >= 0], groups, len(run.errors))
-            counts.notes.add(group[notes >= 0], notes[notes >= 0], groups, len(run.notes))
-            counts.reused.add(group[reused], 0, groups, 1)
-            if lengths is not None:
-                add_classes(counts.lengths, LENGTH_CLASSES, group, lengths, fine, groups)
-        return fine
+        blank = np.array([*(EMPTY_TEXT in note.split("+") for note in run.notes.names), False])[notes]
+        keys = _halves(one_array(table, prefix + "row_key"))
+        entailment = one_array(table, prefix + "fact_entailment")
+        stored = pc.list_value_length(entailment).fill_null(NONE).to_numpy(zero_copy_only=False)
+        facts = self._facts(table)
+        columns = {
+            "row": np.arange(first, first + len(table)),
+            "high": keys[:, 0],
+            "low": keys[:, 1],
+            "input": pa.nulls(len(table), pa.uint64()) if facts is None else facts.inputs(),
+            "state": states_of(fine, blank),
+            "confidence": _finite(one_array(table, prefix + "confidence")),
+            "error": _kinds(one_array(table, prefix + "error"), run.errors),
+            "note": notes,
+            "reused": one_array(table, prefix + "reused").fill_null(False),
+            "facts": _classes(FACT_CLASSES, stored if facts is None else facts.lengths),
+            "length": self._lengths(table),
+        }
+        groups = {
+            self.database.column(grouping): codes.codes(table).astype(np.uint16)
+            for grouping, codes in self.database.groups.items()
+        }
+        self.database.append(f"INSERT INTO {run.table} BY NAME FROM batch", pa.table(columns | groups))
+        if facts is not None:
+            self._count(table, facts, entailment, stored, groups)
 
-    def _facts(self, rows: slice, table: pa.Table, fine: npt.NDArray[np.int8]) -> None:
-        run, reader = self.run, self.reader
-        entailment = one_array(table, self.prefix + "fact_entailment")
-        stored = pc.list_value_length(entailment).fill_null(UNKNOWN_FACTS).to_numpy(zero_copy_only=False)
-        if reader is None or not self.fact_column or not holder_of(table.schema, self.fact_column):
-            self._count_facts(rows, stored, fine)
-            return
-        facts = reader.read(one_array(table, self.fact_column))
-        self._count_facts(rows, facts.lengths, fine)
+    def _facts(self, table: pa.Table) -> Facts | None:
+        if self.reader is None or not self.fact_column or not holder_of(table.schema, self.fact_column):
+            return None
+        subject = self.reader.subject
+        apart = one_array(table, subject) if subject is not None and subject in table.schema.names else None
+        return self.reader.read(one_array(table, self.fact_column), apart)
+
+    def _lengths(self, table: pa.Table) -> Codes:
+        if not self.text_column or not holder_of(table.schema, self.text_column):
+            return np.full(len(table), NONE)
+        return _classes(LENGTH_CLASSES, _text_lengths(one_array(table, self.text_column)))
+
+    def _count(self, table: pa.Table, facts: Facts, entailment: pa.Array, stored: Codes, groups: Any) -> None:
+        """Append the facts of a window, counted by group, predicate and object."""
         omitted = one_array(table, self.prefix + "omitted")
         known = omitted.is_valid().to_numpy(zero_copy_only=False) & (stored == facts.lengths)
         # A list stands for each fact only in rows that were checked; elsewhere there is nothing to align.
         row = np.repeat(np.arange(len(table)), facts.lengths)
-        chosen = known[row]
         values = pc.list_flatten(entailment.filter(pa.array(known)))
         checked = np.zeros(len(row), bool)
-        checked[chosen] = values.is_valid().to_numpy(zero_copy_only=False)
+        checked[known[row]] = values.is_valid().to_numpy(zero_copy_only=False)
         failed = omitted_facts(omitted, facts.offsets) & checked
-        readable = facts.predicate >= 0
-        for grouping, codes in self.groupings.items():
-            owner, counts = run.groups[grouping][rows][row], run.fact_counts[grouping]
-            for to, mask in (
-                (counts.all, readable),
-                (counts.checked, checked & readable),
-                (counts.omitted, failed & readable),
-            ):
-                to.add(owner[mask], facts.predicate[mask], len(codes), len(reader.predicates))
-        self._by_object(reader, facts, checked, failed)
-
-    def _count_facts(self, rows: slice, counts: npt.NDArray[Any], fine: npt.NDArray[np.int8]) -> None:
-        """Count rows by their number of facts."""
-        for grouping, codes in self.groupings.items():
-            group, found = self.run.groups[grouping][rows], self.run.row_counts[grouping].facts
-            add_classes(found, FACT_CLASSES, group, counts, fine, len(codes))
-
-    def _by_object(self, reader: FactReader, facts: Facts, checked: Any, failed: Any) -> None:
-        chosen = np.flatnonzero(checked & (facts.object >= 0))
-        if not len(chosen):
-            return
-        width = len(reader.objects)
-        pairs, inverse = np.unique(facts.predicate[chosen] * width + facts.object[chosen], return_inverse=True)
-        all_facts = np.bincount(inverse, minlength=len(pairs)).tolist()
-        omitted = np.bincount(inverse[failed[chosen]], minlength=len(pairs)).tolist()
-        for pair, count, lost in zip(pairs.tolist(), all_facts, omitted, strict=True):
-            names = reader.predicates.names[pair // width], reader.objects.names[pair % width]
-            entry = self.run.object_counts.setdefault(names, [0, 0])
-            entry[0] += count
-            entry[1] += lost
+        columns = {"predicate": facts.predicate, "object": facts.object, "checked": checked, "omitted": failed}
+        window = pa.table(columns | {name: codes[row] for name, codes in groups.items()})
+        codes = ", ".join(self.groups)
+        self.database.append(
+            f"INSERT INTO {self.run.table}_facts BY NAME SELECT predicate, object, count(*) AS facts, "
+            f"count_if(checked) AS checked, count_if(omitted) AS omitted, {codes} "
+            f"FROM batch WHERE predicate >= 0 GROUP BY predicate, object, {codes}",
+            window,
+        )
 
 
 def fact_column(output: Output) -> str | None:
@@ -229,13 +213,25 @@ def _facts_of(output: Output) -> tuple[str, FactForm] | None:
         return None
 
 
-def _codes_of(grouping: Grouping, rows: int) -> npt.NDArray[np.uint16]:
-    """Room for the groups of rows; that of all rows is one zero, however many there are."""
-    return np.empty(rows, np.uint16) if grouping else np.broadcast_to(np.zeros(1, np.uint16), (rows,))
+def _halves(column: pa.Array) -> npt.NDArray[np.uint64]:
+    """Row keys as two numbers each. fixed_size_binary(16), *Shape:* (rows,) → uint64, (rows, 2)."""
+    if not len(column):
+        return np.empty((0, 2), np.uint64)
+    return np.frombuffer(column.buffers()[1], np.uint64, 2 * len(column), column.offset * 16).reshape(-1, 2)
+
+
+def _finite(column: pa.Array) -> pa.Array:
+    """Confidences, null where there is none."""
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+
+
+def _classes(classes: Classes, values: Codes) -> Codes:
+    """The class of each value; -1 below the first one."""
+    return np.searchsorted([least for least, _ in classes], values, side="right") - 1
 
 
 def _kinds(column: pa.Array, names: Names) -> npt.NDArray[np.int64]:
-    """Numbers of error or note kinds: what stands before the colon; -1 for null."""
+    """Codes of error or note kinds: what stands before the colon; -1 for null."""
     if column.null_count == len(column):
         return np.full(len(column), NONE, np.int64)
     encoded = column.dictionary_encode()
@@ -246,7 +242,7 @@ def _kinds(column: pa.Array, names: Names) -> npt.NDArray[np.int64]:
 
 def _text_lengths(column: pa.Array) -> npt.NDArray[np.int32]:
     if pa.types.is_null(column.type):
-        return np.full(len(column), -1, np.int32)
+        return np.full(len(column), NONE, np.int32)
     codes = None
     if pa.types.is_dictionary(column.type):
         column, codes = column.dictionary, column.indices
@@ -254,4 +250,4 @@ def _text_lengths(column: pa.Array) -> npt.NDArray[np.int32]:
         column = column.cast(pa.large_binary()).cast(pa.large_string(), safe=False)
     lengths = pc.utf8_length(column)
     lengths = lengths if codes is None else lengths.take(codes)
-    return np.asarray(lengths.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False), np.int32)
+    return np.asarray(lengths.cast(pa.int32()).fill_null(NONE).to_numpy(zero_copy_only=False), np.int32)

@@ -65,21 +65,28 @@ class WorstRow(TypedDict):
     note: str | None
 
 
-class WorseRow(TypedDict):
-    """A row that got worse. ``why``: ``flipped`` (in both runs, OK before), ``rewritten`` (a new text for the facts
-    that the same place of the baseline has) or ``new``. ``before``, ``text_before``: FINE label and text of the
-    baseline, null where it has none. ``now``: the row of this run."""
+Why = Literal["flipped", "rewritten", "new"]
 
-    why: Literal["flipped", "rewritten", "new"]
+
+class WorseRow(TypedDict):
+    """A row that got worse. ``why``: ``flipped`` (in both runs, OK before), ``rewritten`` (a new text for facts whose
+    text was OK) or ``new`` (a new text for facts that the baseline does not have). ``before``, ``text_before``: FINE
+    label and text of the baseline, null where it has none. ``now``: the row of this run."""
+
+    why: Why
     before: str | None
     text_before: str | None
     now: WorstRow
 
 
 class Worse(TypedDict):
-    """What got worse since the baseline. ``flipped``: kept rows that were OK and are not. ``added_failing``: added rows
-    that are not OK. ``rows``: some of both to read, at most a third of ``--worst`` of each kind."""
+    """What got worse since the baseline. ``flipped``: kept rows that were OK and are not; ``rewritten``: facts whose
+    text was OK and is replaced by one that is not; ``better``: rows of both kinds that went the other way.
+    ``added_failing``: added rows that are not OK, whatever was there before. ``rows``: some to read, at most a third of
+    ``--worst`` of each kind."""
 
     flipped: int
+    rewritten: int
+    better: int
     added_failing: int
     rows: list[WorseRow]

@@ -9,6 +9,7 @@ from ..metric.triples import Triple
 from ..scoring.output_templates import find_templates
 from ..scoring.outputs import Output
 from ..stats.intervals import rate
+from . import queries
 from .document import TemplateFigures
 from .scan import ScannedRun
 
@@ -22,9 +23,8 @@ def templates_of(output: Output) -> tuple[Templates, Path | None] | None:
 
 def template_figures(run: ScannedRun, templates: Templates) -> list[TemplateFigures]:
     """Each template that was used, by falling omission rate, at most :data:`MOST`."""
-    counts = run.fact_counts[()]
-    names = run.predicates.names
-    checked, omitted = (one.table(1, len(names))[0].tolist() for one in (counts.checked, counts.omitted))
+    counts, names = queries.facts(run, ()), run.predicates.names
+    checked, omitted = counts.checked[0].tolist(), counts.omitted[0].tolist()
     merged: dict[tuple[str, str | None, str, bool], list[int]] = {}
 
     def add(predicate: str, value: str, facts: int, lost: int) -> None:
@@ -37,8 +37,8 @@ def template_figures(run: ScannedRun, templates: Templates) -> list[TemplateFigu
     for name, facts, lost in zip(names, checked, omitted, strict=True):
         if facts and not templates.depends_on_object(name):
             add(name, "", facts, lost)
-    for (name, value), (facts, lost) in run.object_counts.items():
-        add(name, value, facts, lost)
+    for code, value, facts, lost in queries.objects(run):
+        add(names[code], run.objects.names[value], facts, lost)
     figures = [
         TemplateFigures(
             predicate=name, object=value, template=text, backoff=backoff, omission=rate(lost, facts), suspect=False

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 
 from scorer.audit import audit
-from scorer.audit.grouping import GroupCodes
 from scorer.audit.history import append, rows_of
-from scorer.audit.scan import scan_output
-from scorer.scoring.outputs import open_output
 from tests.audit.nights import night, row
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -30,18 +25,6 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     found = pq.read_table(file)["night"].to_pylist()
     assert found == sorted(found)
     assert len(found) == 36
-
-
-def test_bytes_a_row(tmp_path: Path) -> None:
-    n = 2000
-    out = night(
-        tmp_path / "out", [row(f"a long text {i}" * 20, [("food", 0.9)] * 9, system=str(i % 3)) for i in range(n)]
-    )
-    kept = scan_output(open_output(out), {g: GroupCodes(g) for g in ((), ("system",))}, None)
-    arrays = [value for field in fields(kept) if isinstance(value := getattr(kept, field.name), np.ndarray)]
-    assert sum(array.nbytes for array in arrays) == n * 6
-    assert kept.groups["system",].nbytes == n * 2
-    assert kept.groups[()].strides == (0,)  # one zero stands for all rows
 
 
 def test_the_python_of_the_page(tmp_path: Path) -> None:

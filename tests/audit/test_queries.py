@@ -1,10 +1,9 @@
-"""Runs joined part by part, against a small implementation that holds all rows in dictionaries."""
+"""What the database counts, against a small implementation that holds all rows in dictionaries."""
 
 from __future__ import annotations
 
-import importlib
+import tempfile
 from collections import defaultdict
-from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,8 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
-from scorer.audit.key_parts import key_parts
-from scorer.errors import InputError
+from scorer.errors import OutputError
 from scorer.metric.verdict import FINE
-from scorer.scoring.outputs import open_output
 from tests.audit.nights import Row, night, row
 
 Line = dict[str, Any]
@@ -70,6 +67,15 @@ def paired(before: list[Line], after: list[Line]) -> tuple[list[tuple[Line, Line
     return pairs, removed, added
 
 
+def rewritten(removed: list[Line], added: list[Line]) -> list[tuple[Line, Line]]:
+    """Of the rows that went and came, those with equal facts and equal groups, paired in their order."""
+    sides: dict[str, tuple[list[Line], list[Line]]] = defaultdict(lambda: ([], []))
+    for number, lines in enumerate((removed, added)):
+        for line in sorted(lines, key=lambda line: line["place"]):
+            sides[str((line["triples"], line["system"]))][number].append(line)
+    return [pair for side in sides.values() for pair in zip(*side, strict=False)]
+
+
 def confidences(lines: list[Line]) -> np.ndarray:
     return np.array([line["confidence"] for line in lines if line["confidence"] is not None], np.float32)
 
@@ -116,7 +122,7 @@ def check_change(before: list[Line], after: list[Line], change: Any) -> None:
 
 
 def check_lists(before: list[Line], after: list[Line], document: Document, most: int) -> None:
-    pairs, _, added = paired(before, after)
+    pairs, removed, added = paired(before, after)
     changes, worse = document["baseline_changes"], document["worse"]
     assert changes is not None
     assert worse is not None
@@ -133,15 +139,15 @@ def check_lists(before: list[Line], after: list[Line], document: Document, most:
     least = sorted(flipped, key=lambda line: (line["confidence"], line["place"]))[:share]
     shown = [one["now"] for one in worse["rows"] if one["why"] == "flipped"]
     assert [one["row_key"] for one in shown] == [line["row_key"].hex() for line in least]
-    earlier = {line["at"]: line for line in before}
-    was_ok = [line for line in fresh if earlier.get(line["at"], {}).get("fine") == "OK"]
-    other = [line for line in fresh if line not in was_ok]
-    order = [
-        line for lines in (was_ok, other) for line in sorted(lines, key=lambda x: (x["confidence"], x["place"]))[:share]
-    ]
-    assert [one["now"]["row_key"] for one in worse["rows"] if one["why"] != "flipped"] == [
-        line["row_key"].hex() for line in order
-    ]
+    texts = rewritten(removed, added)
+    was_ok = [now for was, now in texts if was["fine"] == "OK" and now["fine"] not in ("OK", None)]
+    better = [now for was, now in [*flips, *texts] if now["fine"] == "OK" and was["fine"] not in ("OK", None)]
+    assert (worse["rewritten"], worse["better"]) == (len(was_ok), len(better))
+    other = [line for line in fresh if not any(line is now for _, now in texts)]
+    for why, lines in (("rewritten", was_ok), ("new", other)):
+        order = sorted(lines, key=lambda line: (line["confidence"], line["place"]))[:share]
+        rows = [one["now"]["row_key"] for one in worse["rows"] if one["why"] == why]
+        assert rows == [line["row_key"].hex() for line in order]
 
     kinds: dict[str, dict[bytes, Line]] = {kind: {} for kind in KINDS}
     for line in after:
@@ -160,9 +166,7 @@ def check_lists(before: list[Line], after: list[Line], document: Document, most:
 
 
 @pytest.mark.parametrize(("seed", "sizes"), [(0, (300, 330)), (1, (90, 400)), (2, (380, 120))])
-def test_two_runs_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, sizes: tuple[int, int]) -> None:
-    small = partial(key_parts, rows_of_part=40, rows_held=100)
-    monkeypatch.setattr(importlib.import_module("scorer.audit.join"), "key_parts", small)
+def test_two_runs(tmp_path: Path, seed: int, sizes: tuple[int, int]) -> None:
     outs = [
         night(tmp_path / name, made(seed, sizes[second], second), shards=3)
         for name, second in (("before", False), ("after", True))
@@ -180,26 +184,16 @@ def test_two_runs_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed
 QUANTILES = ("0.01", "0.05", "0.10", "0.25", "0.50", "0.75", "0.90", "0.95", "0.99")
 
 
-@pytest.mark.parametrize(("of_part", "held"), [(1000, 1000), (10, 10), (10, 40), (1, 7)])
-def test_each_row_is_in_one_part(tmp_path: Path, of_part: int, held: int) -> None:
-    outs = [night(tmp_path / str(second), made(5, 90, bool(second)), shards=2) for second in (0, 1)]
-    parts = list(key_parts([open_output(out) for out in outs], of_part, held))
-    owner: dict[bytes, int] = {}
-    for number, out in enumerate(outs):
-        right = [line["row_key"] for line in lines_of(out)]
-        seen = {}
-        for place, part in enumerate(parts):
-            assert (np.diff(part[number].rows) > 0).all()
-            for line, key in zip(part[number].rows.tolist(), part[number].keys, strict=True):
-                assert owner.setdefault(key.tobytes(), place) == place
-                seen[line] = key.tobytes()
-        assert [seen[line] for line in range(len(right))] == right
-    assert (len(parts) > 1) == (of_part < 180)
+def test_the_temporary_database_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = night(tmp_path / "out", made(1, 30, False))
+    monkeypatch.setattr("scorer.audit.database.MEMORY", "1KB")
+    with pytest.raises(OutputError, match=r"temporary database of the audit failed.*set TMPDIR"):
+        audit(out)
 
 
-def test_rows_that_are_not_there_when_the_keys_are_read(tmp_path: Path) -> None:
-    output = open_output(night(tmp_path / "out", made(1, 30, False)))
-    night(tmp_path / "out2", made(1, 20, False))
-    (tmp_path / "out2" / "part-0.parquet").replace(tmp_path / "out" / "part-0.parquet")
-    with pytest.raises(InputError, match="20 rows were read of 30"):
-        list(key_parts([output]))
+def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    audit(night(tmp_path / "out", made(1, 30, False)))
+    assert not list(folder.iterdir())

@@ -1,0 +1,113 @@
+"""The rows of one audit as narrow tables of numbers in a temporary DuckDB database.
+
+No text of the data gets here: groups, predicates and kinds are codes, keys are numbers (:mod:`.scan`). What is asked of
+the tables is in :mod:`.queries`. Results do not depend on threads: they are counts, or are ordered by the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import OutputError
+from .grouping import GroupCodes, Grouping
+
+MEMORY = "600MB"
+"""What DuckDB may hold in memory; beyond it, it writes to the temporary folder."""
+MOST_THREADS = 4
+"""More of them would share :data:`MEMORY` in parts too small to work with."""
+
+Ints = npt.NDArray[np.int64]
+
+
+class Database:
+    """A database that ends with the ``with`` block. ``groups``: the groups that rows are counted by, of all tables;
+    all rows as one group come first.
+
+    Raises:
+        OutputError: the temporary folder is full, or cannot be written.
+    """
+
+    def __init__(self, groupings: Sequence[Grouping]) -> None:
+        self.groups = {grouping: GroupCodes(grouping) for grouping in dict.fromkeys([(), *groupings])}
+        self._folder = TemporaryDirectory(prefix="d2t-audit-")
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": MEMORY,
+            "temp_directory": self._folder.name,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        self._connection = duckdb.connect(f"{self._folder.name}/rows.duckdb", config=settings)
+        threads = self.rows("SELECT current_setting('threads')")[0][0]
+        self.run(f"SET threads = {min(threads, MOST_THREADS)}")
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+        self._folder.cleanup()
+
+    def column(self, grouping: Grouping) -> str:
+        """The column of the group codes of a grouping, ``g0`` for the first."""
+        return f"g{list(self.groups).index(grouping)}"
+
+    def run(self, statement: str) -> None:
+        """Execute a statement."""
+        with _errors():
+            self._connection.execute(statement)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a query of few rows."""
+        with _errors():
+            return self._connection.execute(query).fetchall()
+
+    def counts(self, query: str, *shape: int) -> Ints:
+        """Counts by codes: a query of codes and one number each, as int64 of that shape."""
+        counts = np.zeros(shape, np.int64)
+        with _errors():
+            *places, numbers = self._connection.execute(query).fetchnumpy().values()
+        counts[tuple(np.asarray(place, np.int64) for place in places)] = np.asarray(numbers, np.int64)
+        return counts
+
+    def floats(self, query: str, rows: int) -> npt.NDArray[np.float32]:
+        """The one column of a query, float32, *Shape:* (rows,)."""
+        values = np.empty(rows, np.float32)
+        start = 0
+        with _errors():
+            for batch in pa.RecordBatchReader.from_stream(self._connection.sql(query)):
+                values[start : start + len(batch)] = batch.column(0).to_numpy(zero_copy_only=False)
+                start += len(batch)
+        return values
+
+    def append(self, statement: str, batch: pa.Table) -> None:
+        """Insert by a statement that reads the table ``batch``."""
+        with _errors():
+            self._connection.register("batch", batch)
+            self._connection.execute(statement)
+            self._connection.unregister("batch")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is appended inside is written together."""
+        self.run("BEGIN")
+        yield
+        self.run("COMMIT")
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        reason = " ".join(str(error).split())[:300]
+        raise OutputError(
+            f"the temporary database of the audit failed: {reason}; set TMPDIR to a folder with more room"
+        ) from error

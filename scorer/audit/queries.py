@@ -1,0 +1,309 @@
+"""What an audit asks of the narrow tables. Group codes are those of :attr:`.Database.groups`; rows are numbers in the
+whole output; a *state* is a row's label and whether its text is blank (:mod:`.states`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..metric.verdict import FINE
+from .confidences import Confidences
+from .database import Ints
+from .grouping import Grouping
+from .scan import FACT_CLASSES, LENGTH_CLASSES, ScannedRun
+from .shown_rows import Why
+from .states import BLANK, STATES
+
+MOST_FLIPS_MEASURED = 20_000
+OK = 0
+
+
+class FactCounts(NamedTuple):
+    """Facts by group and predicate, int64, *Shape:* (groups, predicates). ``all``: that could be read; ``checked``:
+    those asked of a text; ``omitted``: of these."""
+
+    all: Ints
+    checked: Ints
+    omitted: Ints
+
+
+class Repeats(NamedTuple):
+    """How often keys occur in each group, int64, *Shape:* (groups,): distinct keys, rows of the most frequent one."""
+
+    distinct: Ints
+    most: Ints
+
+
+class Pair(NamedTuple):
+    """A row and its counterpart in the baseline, -1 without one, and the FINE labels of both, -1 without one."""
+
+    row: int
+    before: int
+    label: int
+    label_before: int
+
+
+@dataclass(frozen=True)
+class Flipped:
+    """Kept rows whose FINE label differs. ``count``: all; ``pairs``: the first :data:`MOST_FLIPS_MEASURED` by row."""
+
+    count: int
+    pairs: list[Pair]
+
+
+def states(run: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows by group and state. *Shape:* (groups, STATES)."""
+    return _by(run, grouping, "state", STATES)
+
+
+def added(run: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows that the other run does not have, by group and state. *Shape:* (groups, STATES)."""
+    return _by(run, grouping, "state", STATES, f"{_other(run, grouping)} IS NULL")
+
+
+def kept(after: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows in both runs, by group, state in the baseline, and state in this run. *Shape:* (groups, STATES, STATES)."""
+    group, other = after.database.column(grouping), _other(after, grouping)
+    return after.database.counts(
+        f"SELECT {group}, {other}, state, count(*) FROM {after.table} WHERE {other} IS NOT NULL GROUP BY ALL",
+        after.groups(grouping),
+        STATES,
+        STATES,
+    )
+
+
+def rewritten(after: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows with a new text for facts that the baseline has with another text, by group, state of the row of the
+    baseline, and state of this one; see :func:`match`. *Shape:* (groups, STATES, STATES)."""
+    group, other = after.database.column(grouping), _other(after, grouping)
+    return after.database.counts(
+        f"SELECT {group}, before_state, state, count(*) FROM rewritten WHERE {other} IS NULL GROUP BY ALL",
+        after.groups(grouping),
+        STATES,
+        STATES,
+    )
+
+
+def errors(run: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows by group and kind of error. *Shape:* (groups, kinds)."""
+    return _by(run, grouping, "error", len(run.errors), "error >= 0")
+
+
+def notes(run: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows by group and notes, as they are joined. *Shape:* (groups, kinds)."""
+    return _by(run, grouping, "note", len(run.notes), "note >= 0")
+
+
+def reused(run: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows with a label of an earlier run, by group. *Shape:* (groups,)."""
+    return _by(run, grouping, "reused::TINYINT", 2, f"{_FINE} >= 0")[:, 1]
+
+
+def by_facts(run: ScannedRun, grouping: Grouping) -> Ints:
+    """Labelled rows by group, class of their number of facts, and label. *Shape:* (groups, classes, labels)."""
+    return _by_class(run, grouping, "facts", len(FACT_CLASSES))
+
+
+def by_length(run: ScannedRun, grouping: Grouping) -> Ints:
+    """Labelled rows by group, class of the length of their text, and label. *Shape:* (groups, classes, labels)."""
+    return _by_class(run, grouping, "length", len(LENGTH_CLASSES))
+
+
+def facts(run: ScannedRun, grouping: Grouping) -> FactCounts:
+    """Facts by group and predicate."""
+    group, shape = run.database.column(grouping), (run.groups(grouping), len(run.predicates))
+    one = f"SELECT {group}, predicate, sum({{}})::BIGINT FROM {run.table}_facts GROUP BY ALL"
+    return FactCounts(*(run.database.counts(one.format(name), *shape) for name in ("facts", "checked", "omitted")))
+
+
+def objects(run: ScannedRun) -> list[tuple[int, int, int, int]]:
+    """Predicate, object, facts checked and of them omitted, where a template depends on the object."""
+    return run.database.rows(
+        f"SELECT predicate, object, sum(checked)::BIGINT, sum(omitted)::BIGINT FROM {run.table}_facts "
+        "WHERE object >= 0 GROUP BY ALL HAVING sum(checked) > 0 ORDER BY ALL"
+    )
+
+
+def repeats(run: ScannedRun, grouping: Grouping) -> Repeats:
+    """How often keys occur in the groups. Only keys that occur more than once in the whole run are grouped."""
+    group, count = run.database.column(grouping), run.groups(grouping)
+    run.database.run(
+        f"CREATE TEMP TABLE IF NOT EXISTS {run.table}_repeated AS "
+        f"SELECT high, low FROM {run.table} GROUP BY ALL HAVING count(*) > 1"
+    )
+    keys = (
+        f"(SELECT {group}, count(*) AS n FROM {run.table} SEMI JOIN {run.table}_repeated USING (high, low) "
+        f"GROUP BY {group}, high, low)"
+    )
+    rows = run.database.counts(f"SELECT {group}, count(*) FROM {run.table} GROUP BY ALL", count)
+    more = run.database.counts(f"SELECT {group}, sum(n - 1)::BIGINT FROM {keys} GROUP BY ALL", count)
+    most = run.database.counts(f"SELECT {group}, max(n) FROM {keys} GROUP BY ALL", count)
+    return Repeats(rows - more, np.maximum(most, rows > 0))
+
+
+def confidences(run: ScannedRun, grouping: Grouping, *, unmatched: bool = False) -> Confidences:
+    """Confidences by group in rising order, of all rows or of those that the other run does not have."""
+    group = run.database.column(grouping)
+    of = f"FROM {run.table} WHERE confidence IS NOT NULL"
+    of += f" AND {_other(run, grouping)} IS NULL" if unmatched else ""
+    sizes = run.database.counts(f"SELECT {group}, count(*) {of} GROUP BY ALL", run.groups(grouping))
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    values = run.database.floats(f"SELECT confidence {of} ORDER BY {group}, confidence", int(ends[-1]))
+    return Confidences(values, ends)
+
+
+def match(before: ScannedRun, after: ScannedRun) -> None:
+    """Match the rows of two runs, as multisets of keys within each group of each grouping.
+
+    Of rows with one key, those with equal labels are matched first, so that few count as changed; the others in their
+    order. Each table gets a column ``partner``, the row of the other run (in the grouping of all rows), and ``other0``,
+    ``other1``, ... by grouping: the state of the row of the other run, null where it has none.
+
+    Of what is left, rows with equal facts in equal groups are paired in their order, in a table ``rewritten``.
+    """
+    database, groups = after.database, [after.database.column(one) for one in after.database.groups]
+    database.run(
+        f"CREATE TEMP TABLE repeated AS SELECT high, low FROM {before.table} GROUP BY ALL HAVING count(*) > 1 "
+        f"UNION SELECT high, low FROM {after.table} GROUP BY ALL HAVING count(*) > 1"
+    )
+    for group in groups:
+        database.run(_MATCH_REPEATED.format(group=group, before=before.table, after=after.table, fine=_FINE))
+    sides = (before.table, "before"), (after.table, "after")
+    for (ours, side), (theirs, other) in (sides, sides[::-1]):
+        states = ", ".join(
+            f"CASE WHEN theirs.{group} = ours.{group} THEN theirs.state END AS other{group[1:]}" for group in groups
+        )
+        matched = ", ".join(f"match_{group}.{other}_state AS other{group[1:]}" for group in groups)
+        joins = " ".join(f"LEFT JOIN match_{group} ON ours.row = match_{group}.{side}_row" for group in groups)
+        database.run(
+            f"CREATE TABLE matched_{side} AS "
+            f"SELECT ours.*, theirs.row AS partner, {states} "
+            f"FROM (FROM {ours} ANTI JOIN repeated USING (high, low)) AS ours "
+            f"LEFT JOIN {theirs} AS theirs USING (high, low) UNION ALL "
+            f"SELECT ours.*, match_g0.{other}_row AS partner, {matched} "
+            f"FROM (FROM {ours} SEMI JOIN repeated USING (high, low)) AS ours {joins}"
+        )
+    for table, side in sides:
+        database.run(f"DROP TABLE {table}")
+        database.run(f"ALTER TABLE matched_{side} RENAME TO {table}")
+    same = ", ".join(groups)
+    for table, side in sides:
+        database.run(
+            f"CREATE TEMP TABLE left_{side} AS SELECT *, row_number() OVER (PARTITION BY input, {same} ORDER BY row) "
+            f"AS place FROM {table} WHERE partner IS NULL AND input IS NOT NULL"
+        )
+    database.run(
+        "CREATE TEMP TABLE rewritten AS SELECT now.*, was.row AS before_row, was.state AS before_state "
+        f"FROM left_after AS now JOIN left_before AS was USING (input, place, {same})"
+    )
+
+
+def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
+    """The rows of least confidence of each kind, each key once; ties by key, so that they are always the same.
+
+    Kinds: the FINE labels that are not OK (rows with a blank text are a kind of their own), and each kind of error.
+    """
+    labels = [name for code, name in enumerate(FINE) if code != OK]
+    kinds = [*labels, "empty_text", *map("error:{}".format, run.errors.names)]
+    blank = int(np.argmax(BLANK))
+    found: dict[str, list[int]] = {kind: [] for kind in kinds}
+    for kind, row in run.database.rows(
+        f"""
+        WITH failing AS (
+            SELECT CASE WHEN error >= 0 THEN {len(labels) + 1} + error WHEN state >= {blank} THEN {len(labels)}
+                   ELSE {_FINE} - 1 END AS kind, high, low, min(row) AS row, arg_min(confidence, row) AS confidence
+            FROM {run.table} WHERE error >= 0 OR state >= {blank} OR {_FINE} > {OK} GROUP BY ALL
+        )
+        SELECT kind, row FROM failing QUALIFY row_number() OVER (
+            PARTITION BY kind ORDER BY coalesce(confidence, 0), high, low) <= {most}
+        ORDER BY kind, coalesce(confidence, 0), high, low
+        """
+    ):
+        found[kinds[kind]].append(row)
+    return found
+
+
+def flipped(after: ScannedRun) -> Flipped:
+    """Kept rows whose label differs."""
+    differs = f"WHERE {_FINE} >= 0 AND {_FINE_BEFORE} >= 0 AND {_FINE} <> {_FINE_BEFORE}"
+    count = after.database.rows(f"SELECT count(*) FROM {after.table} {differs}")[0][0]
+    pairs = after.database.rows(
+        f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {after.table} {differs} "
+        f"ORDER BY row LIMIT {MOST_FLIPS_MEASURED}"
+    )
+    return Flipped(count, [Pair(*pair) for pair in pairs])
+
+
+def failing_now(after: ScannedRun, most: int) -> dict[Why, list[Pair]]:
+    """Rows that fail and did not before, those of least confidence of each kind: ``flipped`` (in both runs),
+    ``rewritten`` (another text for the same facts) and ``new`` (facts that the baseline does not have)."""
+    queries: dict[Why, str] = {
+        "flipped": f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {after.table} "
+        f"WHERE {_FINE} > {OK} AND {_FINE_BEFORE} = {OK}",
+        "rewritten": f"SELECT row, before_row, {_FINE}, {OK} FROM rewritten "
+        f"WHERE {_FINE} > {OK} AND {_FINE_REWRITTEN} = {OK}",
+        "new": f"SELECT row, -1, {_FINE}, -1 FROM {after.table} ANTI JOIN rewritten USING (row) "
+        f"WHERE {_FINE} > {OK} AND partner IS NULL",
+    }
+    return {
+        why: [
+            Pair(*pair) for pair in after.database.rows(f"{query} ORDER BY coalesce(confidence, 0), row LIMIT {most}")
+        ]
+        for why, query in queries.items()
+    }
+
+
+_LABELS = len(FINE) + 1
+_FINE = f"(state % {_LABELS})::TINYINT - 1"
+"""The FINE label of a state, -1 for none; see :data:`.states.FINE_OF`."""
+_FINE_BEFORE = f"(other0 % {_LABELS})::TINYINT - 1"
+_FINE_REWRITTEN = f"(before_state % {_LABELS})::TINYINT - 1"
+
+_MATCH_REPEATED = """
+CREATE TEMP TABLE match_{group} AS
+WITH was AS (
+    SELECT row, state, {group} AS code, high, low, {fine} AS fine,
+           row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
+    FROM {before} SEMI JOIN repeated USING (high, low)
+), now AS (
+    SELECT row, state, {group} AS code, high, low, {fine} AS fine,
+           row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
+    FROM {after} SEMI JOIN repeated USING (high, low)
+), equal AS MATERIALIZED (
+    SELECT was.row AS before_row, was.state AS before_state, now.row AS after_row, now.state AS after_state
+    FROM was JOIN now USING (code, high, low, fine, place)
+), other_was AS (
+    SELECT *, row_number() OVER (PARTITION BY code, high, low ORDER BY row) AS rest
+    FROM was ANTI JOIN equal ON was.row = equal.before_row
+), other_now AS (
+    SELECT *, row_number() OVER (PARTITION BY code, high, low ORDER BY row) AS rest
+    FROM now ANTI JOIN equal ON now.row = equal.after_row
+)
+SELECT * FROM equal UNION ALL
+SELECT was.row, was.state, now.row, now.state
+FROM other_was AS was JOIN other_now AS now USING (code, high, low, rest)
+"""
+
+
+def _other(run: ScannedRun, grouping: Grouping) -> str:
+    return f"other{run.database.column(grouping)[1:]}"
+
+
+def _by(run: ScannedRun, grouping: Grouping, value: str, values: int, where: str = "TRUE") -> Ints:
+    """Rows by group and a value. *Shape:* (groups, values)."""
+    group = run.database.column(grouping)
+    return run.database.counts(
+        f"SELECT {group}, {value}, count(*) FROM {run.table} WHERE {where} GROUP BY ALL", run.groups(grouping), values
+    )
+
+
+def _by_class(run: ScannedRun, grouping: Grouping, value: str, classes: int) -> Ints:
+    group = run.database.column(grouping)
+    return run.database.counts(
+        f"SELECT {group}, {value}, {_FINE}, count(*) FROM {run.table} WHERE {value} >= 0 AND {_FINE} >= 0 GROUP BY ALL",
+        run.groups(grouping),
+        classes,
+        len(FINE),
+    )
