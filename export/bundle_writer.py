@@ -24,7 +24,7 @@ from .packed import SHARED as FP16_SHARED
 from .packed import export_packed, packed_forms, packed_inputs
 from .parity import Logits, accept, checkpoint_logits, measure_variant
 from .plain_pairs import PLAIN_PAIRS, contradicts_labels, mean_probabilities
-from .probes import Probe, built_in_probes, measured, merge, read_probes
+from .probes import Probe, built_in_probes, measured, merge
 from .random_init import random_checkpoint
 from .shared_weights import SHARED, round_weights, share_weights
 from .source import sha256
@@ -51,7 +51,6 @@ def export_bundle(
     random_init: bool = False,
     seed: int = 0,
     templates: Path | None = None,
-    probes: Path | None = None,
     name: str | None = None,
     force: bool = False,
     log: Callable[[str], None] = _to_stderr,
@@ -61,9 +60,8 @@ def export_bundle(
     ``checkpoint``: a hub id or a local folder; with ``random_init``, the name of an architecture, whose random
     weights come from ``seed``. ``out``: must not exist, or be empty. ``answers``: what the checkpoint does not say of
     its logits. ``half_weights``: round the weights to half precision and store them once, for all variants
-    (:mod:`export.shared_weights`). ``templates``: a template file to ship. ``probes``: pairs (Parquet or TSV: premise,
-    hypothesis) to verify with in addition to the built-in ones. ``force``: include a variant that keeps fewer than 99%
-    of the probes' labels, and a checkpoint that contradicts its labels.
+    (:mod:`export.shared_weights`). ``templates``: a template file to ship. ``force``: include a variant that
+    keeps fewer than 99% of the probes' labels, and a checkpoint that contradicts its labels.
 
     Raises:
         UsageError: an option that cannot be honoured.
@@ -91,8 +89,6 @@ def export_bundle(
         chosen = built_in_probes(opened.tokenizer, opened.max_length)
         if opened.tokenizer.layout.one_text:
             chosen = merge(chosen, measured(fact_pairs(), opened.tokenizer))
-        if probes is not None:
-            chosen = merge(chosen, read_probes(Path(probes), opened.tokenizer, opened.max_length, log))
         opened.tokenizer.prove((probe.premise, probe.hypothesis) for probe in chosen)
         with staging(out) as folder:
             _fill(folder, opened, chosen, wanted, half_weights, templates, name, force, log)

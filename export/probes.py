@@ -6,14 +6,10 @@ about a hundred tokens a second: 512 pairs, some 10,000 tokens.
 
 from __future__ import annotations
 
-import csv
 import random
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any, NamedTuple
-
-from scorer.errors import UsageError
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from .sentences import Pair, frame_pairs, short_pairs
 from .tokenization import PairTokenizer
@@ -51,39 +47,6 @@ def built_in_probes(tokenizer: PairTokenizer, max_length: int) -> list[Probe]:
 def measured(pairs: Iterable[Pair], tokenizer: PairTokenizer) -> list[Probe]:
     """Pairs as probes, sorted by length."""
     return _sorted(Probe(p, h, tokenizer.length(p, h)) for p, h, _ in pairs)
-
-
-def read_probes(path: Path, tokenizer: PairTokenizer, max_length: int, log: Callable[[str], None]) -> list[Probe]:
-    """Pairs of a user's file: Parquet, or TSV with a header, with the columns premise and hypothesis.
-
-    Pairs longer than ``max_length`` tokens are left out, which is logged.
-
-    Raises:
-        UsageError: the file cannot be read, lacks the columns, holds something other than text, contains a special
-            token, no pair fits, or more do than a bundle may hold.
-    """
-    try:
-        pairs = _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_tsv(path)
-    except UsageError:
-        raise
-    except Exception as e:  # of two readers, with bases of their own
-        reason = (str(e).splitlines() or [type(e).__name__])[0]
-        raise UsageError(f"--probes {path} cannot be read ({reason}); give Parquet or TSV: premise, hypothesis") from e
-    for premise, hypothesis in pairs:
-        # The scorer compares with the plain tokenizer, for which this would not be text.
-        special = [token for token in tokenizer.special if token in premise or token in hypothesis]
-        if special:
-            raise UsageError(
-                f"--probes {path}: the pair ({premise!r}, {hypothesis!r}) contains the special token {special[0]}; "
-                "remove it"
-            )
-    given = [Probe(p, h, tokenizer.length(p, h)) for p, h in pairs]
-    fitting = [probe for probe in given if probe.tokens <= max_length]
-    if not fitting:
-        raise UsageError(f"--probes {path} holds {len(given)} pairs, none of at most {max_length} tokens; add some")
-    if len(fitting) < len(given):
-        log(f"probes: {len(given) - len(fitting)} of {len(given)} pairs in {path.name} are too long and left out")
-    return _sorted(fitting)
 
 
 def merge(first: Iterable[Probe], second: Iterable[Probe]) -> list[Probe]:
@@ -151,27 +114,3 @@ def _exactly(tokenizer: PairTokenizer, rng: random.Random, tokens: int) -> Probe
             break  # a tokenizer that merges all of these: near enough
         text = longer
     return Probe(text, hypothesis, tokenizer.length(text, hypothesis))
-
-
-def _read_parquet(path: Path) -> list[tuple[str, str]]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path, use_threads=False)
-    rows: list[tuple[Any, ...]] = [(row.get("premise"), row.get("hypothesis")) for row in table.to_pylist()]
-    return _checked(path, table.column_names, rows)
-
-
-def _read_tsv(path: Path) -> list[tuple[str, str]]:
-    with path.open(encoding="utf-8", newline="") as handle:
-        reader = csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)
-        rows: list[tuple[Any, ...]] = [(row.get("premise"), row.get("hypothesis")) for row in reader]
-        return _checked(path, list(reader.fieldnames or []), rows)
-
-
-def _checked(path: Path, columns: list[str], rows: list[tuple[Any, ...]]) -> list[tuple[str, str]]:
-    if not {"premise", "hypothesis"} <= set(columns):
-        raise UsageError(f"--probes {path} has the columns {columns}; it needs premise and hypothesis")
-    for number, row in enumerate(rows):
-        if not all(isinstance(text, str) for text in row):
-            raise UsageError(f"--probes {path}: row {number} is {row!r}; premise and hypothesis must both be text")
-    return [(str(premise), str(hypothesis)) for premise, hypothesis in rows]

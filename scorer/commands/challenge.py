@@ -11,7 +11,7 @@ import typer
 
 from ..errors import UsageError
 from ..inference.choices import Precision
-from .common import bundle_argument, print_json, say, say_always, say_once, tell
+from .common import bundle_argument, local, print_json, say, say_always, say_once, tell
 from .files import written, written_parquet
 from .settings import DeviceOption, PrecisionOption
 
@@ -37,6 +37,7 @@ def challenge_command(
         typer.Option(
             "--natural",
             metavar="DIR",
+            parser=local,
             help="Also judge the public test sets in this folder (PAWS, passives, relations, GAP). Needs a bundle.",
         ),
     ] = None,

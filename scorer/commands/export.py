@@ -89,15 +89,6 @@ def export_command(
         Path | None,
         typer.Option("--templates", metavar="FILE", parser=local, help="Template file to include in the bundle."),
     ] = None,
-    probes: Annotated[
-        Path | None,
-        typer.Option(
-            "--probes",
-            metavar="FILE",
-            parser=local,
-            help="Parquet file with columns premise and hypothesis; more pairs to verify with.",
-        ),
-    ] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the model in signatures. Default: the checkpoint's.")
     ] = None,
@@ -132,7 +123,7 @@ def export_command(
             "--precision": precision != _PRECISIONS,
             "--labels": labels, "--scheme": scheme, "--supported": supported, "--threshold": threshold is not None,
             "--hypothesis-first": hypothesis_first, "--half-weights": half_weights, "--templates": templates,
-            "--probes": probes, "--random-init": random_init, "--force": force,
+            "--random-init": random_init, "--force": force,
         }  # fmt: skip
         if unusable := [option for option, given in others.items() if given]:
             raise UsageError(f"{unusable[0]} does not apply to --task embeddings; remove it")
@@ -156,7 +147,6 @@ def export_command(
         random_init=random_init,
         seed=seed,
         templates=templates,
-        probes=probes,
         name=name,
         force=force,
         log=say,

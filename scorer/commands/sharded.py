@@ -35,18 +35,6 @@ RunJsonOption = Annotated[bool, typer.Option("--json", help="Print _run.json on 
 MAX_ERROR_RATE = 0.001
 
 
-def delimiter(given: str) -> str:
-    """Parse ``--delimiter``: one character, or the word ``tab``.
-
-    Raises:
-        typer.BadParameter: neither, or a character that a record has another use for.
-    """
-    found = "\t" if given.lower() in ("tab", "\\t") else given
-    if len(found) != 1 or found in '"\r\n\0':
-        raise typer.BadParameter(f"{given!r}; give one character, as in --delimiter ';', or the word tab")
-    return found
-
-
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "limit": (
         Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Score only the first N rows.")],
@@ -65,7 +53,6 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 "--delimiter",
                 metavar="C",
-                parser=delimiter,
                 help="Character between the fields of CSV and TSV files, or the word tab. Default: a comma, or a "
                 "semicolon or tab where the header has no comma; in TSV a tab.",
             ),
@@ -161,8 +148,12 @@ def takes_run_options(*, only: Sequence[str] = tuple(_OPTIONS), without: Sequenc
 
 
 def _as_fields(given: dict[str, Any]) -> dict[str, Any]:
-    if given.get("delimiter") is not None and given["form"] in ("parquet", "jsonl"):
-        raise UsageError(f"--delimiter is for CSV and TSV, and --format is {given['form']}; leave one of them out")
+    if (delimiter := given.get("delimiter")) is not None:
+        if given["form"] in ("parquet", "jsonl"):
+            raise UsageError(f"--delimiter is for CSV and TSV, and --format is {given['form']}; leave one of them out")
+        given["delimiter"] = found = "\t" if delimiter.lower() in ("tab", "\\t") else delimiter
+        if len(found) != 1 or found in '"\r\n\0':
+            raise UsageError(f"--delimiter {found!r}: give one character, as in --delimiter ';', or the word tab")
     if "reuse" in given:
         given["reuse"] = tuple(given["reuse"] or ())
     if "part" in given:

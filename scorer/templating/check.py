@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,8 @@ from ..metric.slots import IncompleteTemplate, Key, without_slot
 from ..metric.templates import Templates
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
-from .document import CoverageBlocks, WithoutSlotLine
+from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
+from .document import CheckReport, CoverageBlocks, WithoutSlotLine
 
 
 @dataclass
@@ -90,18 +90,23 @@ class Coverage:
         return round(facts / self.facts, 6) if self.facts else 0.0
 
 
-def read_rows(inputs: Sequence[str], names: ColumnNames) -> Iterator[tuple[str, Rows, Any]]:
-    """URI, parsed rows and table of every window. The table has the columns that the metric needs, and a run's results.
+def review(templates: Templates, inputs: Sequence[str], names: ColumnNames) -> CheckReport:
+    """Check templates against data; the JSON of ``scorer templates check``.
 
     Raises:
         InputError, ShardError, ColumnError: as a run would.
     """
+    coverage = Coverage()
     plain = names.inputs()
-    evidence = {names.prefix + "omitted", names.prefix + "fact_entailment"}
     with ShardReader() as reader:
         for file in resolve_inputs(list(inputs)):
-            schema = reader.probe(file.uri).schema
-            columns = find_columns(schema, plain).with_triples("templates are for triples")
-            wanted = [name for name in schema.names if name in {*columns.needed, *evidence}]
+            columns = find_columns(reader.probe(file.uri).schema, plain).with_triples("templates are for triples")
+            wanted = list(columns.needed)
             for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
-                yield file.uri, columns.rows(table), table.replace_schema_metadata(schema.metadata)
+                coverage.add(columns.rows(table), templates)
+    predicates = len(templates.plain) + len(templates.by_object)
+    return {
+        "schema": SCHEMA,
+        "templates": {"sha256": templates.sha256, "predicates": predicates},
+        **coverage.report(templates),
+    }

@@ -1,34 +1,20 @@
-"""Choose one candidate per predicate. The paper chose randomly (section 4); there are two other simple ways."""
+"""Choose one candidate per predicate: randomly, as the paper (section 4), or the one that the model scores best."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
 
-from ..errors import UsageError
 from .document import CandidateLine, TemplateContent
 from .extract import Candidate, Key
 
 Choice = Callable[[Key, list[Candidate]], Candidate]
 
 
-def choice(name: str, seed: int = 0) -> Choice:
-    """A way to choose that needs no model.
-
-    ``first``: the first in the data. ``frequent``: the one with the most references, the earlier one of equals.
-    ``random``: any distinct candidate with equal probability; the draw depends only on the seed and the predicate's
-    name, so that more data about other predicates does not change it.
-
-    Raises:
-        UsageError: the name is not one of these.
-    """
-    if name == "first":
-        return lambda key, candidates: candidates[0]
-    if name == "frequent":
-        return lambda key, candidates: max(candidates, key=lambda candidate: candidate.count)
-    if name == "random":
-        return lambda key, candidates: random.Random(f"{seed}|{key[0]}|{key[1]}").choice(candidates)
-    raise UsageError(f"unknown choice {name!r}; write first, random, frequent or nli")
+def at_random(seed: int) -> Choice:
+    """Any distinct candidate with equal probability, as in the paper. The draw depends only on the seed and the
+    predicate's name, so that more data about other predicates does not change it."""
+    return lambda key, candidates: random.Random(f"{seed}|{key[0]}|{key[1]}").choice(candidates)
 
 
 def best_score(key: Key, candidates: list[Candidate]) -> Candidate:

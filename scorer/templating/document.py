@@ -48,7 +48,6 @@ class ExtractionReport(ExtractionCounts):
     choose: str
     seed: int
     pairs: int
-    where: list[str]
 
 
 class CandidateLine(TypedDict):
@@ -109,36 +108,6 @@ class CoverageBlocks(TypedDict):
     unused: list[str]
 
 
-class FailedExample(TypedDict):
-    """A failed fact, the text it was checked against, and P(entailment)."""
-
-    entailment: float
-    fact: str
-    text: str
-
-
-class FailingLine(TypedDict):
-    """A template whose facts fail more often than those of others; ``interval``: Wilson's, of ``rate``."""
-
-    predicate: str
-    object: NotRequired[str]
-    template: str
-    facts: int
-    failed: int
-    rate: float
-    interval: list[float]
-    others_rate: float
-    mean_entailment: float
-    examples: list[FailedExample]
-
-
-EvidenceBlock = TypedDict(
-    "EvidenceBlock",
-    {"from": str, "signature": str, "rows": int, "facts": int, "failed": int, "rate": float | None},
-)
-"""Checked facts, and where their labels come from: a ``bundle`` or the ``data``."""
-
-
 class TemplatesBlock(TypedDict):
     """The template file: its digest, and number of predicates."""
 
@@ -147,9 +116,7 @@ class TemplatesBlock(TypedDict):
 
 
 class CheckReport(CoverageBlocks):
-    """What ``scorer templates check`` found. ``evidence``: ``None`` where no row was scored with these templates."""
+    """What ``scorer templates check`` found."""
 
     schema: int
     templates: TemplatesBlock
-    evidence: EvidenceBlock | None
-    failing: list[FailingLine]

@@ -14,10 +14,10 @@ from ..scoring.pipeline import Model
 from ..storage.user_files import check_user_file, write_user_file
 from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
 from .agreement import REFERENCES, score_candidates
-from .choosing import best_score, candidates_file, choice, template_file
+from .choosing import at_random, best_score, candidates_file, template_file
 from .document import CandidateLine, ExtractionReport, TemplateContent
 from .extract import extract
-from .references import parse_where, read_references
+from .references import read_references
 
 
 def check_output(out: Path, inputs: Sequence[str], force: bool) -> Path:
@@ -42,8 +42,6 @@ def make_templates(
     out: Path,
     names: ColumnNames,
     *,
-    where: Sequence[str] = (),
-    choose: str | None = None,
     seed: int = 0,
     model: Model | None = None,
     references: int = REFERENCES,
@@ -52,28 +50,23 @@ def make_templates(
     """Extract, choose and write; the JSON of ``scorer templates extract``.
 
     Args:
-        choose: ``first``, ``random``, ``frequent`` or ``nli``; the last needs ``model``. By default ``nli`` with a
-            model, the only way that was measured to be better than ``random``, and ``first`` without one.
+        model: chooses the candidate that agrees best with other references (``nli``); without one, the choice is
+            ``random`` by ``seed``.
         references: largest number of references that ``nli`` compares a candidate with.
 
     Raises:
         ScorerError: no reference gave a template, an input cannot be read, or a file cannot be written.
     """
     candidates = check_output(out, inputs, force)
-    if choose is None:
-        choose = "nli" if model is not None else "first"
-    if choose == "nli" and model is None:
-        raise UsageError("--choose nli needs a model; pass its bundle with --bundle")
-    chooser = best_score if choose == "nli" else choice(choose, seed)
-    found = extract(read_references(inputs, names, parse_where(where)))
+    found = extract(read_references(inputs, names))
     if not found.candidates:
         reasons = ", ".join(f"{n} {reason}" for reason, n in found.report["references"]["rejected"].items())
         raise InputError(
             f"no template could be made from {found.report['references']['all']} references "
             f"({reasons or 'none read'}); each reference must contain the subject and the object of its one triple"
         )
-    pairs = score_candidates(found, model, references=references, seed=seed) if choose == "nli" and model else 0
-    content = template_file(found.candidates, chooser)
+    pairs = score_candidates(found, model, references=references, seed=seed) if model is not None else 0
+    content = template_file(found.candidates, best_score if model is not None else at_random(seed))
     Templates.from_dict(content, str(out))  # the scorer must be able to read what is written here
     _write(candidates, candidates_file(found.candidates, content))
     _write(out, content)
@@ -81,10 +74,9 @@ def make_templates(
         "schema": SCHEMA,
         "out": str(out),
         "candidates_file": str(candidates),
-        "choose": choose,
+        "choose": "nli" if model is not None else "random",
         "seed": seed,
         "pairs": pairs,
-        "where": list(where),
         **found.report,
     }
 

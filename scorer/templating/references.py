@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ColumnError, UsageError
 from ..metric.inputs import ColumnNames, find_columns, find_facts, one_array
 from ..metric.nested import holder_of
 from ..metric.rows import Rows
@@ -25,7 +24,7 @@ class References:
     """The references of the inputs.
 
     ``counts``: how often each distinct (triple, sentence) occurs, in the order of the data. ``rows``: number of
-    references read, without those that ``--where`` leaves out. ``rejected``: by reason, the number of references that
+    references read. ``rejected``: by reason, the number of references that
     are not a sentence with one triple.
     """
 
@@ -34,64 +33,27 @@ class References:
     rejected: Counter[str] = field(default_factory=Counter)
 
 
-def parse_where(conditions: Iterable[str]) -> dict[str, list[str]]:
-    """Read ``COLUMN=VALUE`` conditions: values of one column are alternatives, columns are all required.
-
-    Raises:
-        UsageError: a condition without ``=`` or without a column.
-    """
-    found: dict[str, list[str]] = {}
-    for condition in conditions:
-        column, equals, value = condition.partition("=")
-        if not (equals and column.strip()):
-            raise UsageError(f"--where {condition!r}: write COLUMN=VALUE, for example split=train")
-        found.setdefault(column.strip(), []).append(value)
-    return found
-
-
-def read_references(inputs: Sequence[str], names: ColumnNames, where: dict[str, list[str]]) -> References:
+def read_references(inputs: Sequence[str], names: ColumnNames) -> References:
     """Read all references of the inputs. The text column holds strings, or lists of strings.
 
     Raises:
         InputError, ShardError: nothing to read, or a shard that cannot be read.
-        ColumnError: a column is missing, or of a type that cannot be read or compared.
+        ColumnError: a column is missing, or of a type that cannot be read.
     """
     result = References()
     with ShardReader() as reader:
         for file in resolve_inputs(inputs):
             schema = reader.probe(file.uri).schema
-            wanted = _needed(schema, names, where)
+            wanted = _needed(schema, names)
             for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
-                kept = table.filter(matches(table, where)) if where else table
-                _add(result, _one_text_a_row(kept, names.text), names)
+                _add(result, _one_text_a_row(table, names.text), names)
     return result
 
 
-def matches(table: pa.Table, where: dict[str, list[str]]) -> pa.Array:
-    """Which rows meet all conditions; values are compared as text. Boolean, *Shape:* (rows,).
-
-    Raises:
-        ColumnError: a column of lists or structs.
-    """
-    result = pa.array(np.ones(len(table), bool))
-    for name, values in where.items():
-        try:
-            text = table[name].cast(pa.string())
-        except pa.ArrowException as error:
-            raise ColumnError(
-                f"--where {name}: the column is {table.schema.field(name).type}; name a column of strings or numbers"
-            ) from error
-        result = pc.and_(result, pc.is_in(text, value_set=pa.array(values)))
-    return result
-
-
-def _needed(schema: pa.Schema, names: ColumnNames, where: dict[str, list[str]]) -> list[str]:
-    absent = [name for name in where if name not in schema.names]
-    if absent:
-        raise ColumnError(f"--where: no column {absent[0]!r}; the columns are {', '.join(schema.names)}")
+def _needed(schema: pa.Schema, names: ColumnNames) -> list[str]:
     facts = find_facts(schema, names)
     holders = {holder_of(schema, name) for name in (names.text, *(facts[:1] if facts else ()))}
-    return [name for name in schema.names if name in {*holders, *where}]
+    return [name for name in schema.names if name in holders]
 
 
 def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:

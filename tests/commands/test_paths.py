@@ -43,7 +43,7 @@ STORES = {
 """What may be in an object store."""
 READ = {
     *("audit gates", "audit rates", "evaluate annotations", "evaluate spans", "export out", "export templates"),
-    *("export probes", "gates init out", "gates check out", "gates check gates", "gates check baseline"),
+    *("challenge natural", "gates init out", "gates check out", "gates check gates", "gates check baseline"),
     *("gates check rates", "rate labels", "rate calibration", "templates check file", "sample pilot"),
     *("audit reference", "gates check reference"),
 }

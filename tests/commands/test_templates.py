@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from tests.bundles import RESTAURANTS, make_bundle
+from tests.bundles import make_bundle
 
 PLACES = ("Riverside", "Centre", "Harbour", "Market")
 WAYS = ("<subject> lies in <object>.", "In <object> there is <subject>.")
@@ -34,45 +34,27 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("choose", ["first", "random", "frequent"])
-def test_extract(choose: str, references: str, tmp_path: Path) -> None:
+def test_extract_at_random(references: str, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    call = ["templates", "extract", references, "--out", str(out), "--choose", choose, "--json"]
-    result = CliRunner().invoke(app, call)
+    result = CliRunner().invoke(app, ["templates", "extract", references, "--out", str(out), "--json"])
     assert result.exit_code == 0, result.output
+    assert "note: without --bundle" in result.stderr
     report = json.loads(result.stdout)
     assert report["references"] == {"all": 24, "used": 20, "share": round(20 / 24, 4), "rejected": {"no_object": 4}}
-    assert (report["choose"], report["pairs"]) == (choose, 0)
+    assert (report["choose"], report["pairs"]) == ("random", 0)
     chosen = json.loads(out.read_text())["area"]
-    assert chosen in WAYS if choose == "random" else chosen == WAYS[0]
+    assert chosen in WAYS
     candidates = json.loads((tmp_path / "t.candidates.json").read_text())["area"]
     assert [(line["template"], line["count"]) for line in candidates] == [(WAYS[0], 12), (WAYS[1], 8)]
     assert [line["template"] for line in candidates if line.get("chosen")] == [chosen]
 
 
-def test_extract_asks_the_model_where_there_is_one(references: str, bundle: str, tmp_path: Path) -> None:
-    """Only ``nli`` was measured to be better than a random choice, so it is the default wherever it is possible."""
-    call = ["templates", "extract", references, "--json", "--out"]
-    without = CliRunner().invoke(app, [*call, str(tmp_path / "without.json")])
-    assert without.exit_code == 0, without.output
-    assert json.loads(without.stdout)["choose"] == "first"
-    assert without.stderr.startswith("note: without --bundle") and "no better than a random one" in without.stderr
-    told = CliRunner().invoke(app, [*call, str(tmp_path / "told.json"), "--choose", "first"])
-    assert told.exit_code == 0 and told.stderr == ""
-    chosen = CliRunner().invoke(app, [*call, str(tmp_path / "with.json"), "--bundle", bundle])
-    assert chosen.exit_code == 0, chosen.output
-    assert json.loads(chosen.stdout)["choose"] == "nli"
-    assert "without --bundle" not in chosen.stderr
-    refused = CliRunner().invoke(app, [*call, str(tmp_path / "no.json"), "--bundle", bundle, "--choose", "frequent"])
-    assert refused.exit_code == 2
-    assert "--bundle is used by --choose nli only, not by frequent" in refused.stderr
-
-
 def test_extract_by_model_then_run_then_check(references: str, bundle: str, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    call = ["templates", "extract", references, "--out", str(out), "--choose", "nli", "--bundle", bundle, "--json"]
+    call = ["templates", "extract", references, "--out", str(out), "--bundle", bundle, "--json"]
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["choose"] == "nli" and "note" not in result.stderr
     # Each candidate is compared with all references that did not give it, both ways.
     assert json.loads(result.stdout)["pairs"] == 2 * (8 + 12)
     candidates = json.loads((tmp_path / "t.candidates.json").read_text())["area"]
@@ -86,15 +68,6 @@ def test_extract_by_model_then_run_then_check(references: str, bundle: str, tmp_
     assert checked.exit_code == 0, checked.output
     found = json.loads(checked.stdout)
     assert found["facts"] == {"all": 24, "template": 24, "backoff": 0, "share": 0.0}
-    table = pq.read_table(scored / "refs.parquet")
-    assert found["evidence"]["from"] == "data"
-    assert found["evidence"]["failed"] == sum(len(omitted) for omitted in table["m_omitted"].to_pylist())
-    # The same rows scored again give the same evidence.
-    again = ["templates", "check", str(out), "--data", references, "--bundle", bundle, "--json"]
-    fresh = json.loads(CliRunner().invoke(app, again).stdout)["evidence"]
-    assert {key: fresh[key] for key in ("rows", "facts", "failed")} == {
-        key: found["evidence"][key] for key in ("rows", "facts", "failed")
-    }
 
 
 def test_the_reports_for_people(references: str, bundle: str, tmp_path: Path) -> None:
@@ -111,29 +84,17 @@ def test_the_reports_for_people(references: str, bundle: str, tmp_path: Path) ->
     assert "60 facts in 30 rows; 30 by backoff (50.0%)" in checked.stdout
     assert "near: 30 facts (50.0%)" in checked.stdout
     assert "area lacks <subject> and <object>: [bold]Nowhere[/bold]" in checked.stdout
-    assert "not a run's output" in checked.stderr
-    sampled = CliRunner().invoke(
-        app,
-        ["templates", "check", str(out), "--data", str(tmp_path / "in.parquet"), "--bundle", bundle, "--sample", "20"],
-    )
-    assert sampled.exit_code == 0
-    assert "evidence: 20 checked facts in 20 rows" in sampled.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["extract", "REFS", "--out", "OUT", "--choose", "nli"], "--bundle"),
-        (["extract", "REFS", "--out", "OUT", "--bundle", str(RESTAURANTS), "--choose", "random"], "nli"),
-        (["extract", "REFS", "--out", "OUT", "--where", "train"], "COLUMN=VALUE"),
-        (["extract", "REFS", "--out", "OUT", "--where", "part=train"], "part"),
         (["extract", "REFS", "--out", "OUT", "--text-column", "reference"], "reference"),
         (["extract", "nowhere.parquet", "--out", "OUT"], "nowhere.parquet"),
         (["extract", "REFS", "--out", "t.txt"], "F.json"),
         (["check", "nowhere.json", "--data", "REFS"], "nowhere.json"),
         (["check", "BROKEN", "--data", "REFS"], "'area'"),
         (["check", "GOOD", "--data", "nowhere.parquet"], "nowhere.parquet"),
-        (["check", "GOOD", "--data", "REFS", "--bundle", "nowhere"], "nowhere"),
         (["check", "GOOD", "--data", "REFS", "--triples-column", "facts"], "facts"),
     ],
 )

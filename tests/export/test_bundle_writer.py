@@ -222,18 +222,12 @@ def test_a_variant_broken_on_purpose_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_templates_and_own_probes_are_taken_along(checkpoint: Path, tmp_path: Path) -> None:
-    templates, probes = tmp_path / "mine.json", tmp_path / "mine.tsv"
+def test_templates_are_taken_along(checkpoint: Path, tmp_path: Path) -> None:
+    templates = tmp_path / "mine.json"
     templates.write_text('{"food": "<subject> serves <object> food."}')
-    probes.write_text("premise\thypothesis\nQuokkas smile.\tAn animal smiles.\n")
-    out = export_bundle(
-        str(checkpoint), tmp_path / "out", precisions=["fp32"], templates=templates, probes=probes, log=silent
-    )
+    out = export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], templates=templates, log=silent)
     opened = Bundle.load(out)
     assert opened.templates_file is not None and opened.templates_file.read_bytes() == templates.read_bytes()
-    assert "Quokkas smile." in opened.probes().premises and len(opened.probes().premises) == 513
-    assert opened.manifest.variants["fp32"].parity is not None
-    assert opened.manifest.variants["fp32"].parity.pairs == 513
 
 
 @pytest.mark.parametrize(

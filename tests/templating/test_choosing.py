@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from scorer.errors import UsageError
 from scorer.metric.triples import Triple
 from scorer.templating.agreement import score_candidates
-from scorer.templating.choosing import best_score, candidates_file, choice, template_file
+from scorer.templating.choosing import at_random, best_score, candidates_file, template_file
 from scorer.templating.extract import Candidate, Extraction, extract
 from scorer.templating.references import References
 from tests.templating.models import WordModel
@@ -29,37 +28,28 @@ NEAR = extraction(
 )
 
 
-def test_first_and_frequent() -> None:
-    assert template_file(NEAR.candidates, choice("first"))["near"] == "<subject> is a cheap pub near <object>."
-    content = template_file(NEAR.candidates, choice("frequent"))
+def test_the_files_by_hand() -> None:
+    content = template_file(NEAR.candidates, lambda key, candidates: candidates[-1])
     assert content == {
         "$version": 1,
         "kids": {"yes": "<subject> welcomes kids.", "no": "<subject> is for adults."},
-        "near": "<subject> is near <object>.",
+        "near": "<subject> lies near <object>.",
     }
     lines = candidates_file(NEAR.candidates, content)
-    assert lines["near"][0] == {"template": "<subject> is near <object>.", "count": 2, "chosen": True}
+    assert lines["near"][-1] == {"template": "<subject> lies near <object>.", "count": 1, "chosen": True}
     assert [line["count"] for line in lines["near"]] == [2, 1, 1]
     assert lines["kids"][0] == {"template": "<subject> welcomes kids.", "count": 1, "object": "yes", "chosen": True}
 
 
 def test_random_is_seeded_and_each_candidate_is_as_likely() -> None:
     key, candidates = ("near", None), NEAR.candidates["near", None]
-    drawn = [choice("random", seed)(key, candidates).template for seed in range(3000)]
-    assert drawn[:100] == [choice("random", seed)(key, candidates).template for seed in range(100)]
+    drawn = [at_random(seed)(key, candidates).template for seed in range(3000)]
+    assert drawn[:100] == [at_random(seed)(key, candidates).template for seed in range(100)]
     for candidate in candidates:
         # Binomial(3000, 1/3) has a standard deviation of 25.8; the seeds are fixed, so this passes always or never.
         assert abs(drawn.count(candidate.template) - 1000) < 130
     others = {**NEAR.candidates, ("far", None): [Candidate("<subject> <object>.")]}
-    assert (
-        template_file(others, choice("random", 5))["near"]
-        == template_file(NEAR.candidates, choice("random", 5))["near"]
-    )
-
-
-def test_an_unknown_choice() -> None:
-    with pytest.raises(UsageError, match="frequent"):
-        choice("best")
+    assert template_file(others, at_random(5))["near"] == template_file(NEAR.candidates, at_random(5))["near"]
 
 
 def test_nli_scores_by_hand() -> None:

@@ -5,48 +5,48 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.errors import ColumnError, InputError, OutputError, UsageError
+from scorer.errors import InputError, OutputError, UsageError
 from scorer.metric.inputs import ColumnNames
 from scorer.metric.templates import Templates
 from scorer.metric.triples import Triple
 from scorer.templating.extract import is_usable
 from scorer.templating.making import make_templates
-from scorer.templating.references import parse_where, read_references
+from scorer.templating.references import read_references
 
 
 def triple(subject: str, predicate: str, value: str) -> dict[str, str]:
     return {"subject": subject, "predicate": predicate, "object": value}
 
 
-ROWS: list[tuple[Any, str | None, str]] = [
-    ([triple("A_B", "near", "C")], "A B is near C.", "train"),
-    ([triple("A_B", "near", "C")], "A B is near C.", "train"),
-    ([triple("D", "near", "E")], "D is close to E.", "test"),
-    ([triple("D", "near", "E")], "D lies by E", "train"),
-    ([triple("D", "near", "E"), triple("D", "far", "F")], "D.", "train"),
-    ([triple("D", "near", "E")], None, "train"),
-    ([triple("D", "near", "E")], "  ", "train"),
-    ([triple("D", "", "E")], "D E.", "train"),
-    ([], "D E.", "train"),
-    ([triple("Alan Bean", "mayor", "Rome")], "Bean is the mayor of Rome.", "train"),
-    ([triple("Alan Bean", "lost", "Rome")], "He lost it.", "train"),
-    ([triple("D", "$x", "E")], "D E.", "train"),
+ROWS: list[tuple[Any, str | None]] = [
+    ([triple("A_B", "near", "C")], "A B is near C."),
+    ([triple("A_B", "near", "C")], "A B is near C."),
+    ([triple("D", "near", "E")], "D lies by E"),
+    ([triple("D", "near", "E"), triple("D", "far", "F")], "D."),
+    ([triple("D", "near", "E")], None),
+    ([triple("D", "near", "E")], "  "),
+    ([triple("D", "", "E")], "D E."),
+    ([], "D E."),
+    ([triple("Alan Bean", "mayor", "Rome")], "Bean is the mayor of Rome."),
+    ([triple("Alan Bean", "lost", "Rome")], "He lost it."),
+    ([triple("D", "$x", "E")], "D E."),
 ]
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> str:
-    triples, text, part = zip(*ROWS, strict=True)
-    pq.write_table(pa.table({"triples": triples, "text": text, "part": part}), tmp_path / "refs.parquet")
+    triples, text = zip(*ROWS, strict=True)
+    pq.write_table(pa.table({"triples": triples, "text": text}), tmp_path / "refs.parquet")
     return str(tmp_path / "refs.parquet")
 
 
 def test_all_is_counted(data: str, tmp_path: Path) -> None:
     out = tmp_path / "made" / "t.json"
-    report = make_templates([data], out, ColumnNames(), where=["part=train"])
+    report = make_templates([data], out, ColumnNames())
     assert report["references"] == {
         "all": 11,
         "used": 3,
@@ -72,28 +72,12 @@ def test_all_is_counted(data: str, tmp_path: Path) -> None:
     }
 
 
-def test_values_of_one_column_are_alternatives_and_columns_are_all_required(data: str) -> None:
-    def rows(*where: str) -> int:
-        return read_references([data], ColumnNames(), parse_where(where)).rows
-
-    assert rows("part=train", "part=test") == 12
-    assert rows("part=test") == 1
-    assert rows("part=test", "text=D is close to E.") == 1
-    assert rows("part=test", "text=other") == 0
-    with pytest.raises(ColumnError, match="split"):
-        rows("split=train")
-    with pytest.raises(ColumnError, match="name a column of strings or numbers"):
-        rows("triples=train")
-    with pytest.raises(UsageError, match="COLUMN=VALUE"):
-        parse_where(["train"])
-
-
 @pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.large_list(pa.string())])
 def test_a_row_may_have_several_references(tmp_path: Path, kind: pa.DataType) -> None:
     texts = pa.array([["D is near E.", "D: E."], [], None, ["A is near B."]], kind)
     pairs = [["D | near | E"], ["D | near | E"], ["D | near | E"], ["A | near | B"]]
     pq.write_table(pa.table({"triples": pairs, "references": texts}), tmp_path / "refs.parquet")
-    found = read_references([str(tmp_path / "refs.parquet")], ColumnNames(text="references"), {})
+    found = read_references([str(tmp_path / "refs.parquet")], ColumnNames(text="references"))
     assert list(found.counts) == [
         (Triple("D", "near", "E"), "D is near E."),
         (Triple("D", "near", "E"), "D: E."),
@@ -106,17 +90,17 @@ def test_several_files_and_meaning_representations(tmp_path: Path) -> None:
     for name in ("a", "b"):
         mr = ["name[The Mill], eatType[pub]", "name[The Mill], eatType[pub], area[x]"]
         pq.write_table(pa.table({"mr": mr, "text": ["The Mill is a pub."] * 2}), tmp_path / f"{name}.parquet")
-    found = read_references([str(tmp_path)], ColumnNames(), {})
+    found = read_references([str(tmp_path)], ColumnNames())
     assert found.counts == {(Triple("The Mill", "eatType", "pub"), "The Mill is a pub."): 2}
     assert found.rejected == {"several_triples": 2}
 
 
 def test_nothing_is_overwritten_and_nothing_is_written_for_nothing(data: str, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
+    few = tmp_path / "few.parquet"
+    pq.write_table(pa.table({"triples": [["Alan Bean | mayor | Rome"]], "text": ["Bean is the mayor of Rome."]}), few)
     with pytest.raises(InputError, match="1 no_subject"):
-        make_templates([data], out, ColumnNames(), where=["text=Bean is the mayor of Rome."])
-    with pytest.raises(UsageError, match="--bundle"):
-        make_templates([data], out, ColumnNames(), choose="nli")
+        make_templates([str(few)], out, ColumnNames())
     with pytest.raises(UsageError, match=r"F\.json"):
         make_templates([data], tmp_path / "t.parquet", ColumnNames())
     assert not list(tmp_path.glob("t.*"))
@@ -144,11 +128,12 @@ def test_what_counts_as_usable(subject: str, value: str, text: str, expected: bo
 
 
 def test_the_public_references(shared_data: Path, tmp_path: Path) -> None:
-    source = str(shared_data / "webnlg17_1triple_refs.parquet")
+    table = pq.read_table(shared_data / "webnlg17_1triple_refs.parquet")
+    table = table.filter(pc.equal(table["challenge17_part"], "train"))
+    pq.write_table(table, tmp_path / "train.parquet")
     out = tmp_path / "t.json"
-    report = make_templates([source], out, ColumnNames(), where=["challenge17_part=train"])
-    table = pq.read_table(source, columns=["challenge17_part", "predicate"]).to_pylist()
-    train = [row["predicate"] for row in table if row["challenge17_part"] == "train"]
+    report = make_templates([str(tmp_path / "train.parquet")], out, ColumnNames())
+    train = table["predicate"].to_pylist()
     assert report["references"]["all"] == len(train)
     assert report["predicates"]["all"] == len(set(train))
     assert report["predicates"]["share"] >= 0.85

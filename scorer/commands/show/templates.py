@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 
 from ...system.display import all_visible
-from ...templating.document import CheckReport, ExtractionReport, FailingLine, WithoutSlotLine
+from ...templating.document import CheckReport, ExtractionReport, WithoutSlotLine
 from .console import make_console
-from .figures import interval, number, share
+from .figures import share
 
 LINES = 20
 """Findings of one kind that are shown; the JSON has all."""
@@ -66,25 +64,6 @@ def print_check(report: CheckReport, console: Console | None = None) -> None:
     )
     if report["unused"]:
         console.print(f"predicates of the file that do not occur in the data: {len(report['unused']):,}")
-    evidence = report["evidence"]
-    if evidence is None:
-        return
-    console.print(
-        f"evidence: {evidence['facts']:,} checked facts in {evidence['rows']:,} rows, "
-        f"{share(evidence['rate'])} of them fail ({evidence['from']}: {evidence['signature']})"
-    )
-    if not report["failing"]:
-        console.print("no template fails far more often than the others")
-    for line in report["failing"][:LINES]:
-        console.print(
-            f"{_name(line)} fails {share(line['rate'])} of {line['facts']:,} facts (95% interval "
-            f"{interval(line['interval'], share)}; others {share(line['others_rate'])}), "
-            f"mean entailment {number(line['mean_entailment'])}"
-        )
-        console.print(f"  {line['template']}")
-        for example in line["examples"]:
-            console.print(f"  {number(example['entailment'])}  {example['fact']}  ←  {example['text'][:200]}")
-    _rest(console, report["failing"])
 
 
 def _listed(console: Console, title: str, lines: list[str]) -> None:
@@ -92,13 +71,9 @@ def _listed(console: Console, title: str, lines: list[str]) -> None:
         console.print(f"{title}: {len(lines):,}")
         for line in lines[:LINES]:
             console.print(f"  {line}")
-        _rest(console, lines)
+        if len(lines) > LINES:
+            console.print(f"  and {len(lines) - LINES:,} more; --json has them all")
 
 
-def _rest(console: Console, lines: Sequence[object]) -> None:
-    if len(lines) > LINES:
-        console.print(f"  and {len(lines) - LINES:,} more; --json has them all")
-
-
-def _name(line: WithoutSlotLine | FailingLine) -> str:
+def _name(line: WithoutSlotLine) -> str:
     return f"{line['predicate']} = {line['object']}" if "object" in line else line["predicate"]
