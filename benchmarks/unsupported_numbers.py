@@ -1,9 +1,13 @@
 """How well ``unsupported_numbers`` finds the wrong numbers of Quintd-1: precision and recall against marked spans.
 
     python benchmarks/unsupported_numbers.py quintd_public.parquet
+    python benchmarks/unsupported_numbers.py challenge
 
-A quantity of a text is wrong if it overlaps a span that annotators marked as *Incorrect*, and flagged if the column has
-it. Prints for each domain and annotator: quantities, those flagged, precision, recall, and the share that is wrong.
+A quantity of a text is flagged if the column has it. It is wrong if it overlaps a span that annotators marked as
+*Incorrect*, and without support if the span is *Incorrect* or *Not checkable*. Prints for each domain, annotator and
+meaning: quantities, those flagged, precision, recall, and the share that is wrong or without support.
+
+With ``challenge``, prints for each kind of the challenge set how many of its right and of its changed texts are named.
 """
 
 from __future__ import annotations
@@ -14,39 +18,61 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from scorer.evaluation.challenge.build import build_cases
 from scorer.metric.numbers.quantities import Number, quantities
-from scorer.metric.numbers.support import of_fact, unsupported
+from scorer.metric.numbers.support import known_of, of_fact, unsupported
 from scorer.metric.triples import Triple
 
 ANNOTATORS = ("human_spans", "gpt4_spans")
+MEANINGS = {"wrong": ("Incorrect",), "without support": ("Incorrect", "Not checkable")}
+
+
+def challenge() -> None:
+    """Print the texts named, by kind of the challenge set."""
+    counts: dict[str, Counter[str]] = {}
+    for one in build_cases():
+        known = known_of(one.triples, (found for triple in one.triples for found in of_fact(triple)))
+        right, changed = (bool(unsupported(text, known)) for text in (one.base, one.edited))
+        counts.setdefault(f"{one.kind} ({one.expected})", Counter()).update(pairs=1, right=right, changed=changed)
+    for kind, counted in counts.items():
+        print(kind, *(f"{name} {counted[name]}" for name in ("pairs", "right", "changed")))
 
 
 def main(path: str) -> None:
-    found: dict[tuple[str, str], Counter[tuple[bool, bool]]] = {}
+    """Print the figures of a table of outputs with spans."""
+    found: dict[tuple[str, str, str], Counter[tuple[bool, bool]]] = {}
     for row in pq.read_table(path).to_pylist():
+        flagged_at = _flagged(row)
         for annotator in ANNOTATORS:
-            counted = _count(row, annotator)
-            for domain in (row["domain"], "all"):
-                found.setdefault((domain, annotator), Counter()).update(counted)
-    for (domain, annotator), counts in sorted(found.items()):
+            for meaning, types in MEANINGS.items():
+                counted = _count(flagged_at, [span for span in row[annotator] if span["type"] in types])
+                for domain in (row["domain"], "all"):
+                    found.setdefault((domain, annotator, meaning), Counter()).update(counted)
+    for (domain, annotator, meaning), counts in sorted(found.items()):
         both, flagged = counts[True, True], counts[True, True] + counts[True, False]
         wrong, all_of_them = both + counts[False, True], counts.total()
         shares = [part / max(whole, 1) for part, whole in ((both, flagged), (both, wrong), (wrong, all_of_them))]
-        print(domain, annotator, all_of_them, flagged, *(f"{share:.3f}" for share in shares))
+        print(domain, annotator, meaning, all_of_them, flagged, *(f"{share:.3f}" for share in shares))
 
 
-def _count(row: dict[str, Any], annotator: str) -> Counter[tuple[bool, bool]]:
-    """Quantities of a row's text by (flagged, wrong)."""
+def _flagged(row: dict[str, Any]) -> list[tuple[int, int, bool]]:
+    """The quantities of a row's text: start, end, and whether the column has it."""
     text = row["text"]
-    facts = [one for t in row["triples"] for one in of_fact(Triple(t["subject"], t["predicate"], t["object"]))]
-    named = set(unsupported(text, facts))
-    spans = [(span["start"], span["end"]) for span in row[annotator] if span["type"] == "Incorrect"]
-    return Counter(
-        (text[one.start : one.end] in named, any(start < one.end and one.start < end for start, end in spans))
+    triples = [Triple(t["subject"], t["predicate"], t["object"]) for t in row["triples"]]
+    named = set(unsupported(text, known_of(triples, (one for triple in triples for one in of_fact(triple)))))
+    return [
+        (one.start, one.end, text[one.start : one.end] in named)
         for one in quantities(text)
         if not (isinstance(one, Number) and one.part)
+    ]
+
+
+def _count(found: list[tuple[int, int, bool]], spans: list[dict[str, Any]]) -> Counter[tuple[bool, bool]]:
+    """Quantities by (flagged, in a span)."""
+    return Counter(
+        (flagged, any(span["start"] < end and start < span["end"] for span in spans)) for start, end, flagged in found
     )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    challenge() if sys.argv[1] == "challenge" else main(sys.argv[1])

@@ -15,7 +15,7 @@ from .pairs import PAIR_KINDS, TEMPLATES, PairKind
 
 PER_KIND = 200
 SEED = 1
-REVISION = 2
+REVISION = 3
 """Rises when the texts of a seed change; figures compare under the same one."""
 _TRIES = 400
 TRIPLES = pa.list_(pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())]))

@@ -54,6 +54,16 @@ _OF_REFERENCE = frozenset(
     {"employer", "birth place", "mayor", "country", "headquarters", "founder", "architect", "location"}
 )
 _PARTS = ("None", "Some", "Most", "All")
+_SIGNED = (
+    ("weather", "low", "The low in <subject> is <object>.", "{s} has a low of {o}.", "degrees Celsius", words.city),
+    ("company", "growth", "The growth of <subject> was <object>.", "{s} grew by {o}.", "percent", words.firm),
+    ("company", "result", "The result of <subject> was <object>.", "{s} closed the year with a result of {o}.",
+     "million euros", words.firm),
+    ("team", "goal difference", "The goal difference of <subject> is <object>.",
+     "{s} has a goal difference of {o}.", "", words.team),
+    ("city", "elevation", "The elevation of <subject> is <object>.", "{s} has an elevation of {o}.", "metres",
+     words.city),
+)  # fmt: skip
 _ORDERS = (
     ("event", "stages", ("first stop", "second stop"), ("The first stop of <subject> is <object>.",
      "The second stop of <subject> is <object>."), "{s} stops in {a} first and in {b} after that.",
@@ -131,6 +141,14 @@ def _order(rng: Random) -> Case:
     return case("temporal order", domain, triples, _capital(base), _capital(edited), NOT_OK)
 
 
+def _sign(rng: Random) -> Case:
+    domain, predicate, _, wording, unit, make = rng.choice(_SIGNED)
+    subject, value = make(rng), rng.choice((-1, 1)) * rng.randint(2, 39)
+    triples = [Triple(subject, predicate, f"{value} {unit}".strip())]
+    base, edited = (wording.format(s=subject, o=f"{n} {unit}".strip()) for n in (value, -value))
+    return case("sign", domain, triples, base, edited, NOT_OK, 0)
+
+
 def _sum(rng: Random) -> Case:
     domain, predicates, _, wording, make = rng.choice(_SUMS)
     subject, one, two = make(rng), rng.randint(2, 9), rng.randint(2, 9)
@@ -203,6 +221,7 @@ def _capital(text: str) -> str:
 PAIR_KINDS = (
     PairKind("role swap", "subject and object are exchanged", NOT_OK, _roles),
     PairKind("quantifier", "none, some, most and all are exchanged", NOT_OK, _quantifier),
+    PairKind("sign", "a number becomes negative, or is no longer", NOT_OK, _sign),
     PairKind("temporal order", "what came first comes second", NOT_OK, _order),
     PairKind("aggregation", "a sum is wrong", NOT_OK, _sum),
     PairKind("conflation", "two entities exchange a value", NOT_OK, _conflation),
@@ -213,6 +232,7 @@ PAIR_KINDS = (
 TEMPLATES = {
     **{(domain, predicate): template for domain, predicate, template, _, _ in _ROLES},
     **{(domain, predicate): template for domain, predicate, template, _, _ in _WHOLES},
+    **{(domain, predicate): template for domain, predicate, template, *_ in _SIGNED},
     **{(one[0], name): template for one in _ORDERS for name, template in zip(one[2], one[3], strict=True)},
     **{(one[0], name): template for one in _SUMS for name, template in zip(one[1], one[2], strict=True)},
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from .dates import Date, Time, dates, times
@@ -26,13 +26,18 @@ _NUMBER = re.compile(
 _SCALE = re.compile(rf"[\s\u202f-]?(?P<word>(?i:{'|'.join(SCALES)}))(?!\w)|(?P<short>k|K|M|bn|B)(?!\w)")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)(?!\w)")
 _BELOW = re.compile(r"(?i)\sbelow\s(?:zero|freezing)(?!\w)")
+_ABOUT = re.compile(
+    r"(?i)(?:\b(?:about|around|approximately|approx\.|roughly|circa|ca\.|nearly|almost|close to|some|over|under|above"
+    r"|below|more than|less than|fewer than|at least|at most|up to)\s(?:an?\s)?|[~≈<>])$"
+)
 _MINUS = re.compile(r"(?i)\b(?:minus|negative)\s$")
 
 
 @dataclass(frozen=True)
 class Number:
     """A number. ``step``: what its last digit stands for. ``rounded``: whether it is written with a scale
-    (``1.2 million``). ``part``: whether it stands in a name such as ``F-16``, or is only part of a date."""
+    (``1.2 million``). ``part``: whether it stands in a name such as ``F-16``, or is only part of a date. ``ordinal``:
+    whether it is one, as ``3rd``. ``about``: whether the text says that it is not exact, as in ``over 38 %``."""
 
     start: int
     end: int
@@ -41,6 +46,8 @@ class Number:
     unit: Unit | None = None
     rounded: bool = False
     part: bool = False
+    ordinal: bool = False
+    about: bool = False
 
 
 Quantity = Number | Date | Time
@@ -99,13 +106,14 @@ def _finished(text: str, read: Number, sign: str | None, money: str | None) -> N
     decade = text[end : end + 1] == "s"  # 1990s
     if unit is None and not decade and (found := unit_after(text, end)):
         unit, end = found
-    if ordinal := _ORDINAL.match(text, end):
-        end = ordinal.end()
+    ordinal = _ORDINAL.match(text, end)
+    end = ordinal.end() if ordinal else end
     part = read.part or text[end : end + 1].isalpha()
     negative = bool(sign) and sign != "+"
     if (below := _BELOW.match(text, end)) and (unit is DEGREES or (unit and unit.dimension == "temperature")):
         negative, end = True, below.end()
-    return Number(read.start, end, -value if negative else value, step, unit, rounded, part)
+    about = _ABOUT.search(text, max(read.start - 20, 0), read.start) is not None
+    return Number(read.start, end, -value if negative else value, step, unit, rounded, part, ordinal is not None, about)
 
 
 def _value(digits: str) -> tuple[Fraction, Fraction] | None:
@@ -136,4 +144,4 @@ def _in_words(text: str) -> Iterator[Number]:
         read = Number(start, match.end(), Fraction(value), Fraction(1), rounded=scaled)
         number = _finished(text, read, "-" if minus else None, None)
         pronoun = match[0].lower() == "one" and number.unit is None
-        yield Number(number.start, number.end, number.value, number.step, number.unit, number.rounded, pronoun)
+        yield replace(number, part=pronoun)

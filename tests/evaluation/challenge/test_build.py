@@ -29,7 +29,7 @@ def changed_words(one: Case) -> tuple[list[str], list[str]]:
 
 def test_every_kind_has_its_cases_and_the_seed_decides_them() -> None:
     assert Counter(one.kind for one in CASES) == dict.fromkeys(ABOUT, PER_KIND)
-    assert len(ABOUT) == 25
+    assert len(ABOUT) == 26
     assert build_cases(PER_KIND) == CASES
     assert build_cases(3, seed=2) != build_cases(3)
     assert build_cases(3) == [one for kind in ABOUT for one in of(kind)[:3]]
@@ -72,6 +72,14 @@ def test_numbers_are_one_off_and_units_and_dates_another() -> None:
         (before,), (after,) = changed_words(one)
         assert (before in MONTHS) == (after in MONTHS)
         assert before in MONTHS or {abs(int(before) - int(after))} <= {1, 27}
+
+
+def test_signs_change_and_nothing_else() -> None:
+    directions = Counter("-" in one.base for one in of("sign"))
+    assert min(directions[True], directions[False]) >= PER_KIND // 4
+    for one in of("sign"):
+        assert one.base.replace("-", "") == one.edited.replace("-", "")
+        assert one.base.count("-") + one.edited.count("-") == 1
 
 
 def test_names_differ_in_one_letter() -> None:
