@@ -73,13 +73,13 @@ class Facts:
         """*Shape:* (rows + 1,)."""
         return np.concatenate([[0], np.cumsum(self.lengths)])
 
-    def inputs(self) -> pa.Array:
-        """A number for the facts of each row, in their order, null without any. uint64, *Shape:* (rows,)."""
+    def inputs(self) -> Hashes:
+        """A number for the facts of each row, in their order, 0 without any. uint64, *Shape:* (rows,)."""
         offsets = self.offsets
         place = np.arange(len(self.hash)) - np.repeat(offsets[:-1], self.lengths)
         sums = np.zeros(len(place) + 1, np.uint64)  # modulo 2^64, so that differences are exact
         np.cumsum(self.hash * (2 * place + 3).astype(np.uint64), out=sums[1:])
-        return pa.array(sums[offsets[1:]] - sums[offsets[:-1]], mask=self.lengths == 0)
+        return sums[offsets[1:]] - sums[offsets[:-1]]
 
 
 class FactReader:

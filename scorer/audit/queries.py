@@ -3,8 +3,9 @@ whole output; a *state* is a row's label and whether its text is blank (:mod:`.s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from .database import Ints
 from .grouping import Grouping
 from .scan import FACT_CLASSES, LENGTH_CLASSES, ScannedRun
 from .shown_rows import Why
-from .states import BLANK, STATES
+from .states import BLANK, STATES, Bools
 
+Masks = Mapping[str, tuple[Bools, Bools]]
+Rows = Literal["all", "moved", "single"]
 MOST_FLIPS_MEASURED = 20_000
 OK = 0
 
@@ -84,6 +87,36 @@ def rewritten(after: ScannedRun, grouping: Grouping) -> Ints:
         STATES,
         STATES,
     )
+
+
+def clusters(run: ScannedRun, grouping: Grouping, masks: Masks, rows: Rows = "all") -> dict[str, Ints]:
+    """Sums over the inputs of each group, for rates: of the rows n that count and the hits x of each input.
+
+    Args:
+        masks: by rate, the states that count and those that are hits (:func:`.states.rate_states`).
+        rows: ``all``; ``moved``: those that the other run does not have; ``single``: of these, those that are not in a
+            pair of ``rewritten``.
+
+    Returns:
+        By rate, int64, *Shape:* (groups, 6): inputs with n > 0, Σn, Σx, Σn², Σnx, Σx².
+    """
+    where = "TRUE" if rows == "all" else f"{_other(run, grouping)} IS NULL"
+    if rows == "single":
+        side = "before_row" if run.table == "was" else "row"
+        where += f" AND row NOT IN (SELECT {side} FROM rewritten WHERE {_other(run, grouping)} IS NULL)"
+    rates = {name: (_among("state", counted), _among("state", hits)) for name, (counted, hits) in masks.items()}
+    return _sums(run, grouping, f"{run.table} WHERE {where}", rates)
+
+
+def clusters_of_pairs(after: ScannedRun, grouping: Grouping, before: Masks, now: Masks) -> dict[str, Ints]:
+    """The same sums over the pairs of ``rewritten``: of the pairs n that count in both runs and their changes x, which
+    are +1, 0 and -1 each."""
+    rates = {}
+    for name in now:
+        (counted0, hits0), (counted1, hits1) = before[name], now[name]
+        counted = f"{_among('before_state', counted0)} * {_among('state', counted1)}"
+        rates[name] = counted, f"{counted} * ({_among('state', hits1)} - {_among('before_state', hits0)})"
+    return _sums(after, grouping, f"rewritten WHERE {_other(after, grouping)} IS NULL", rates)
 
 
 def errors(run: ScannedRun, grouping: Grouping) -> Ints:
@@ -192,7 +225,7 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
     for table, side in sides:
         database.run(
             f"CREATE TEMP TABLE left_{side} AS SELECT *, row_number() OVER (PARTITION BY input, {same} ORDER BY row) "
-            f"AS place FROM {table} WHERE partner IS NULL AND input IS NOT NULL"
+            f"AS place FROM {table} WHERE partner IS NULL"
         )
     database.run(
         "CREATE TEMP TABLE rewritten AS SELECT now.*, was.row AS before_row, was.state AS before_state "
@@ -289,6 +322,27 @@ FROM other_was AS was JOIN other_now AS now USING (code, high, low, rest)
 
 def _other(run: ScannedRun, grouping: Grouping) -> str:
     return f"other{run.database.column(grouping)[1:]}"
+
+
+def _among(column: str, mask: Bools) -> str:
+    """1 where a state is one of those, else 0."""
+    chosen = ", ".join(map(str, np.flatnonzero(mask).tolist()))
+    return f"({column} IN ({chosen}))::INTEGER" if chosen else "0"
+
+
+def _sums(run: ScannedRun, grouping: Grouping, table: str, rates: Mapping[str, tuple[str, str]]) -> dict[str, Ints]:
+    """Sums over inputs by group. ``rates``: by name, SQL of what counts and of what is added up, of a row."""
+    group = run.database.column(grouping)
+    inner = ", ".join(f"sum({n}) AS n{i}, sum({x}) AS x{i}" for i, (n, x) in enumerate(rates.values()))
+    moments = ("(n{0} > 0)::INTEGER", "n{0}", "x{0}", "n{0} * n{0}", "n{0} * x{0}", "x{0} * x{0}")
+    outer = ", ".join(f"sum({one.format(i)})::BIGINT" for i in range(len(rates)) for one in moments)
+    found = {name: np.zeros((run.groups(grouping), len(moments)), np.int64) for name in rates}
+    for code, *sums in run.database.rows(
+        f"SELECT {group}, {outer} FROM (SELECT {group}, {inner} FROM {table} GROUP BY {group}, input) GROUP BY {group}"
+    ):
+        for i, one in enumerate(found.values()):
+            one[code] = sums[i * len(moments) : (i + 1) * len(moments)]
+    return found
 
 
 def _by(run: ScannedRun, grouping: Grouping, value: str, values: int, where: str = "TRUE") -> Ints:

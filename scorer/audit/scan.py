@@ -36,8 +36,8 @@ _ROWS = """
     row BIGINT, high UBIGINT, low UBIGINT, input UBIGINT, state UTINYINT, confidence FLOAT, error SMALLINT,
     note SMALLINT, reused BOOLEAN, facts TINYINT, length TINYINT
 """
-"""``high``, ``low``: halves of the row key. ``input``: hash of the facts, null where there are none. ``state``: see
-:mod:`.states`. ``error``, ``note``: kinds, -1 for none. ``facts``, ``length``: positions in :data:`FACT_CLASSES` and
+"""``high``, ``low``: halves of the row key. ``input``: hash of the facts, or of the row where there are none. ``state``:
+see :mod:`.states`. ``error``, ``note``: kinds, -1 for none. ``facts``, ``length``: positions in :data:`FACT_CLASSES` and
 :data:`LENGTH_CLASSES`, -1 for none."""
 _FACTS = "predicate INTEGER, object INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT"
 """Counts by predicate and object (-1 where that is not wanted), added up by window."""
@@ -144,7 +144,7 @@ class _Scan:
             "row": np.arange(first, first + len(table)),
             "high": keys[:, 0],
             "low": keys[:, 1],
-            "input": pa.nulls(len(table), pa.uint64()) if facts is None else facts.inputs(),
+            "input": keys[:, 0] if facts is None else np.where(facts.lengths > 0, facts.inputs(), keys[:, 0]),
             "state": states_of(fine, blank),
             "confidence": _finite(one_array(table, prefix + "confidence")),
             "error": _kinds(one_array(table, prefix + "error"), run.errors),
