@@ -42,6 +42,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESTAURANTS
+from benchmarks.runners.ours import Silent
 from scorer import Scorer
 from scorer.inference import engine, settle, verify
 from scorer.inference.devices import KINDS
@@ -72,13 +73,6 @@ class FreeModel:
 
     def give_up(self) -> None:
         """Does nothing, since no call takes long."""
-
-
-class Silent:
-    """A reporter that prints nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: None
 
 
 def device_share(lines: Iterable[str], rate: float) -> dict[str, float]:

@@ -96,7 +96,8 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     from scorer.scoring.plan import Budgets
     from scorer.scoring.settings import Settings
 
-    from .host_overhead import FreeModel, Silent
+    from .host_overhead import FreeModel
+    from .runners.ours import Silent
 
     def opener(budgets: Budgets) -> Scorer:
         scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,6 +41,7 @@ from tests.storage.objects.proxy import proxying
 from tests.storage.objects.weed import BUCKET, Server, serving, weed
 
 from . import machine
+from .runners.ours import Silent
 
 PLAIN, STORE = "local", "SeaweedFS"
 
@@ -81,13 +81,6 @@ class Scoring:
 
     def to_plan(self) -> Mapping[str, object]:
         return {}
-
-
-class Silent:
-    """A reporter that shows nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *given: None
 
 
 def work(data: Path, out: Location) -> None:

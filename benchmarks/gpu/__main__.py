@@ -10,7 +10,7 @@ Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and t
 export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
 transformers and sentence-transformers. Measured after the device's matrix rate, what matters most first: what the
 runtime makes of the graphs and which kernels it takes (``sessions``, ``attention``); many rows, and the first use of a
-bundle (``large``, ``runs``); where the time goes, what matrix products alone reach, our choices against others
+bundle (``large``, ``runs``); where the time goes, what matrix products alone reach, forms and sizes of calls
 (``profile``, ``ceiling``, ``choices``); whether the numbers are right, and all settings on E2E-like pairs (``company``,
 ``labels``, ``e2e``). Each group is printed when it has ended, and the JSON is written after each pass, so that what was
 measured is there when the time is over; a later call with other groups adds to it. On a CPU the packed settings fail

@@ -155,8 +155,8 @@ class Bench:
         self.seen = watch({**spec, "runner": "watched:watched", "options": options}, self.ours, self.logs / "watch.log")
 
     def choices(self) -> None:
-        """Our settings against the alternatives."""
-        asked = settings.choices(self.precision, self.args.budget, self.args.budgets, self.args.pairs // 4)
+        """The form of a call, and its size."""
+        asked = settings.choices(self.precision, self.args.budgets)
         self._measure("choices", "what could be chosen", asked, self.args.pairs, reference=settings.AS_IT_IS)
 
     def labels(self) -> None:

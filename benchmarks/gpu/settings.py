@@ -1,4 +1,4 @@
-"""The settings that are measured on a GPU: the alternatives, and our own choices against others."""
+"""The settings that are measured on a GPU: the alternatives, and the forms and sizes of our own calls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any
 
 from benchmarks.settings import REFERENCE, Setting
 
-_CUDNN, _UNFUSED = 8, 16
-"""Bits of the provider's option ``sdpa_kernel``. With the mask of a padded graph, 3 (flash and memory-efficient) ends
-in the unfused kernel too, so that 16 stands for both."""
 USUAL = 65536
 """Tokens a call of the settings that do not vary it."""
-AS_IT_IS = "bare-as-it-is"
-"""The setting that the changed ones are compared with."""
+AS_IT_IS = "bare-padded"
+"""The setting that the others of its group are compared with."""
 
 
 def peers(half: str, batches: Sequence[int], slow: int) -> list[Setting]:
@@ -57,38 +54,17 @@ def ours(precision: str, budget: int | None) -> list[Setting]:
     ]
 
 
-def choices(precision: str, budget: int | None, budgets: Sequence[int], few: int) -> list[Setting]:
-    """Bare sessions: the packed form over ``budgets``, and the padded form with one thing changed.
+def choices(precision: str, budgets: Sequence[int]) -> list[Setting]:
+    """Bare sessions: the padded form, and the packed one at each of ``budgets``, tokens a call.
 
-    Nothing is found out at first use here (``on_trial``): each is opened as it is asked for. ``few``: pairs for fp32
-    and for small calls.
+    Nothing is found out at first use here (``on_trial``): each is opened as it is asked for.
     """
-    base = {**_options(precision, budget or USUAL), "layout": "padded", "on_trial": True}
-    small = {**base, "token_budget": 512, "pairs": few // 8}
-    fp32 = {**base, "precision": "fp32", "pairs": few}
-    packed: list[tuple[str, str, dict[str, Any]]] = [
-        (
-            f"bare-packed-{tokens}",
-            f"packed, {tokens:,} tokens a call",
-            {**base, "layout": "packed", "token_budget": tokens},
-        )
-        for tokens in budgets
-    ]
-    changed: list[tuple[str, str, dict[str, Any]]] = [
-        (AS_IT_IS, f"padded {precision} as it is", base),
-        *packed,
-        ("bare-step-16", "padded, lengths in steps of 16", {**base, "step": 16}),
-        ("bare-two-callers", "padded, two threads call in turn", {**base, "callers": 2}),
-        ("bare-bound", "padded, inputs and results kept on the device (a limit)", {**base, "bound": True}),
-        ("bare-arena", "padded, arena doubles", {**base, "cuda": {"arena_extend_strategy": "kNextPowerOfTwo"}}),
-        ("bare-cudnn", "padded, attention: cuDNN's asked for", {**base, "cuda": {"sdpa_kernel": str(_CUDNN)}}),
-        ("bare-unfused", "padded, attention: unfused", {**base, "cuda": {"sdpa_kernel": str(_UNFUSED)}}),
-        ("bare-fp32", "fp32 as it is", fp32),
-        ("bare-fp32-tf32", "fp32 with TF32", {**fp32, "cuda": {"use_tf32": "1"}}),
-        ("bare-small", "padded, small calls as they are (512 tokens)", small),
-        ("bare-small-graph", "padded, small calls as CUDA graphs, kept on the device", {**small, "graph": True}),
-    ]
-    return [Setting(n, w, "changed:bare_session", o, ("bundle",), bare=True) for n, w, o in changed]
+    base = {**_options(precision, USUAL), "on_trial": True}
+    asked = [(AS_IT_IS, f"padded, {USUAL:,} tokens a call", {**base, "layout": "padded"})]
+    for tokens in budgets:
+        options = {**base, "layout": "packed", "token_budget": tokens}
+        asked.append((f"bare-packed-{tokens}", f"packed, {tokens:,} tokens a call", options))
+    return [Setting(n, w, "ours:bare_session", o, ("bundle",), bare=True) for n, w, o in asked]
 
 
 def labels(precision: str) -> list[Setting]:

@@ -22,7 +22,7 @@ from scorer.inference.exact_engine import ExactEngine
 from .common import Probabilities, load_cuda, load_pairs, softmax
 
 
-class _Silent:
+class Silent:
     """A reporter that prints nothing."""
 
     def __getattr__(self, name: str) -> Any:
@@ -130,7 +130,7 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
         began = time.perf_counter()
         try:
-            outcome = run(RunOptions((str(rows),), folder / "out"), scoring, _Silent())
+            outcome = run(RunOptions((str(rows),), folder / "out"), scoring, Silent())
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)

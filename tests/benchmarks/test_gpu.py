@@ -12,7 +12,7 @@ import pytest
 from benchmarks.gpu import device, settings
 from benchmarks.gpu.__main__ import main
 from benchmarks.rounds import Group, Measured
-from benchmarks.runners import changed, ours, watched
+from benchmarks.runners import ours, watched
 from benchmarks.sample import write_sample
 from benchmarks.settings import Setting
 from scorer.inference.bundle import Bundle
@@ -30,38 +30,6 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def with_options(spec: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {**spec, "options": {"precision": "fp32", **options}}
-
-
-def test_a_choice_changes_one_thing() -> None:
-    base, *others = settings.choices("fp16", 65536, [16384], 4096)
-    assert base.name == settings.AS_IT_IS
-    packed = [one for one in others if one.options["layout"] == "packed"]
-    assert [one.options["token_budget"] for one in packed] == [16384]
-    others = [one for one in others if one not in packed]
-    small = next(one for one in others if one.name == "bare-small")
-    fp32 = next(one for one in others if one.name == "bare-fp32")
-    for one in others:
-        against = small if one.name.startswith("bare-small") else fp32 if one.name.startswith("bare-fp32") else base
-        if one is not against:
-            differing = {key for key in one.options if one.options[key] != against.options.get(key)}
-            assert len(differing) == 1, one.name
-
-
-@pytest.mark.parametrize("options", [{}, {"callers": 2}, {"bound": True}, {"graph": True}, {"step": 16}, {"cuda": {}}])
-def test_what_is_changed_does_not_change_the_answers(spec: dict[str, Any], options: dict[str, Any]) -> None:
-    chosen: dict[str, Any] = {}
-    expected, _ = ours.bare_session(with_options(spec), {})()
-    found, seconds = changed.bare_session(with_options(spec, **options), chosen)()
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 if "step" in options else 0)
-    assert seconds > 0 and chosen["first_pass_seconds"] > 0
-    assert (chosen["padding"] > ours_padding(spec)) == ("step" in options)
-
-
-def ours_padding(spec: dict[str, Any]) -> float:
-    chosen: dict[str, Any] = {}
-    ours.bare_session(with_options(spec), chosen)
-    padding: float = chosen["padding"]
-    return padding
 
 
 def test_a_slow_setting_has_the_rate_of_its_part(spec: dict[str, Any]) -> None:
@@ -116,7 +84,7 @@ def test_calls_that_hold_more_than_their_pairs_give_the_same_answers(spec: dict[
     asked = {**spec, "bundle": str(bundle)}
     packed = {"layout": "packed"}
     expected, _ = ours.bare_session({**asked, "options": {**options, "layout": "padded"}}, {})()
-    found, _ = changed.bare_session({**asked, "options": {**options, **packed}}, chosen)()
+    found, _ = ours.bare_session({**asked, "options": {**options, **packed}}, chosen)()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
     assert (chosen["layout"], chosen["attention"]) == ("packed", "PackedMultiHeadAttention")
     assert 0 <= chosen["padding"] < 1
