@@ -208,7 +208,8 @@ def fact_form(output: Output) -> FactForm:
 
 def _facts_of(output: Output) -> tuple[str, FactForm] | None:
     try:
-        return find_facts(output.schema, output.columns)
+        found = find_facts(output.schema, output.columns)
+        return found if found is None or found[1] != "document" else None  # a document has no facts
     except ColumnError:  # the output of another program: a run refuses such columns
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,6 +40,12 @@ def check_command(
         list[str] | None,
         typer.Option("--fact", metavar="F", help="Fact as a sentence, instead of --triples. Repeatable."),
     ] = None,
+    document: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--document", metavar="D", help="Source text, instead of --triples. Repeatable: each is a passage."
+        ),
+    ] = None,
     text: Annotated[str | None, typer.Option("--text", metavar="T", help="Text of the row.")] = None,
     *,
     settings: Settings,
@@ -47,24 +54,30 @@ def check_command(
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
-    check. Without --triples, --fact and --text, open an interactive console; `quit` or Ctrl-D ends it.
+    check; of a document, those of each sentence with the part of the document that supports it best. Without --triples,
+    --fact, --document and --text, open an interactive console; `quit` or Ctrl-D ends it.
     """
     from .show.verdict import print_verdict
 
-    if triples is not None and fact:
-        raise UsageError("--triples and --fact both give the facts of the row; pass one of them")
-    if (triples is None and not fact) != (text is None):
-        raise UsageError("pass both --triples (or --fact) and --text, or neither to open the console")
+    sources = {"--triples": triples is not None, "--fact": bool(fact), "--document": bool(document)}
+    given = [option for option, there in sources.items() if there]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} all say what the text is checked against; pass one of them")
+    if bool(given) != (text is not None):
+        raise UsageError("pass both --triples (or --fact, or --document) and --text, or neither to open the console")
     if any(not one.strip() for one in fact or ()):
         raise UsageError("--fact is blank; write a sentence")
     row = _parse(triples) if triples is not None else None
-    with open_scorer(settings) as scorer:
+    with open_scorer(replace(settings, documents=bool(document))) as scorer:
         if note := note_of(settings):
             say(f"note: {note}")
-        if row is None and not fact:
+        if not given:
             _console(scorer)
             return
-        verdict = scorer.score_facts(fact, text) if fact else scorer.score(row or [], text)
+        if document:
+            verdict = scorer.score_document(document, text)
+        else:
+            verdict = scorer.score_facts(fact, text) if fact else scorer.score(row or [], text)
     if as_json:
         print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
     else:

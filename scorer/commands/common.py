@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -14,6 +16,8 @@ from .show.output import say as say
 from .show.output import say_always as say_always
 from .show.output import say_once as say_once
 from .show.output import tell as tell
+
+Scored = TypeVar("Scored")
 
 if TYPE_CHECKING:
     from ..scoring.metric_rows import MetricScoring
@@ -61,6 +65,19 @@ def note_of(settings: Settings) -> str | None:
 
     shipped = SHIPPED.get(str(settings.bundle))
     return shipped.note if shipped else read_manifest(folder_of(settings.bundle))[0].caveat
+
+
+def with_documents(settings: Settings, score: Callable[[Settings], Scored]) -> Scored:
+    """What ``score`` gives with the settings; if the inputs have documents, and no option named another column, with
+    these."""
+    from ..errors import DocumentFoundError, InputError
+
+    try:
+        return score(settings)
+    except InputError as error:
+        if not isinstance(error.__cause__, DocumentFoundError):
+            raise
+        return score(replace(settings, documents=True))
 
 
 def metric_scoring(settings: Settings) -> MetricScoring:

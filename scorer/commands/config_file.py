@@ -34,7 +34,7 @@ LARGEST_FILE = 64 << 10
 
 SETTINGS = ("bundle", "templates", "protocol", "checks", "missing_template", "device", "precision",
             "device_memory", "overlong")  # fmt: skip
-COLUMNS = ("text", "triples", "facts", "attributes", "subject", "mr", "keep", "prefix")
+COLUMNS = ("text", "triples", "facts", "attributes", "subject", "mr", "document", "keep", "prefix")
 VARIABLES = {
     **{name: f"D2T_{name.upper()}" for name in (*SETTINGS, "gates")},
     **{f"columns.{name}": f"D2T_{name.upper()}_COLUMN" for name in COLUMNS},

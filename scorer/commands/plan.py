@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..scoring.settings import Settings
-from .common import InputsArgument, location, open_scorer, print_json, say
+from .common import InputsArgument, location, open_scorer, print_json, say, with_documents
 from .settings import takes_settings
 from .sharded import takes_run_options
+
+if TYPE_CHECKING:
+    from ..run.estimate_result import Estimate
 
 
 @takes_settings()
@@ -38,8 +41,11 @@ def plan_command(
     from ..run.estimate import estimate_run
     from .show.plan import print_plan
 
-    with open_scorer(settings) as scorer:
-        found = estimate_run(inputs, scorer, out, **asked, say=say)
+    def estimate(chosen: Settings) -> Estimate:
+        with open_scorer(chosen) as scorer:
+            return estimate_run(inputs, scorer, out, **asked, say=say)
+
+    found = with_documents(settings, estimate)
     if as_json:
         print_json(found.to_json())
     else:

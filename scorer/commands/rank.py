@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..scoring.scorer import Scorer
 
 
-@takes_settings(without=("text",))
+@takes_settings(without=("text", "document"))
 @takes_run_options(without=("split_rows",))
 def rank_command(
     inputs: InputsArgument,

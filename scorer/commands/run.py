@@ -9,7 +9,7 @@ import typer
 
 from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import InputsArgument, metric_scoring, note_of, say
+from .common import InputsArgument, metric_scoring, note_of, say, with_documents
 from .settings import takes_settings
 from .sharded import OutOption, RunJsonOption, run_on_devices, run_on_ray, run_shards, takes_run_options
 
@@ -68,12 +68,16 @@ def run_command(
     if note := note_of(settings):
         say(f"note: {note}")
     options = RunOptions(tuple(inputs), out, **asked)
-    scoring = metric_scoring(settings)
-    if devices is not None:
-        run_on_devices(options, settings, scoring, devices, as_json=as_json)
-    elif ray is not None:
-        run_on_ray(options, settings, scoring, ray, ray_cpus, as_json=as_json)
-    else:
-        run_shards(options, scoring, as_json=as_json)
+
+    def score(chosen: Settings) -> None:
+        scoring = metric_scoring(chosen)
+        if devices is not None:
+            run_on_devices(options, chosen, scoring, devices, as_json=as_json)
+        elif ray is not None:
+            run_on_ray(options, chosen, scoring, ray, ray_cpus, as_json=as_json)
+        else:
+            run_shards(options, scoring, as_json=as_json)
+
+    with_documents(settings, score)
     if asked["part"] is None:
         say(f"For a report: scorer audit {shlex.quote(str(out))} --report FILE")

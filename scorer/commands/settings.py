@@ -79,6 +79,15 @@ MrColumnOption = Annotated[
         "--mr-column", envvar="D2T_MR_COLUMN", metavar="NAME", help="Column of E2E slots, used instead of triples."
     ),
 ]
+DocumentColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--document-column",
+        envvar="D2T_DOCUMENT_COLUMN",
+        metavar="NAME",
+        help="Column of source texts, or of lists of passages, to check texts against instead of facts.",
+    ),
+]
 
 OPTIONS: dict[str, Any] = {
     "templates": Annotated[
@@ -160,6 +169,7 @@ COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
     "subject": ("subject_column", SubjectColumnOption),
     "facts": ("facts_column", FactsColumnOption),
     "mr": ("mr_column", MrColumnOption),
+    "document": ("document_column", DocumentColumnOption),
     "keep": (
         "keep",
         Annotated[

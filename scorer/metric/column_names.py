@@ -15,6 +15,7 @@ class ColumnNames:
     as attributes of a subject, as sentences or as E2E meaning representations; where none is given, a column of one of
     these names is looked for. ``subject``: the column that names the subject of the attributes, or, where there is no
     such column, their key that does; ``name`` by default. ``keep``: input columns to pass through (all by default).
+    ``document``: the column of source texts that texts are checked against; where it is given, no facts are read.
     ``prefix``: put before the name of every output column. ``sentences``, ``details``,
     ``unsupported_numbers``: whether the output has these columns.
     """
@@ -30,6 +31,7 @@ class ColumnNames:
     attributes: str | None = None
     subject: str | None = None
     unsupported_numbers: bool = False
+    document: str | None = None
 
     def inputs(self) -> ColumnNames:
         """The input columns alone: none is passed through, and output columns have their own names."""

@@ -53,6 +53,16 @@ SENTENCES = pa.field(
 ``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
 
 
+CHUNKED_SENTENCES = pa.field(
+    "sentences",
+    pa.list_(pa.struct([*SENTENCES.type.value_type, ("chunk_start", pa.int32()), ("chunk_end", pa.int32())])),
+)
+"""The same where texts are checked against documents: P(entailment) of the best chunk → each sentence, and the position
+of that chunk in the document in code points."""
+
+MEAN_ENTAILMENT = pa.field("mean_entailment", pa.float32())
+"""With documents: the mean of P(entailment) over the sentences."""
+
 UNSUPPORTED_NUMBERS = pa.field("unsupported_numbers", pa.list_(pa.string()))
 """What ``--check-numbers`` adds: :mod:`scorer.metric.numbers`; null for rows whose facts or text cannot be read."""
 
@@ -100,17 +110,25 @@ def to_details(
 
 
 def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
-    """The array of :data:`SENTENCES`."""
-    found = checks.sentences
+    """The array of :data:`SENTENCES`, or with documents of :data:`CHUNKED_SENTENCES`."""
+    found, chunks = checks.sentences, checks.chunks
     if found is None:
         return pa.nulls(len(rows), SENTENCES.type)
-    struct = pa.StructArray.from_arrays(
-        [pa.array(found.starts), pa.array(found.ends), _floats(verdicts.sentence_entailment)],
-        fields=list(SENTENCES.type.value_type),
-    )
+    columns = [pa.array(found.starts), pa.array(found.ends), _floats(verdicts.sentence_entailment)]
+    kind = SENTENCES.type
+    if chunks is not None:
+        none, kind = verdicts.sentence_check < 0, CHUNKED_SENTENCES.type
+        places = np.where(none, 0, verdicts.sentence_check)
+        columns += [pa.array(np.append(ends, np.int32(0))[places], mask=none) for ends in (chunks.starts, chunks.ends)]
+    struct = pa.StructArray.from_arrays(columns, fields=list(kind.value_type))
     looked_at = np.ones(len(rows), bool)
-    looked_at[list(rows.errors)] = False
+    looked_at[[*rows.errors, *checks.refused]] = False
     return _lists(struct, found.offsets, looked_at)
+
+
+def to_mean_entailment(verdicts: Verdicts) -> pa.Array:
+    """The array of :data:`MEAN_ENTAILMENT`."""
+    return _floats(verdicts.mean_entailment)
 
 
 def to_unsupported_numbers(rows: Rows) -> pa.Array:

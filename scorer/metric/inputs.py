@@ -8,10 +8,11 @@ from typing import Literal
 
 import pyarrow as pa
 
-from ..errors import ColumnError
+from ..errors import ColumnError, DocumentFoundError
 from .attributes import NAME, from_attributes, holds_attributes
 from .column_names import ColumnNames as ColumnNames
-from .columns import DETAILS, OUTPUT, SENTENCES, UNSUPPORTED_NUMBERS
+from .columns import CHUNKED_SENTENCES, DETAILS, MEAN_ENTAILMENT, OUTPUT, SENTENCES, UNSUPPORTED_NUMBERS
+from .documents import from_documents, holds_documents
 from .nested import column_of, find_field, holder_of
 from .refusals import EXAMPLES, BadRows, bad_rows, why_bad
 from .refusals import FactForm as FactForm
@@ -57,6 +58,7 @@ class InputColumns:
             "facts_are_mr": self.form == "mr",
             **({"facts_are_sentences": True} if self.form == "facts" else {}),  # absent in receipts of earlier versions
             **({"subject": self.subject} if self.form == "attributes" else {}),
+            **({"facts_are_documents": True} if self.form == "document" else {}),
             "selected": self.selected,
             "keep": list(self.passed),
             "prefix": self.prefix,
@@ -88,9 +90,10 @@ class InputColumns:
         Raises:
             ColumnError: they are sentences; ``why`` ends the message.
         """
-        if self.form == "facts":
+        if self.form in ("facts", "document"):
+            what = "facts as sentences" if self.form == "facts" else "documents"
             raise ColumnError(
-                f"column {self.facts!r} has facts as sentences, and {why}; name a column of triples with "
+                f"column {self.facts!r} has {what}, and {why}; name a column of triples with "
                 "--triples-column or --mr-column"
             )
         return self
@@ -115,6 +118,7 @@ _PARSERS: dict[FactForm, Callable[[pa.Array], RowTriples]] = {
     "triples": from_lists,
     "facts": from_sentences,
     "mr": from_mr,
+    "document": from_documents,
 }
 
 
@@ -163,10 +167,10 @@ def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, s
     found = find_facts(schema, names)
     if found is None:
         named = next((name for name in _named(names).values()), None)
-        wanted = repr(named) if named else "'triples', 'attributes', 'facts' or 'mr'"
+        wanted = repr(named) if named else "'triples', 'attributes', 'facts', 'mr' or 'document'"
         raise ColumnError(
             f"no column {wanted}; the columns are {_listed(schema)}; name the column of facts with --triples-column, "
-            "--attributes-column, --facts-column or --mr-column"
+            "--attributes-column, --facts-column, --mr-column or --document-column"
         )
     facts, form = found
     column = required_field(schema, facts, "facts", f"--{form}-column")
@@ -176,7 +180,26 @@ def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, s
             f"--{form}-column"
         )
     selected = "selected" if "selected" in schema.names and is_list_of(schema.field("selected").type, "int") else None
+    if form == "document":
+        _check_document(facts, selected, names)
     return facts, form, selected
+
+
+def _check_document(document: str, selected: str | None, names: ColumnNames) -> None:
+    """Refuse a document where facts are scored, and a selection where documents are.
+
+    Raises:
+        DocumentFoundError, ColumnError: says how to score it.
+    """
+    if names.document is None:
+        raise DocumentFoundError(
+            f"column {document!r} has documents, and facts are scored here, one kind of input at a time; score it with "
+            "--document-column, in Python with Scorer(documents=True)"
+        )
+    if selected is not None:
+        raise ColumnError(
+            f"column {selected!r} selects facts, and a document has none; leave it out of the input, or rename it"
+        )
 
 
 def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]) -> tuple[str, ...]:
@@ -199,11 +222,11 @@ def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]
 
 
 def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | None:
-    """The column of facts and its form: the one that is named, otherwise ``triples``, ``attributes``, ``facts`` or
-    ``mr``.
+    """The column of facts and its form: the one that is named, otherwise ``triples``, ``attributes``, ``facts``, ``mr``
+    or ``document``.
 
-    ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``attributes`` or ``facts`` of
-    a type that holds none is not looked at unless it is named. ``None`` when there is no such column.
+    ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``attributes``, ``facts`` or
+    ``document`` of a type that holds none is not looked at unless it is named. ``None`` when there is no such column.
 
     Raises:
         ColumnError: several columns are named, or several have facts and none is named.
@@ -229,7 +252,7 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
 
 def _named(names: ColumnNames) -> dict[FactForm, str]:
     """The columns of facts that are named."""
-    given = (names.triples, names.attributes, names.facts, names.mr)
+    given = (names.triples, names.attributes, names.facts, names.mr, names.document)
     return {form: name for form, name in zip(_TESTS, given, strict=True) if name is not None}
 
 
@@ -247,6 +270,7 @@ _TESTS: dict[FactForm, Callable[[pa.DataType], bool]] = {
     "attributes": holds_attributes,
     "facts": _holds_sentences,
     "mr": is_text,
+    "document": holds_documents,
 }
 """By form, in the order in which columns are looked for: whether a column of a type may hold it."""
 _EXPECTED: dict[FactForm, str] = {
@@ -254,12 +278,20 @@ _EXPECTED: dict[FactForm, str] = {
     "attributes": "attributes are a struct, a map or a string of a JSON object",
     "facts": "facts are list<string> or a string of a JSON list, a sentence each",
     "mr": "meaning representations are strings",
+    "document": "a document is a string or list<string>, a passage each",
 }
 
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
     """The columns that a run adds, without the prefix."""
-    asked = ((SENTENCES, names.sentences), (UNSUPPORTED_NUMBERS, names.unsupported_numbers), (DETAILS, names.details))
+    documents = names.document is not None
+    asked = (
+        (SENTENCES, names.sentences and not documents),
+        (CHUNKED_SENTENCES, documents),
+        (MEAN_ENTAILMENT, documents),
+        (UNSUPPORTED_NUMBERS, names.unsupported_numbers),
+        (DETAILS, names.details),
+    )
     return [*OUTPUT, *(field for field, wanted in asked if wanted)]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from .attributes import NAME, NO_SUBJECT, BadAttributesError, read_attributes
+from .documents import NO_DOCUMENT
 from .nested import column_of, find_field
 from .part_names import PARTS, part_names
 from .python_rows import split_bars
@@ -18,9 +19,9 @@ from .triple_forms import split_text
 from .triples import INVALID_UTF8, NO_TRIPLES, parse_mr
 from .values import parse_json, shown
 
-FactForm = Literal["triples", "attributes", "facts", "mr"]
-"""How a column holds facts: triples, attributes of a subject, sentences that need no template, or E2E meaning
-representations. Also the name of the column that is looked for when none is given."""
+FactForm = Literal["triples", "attributes", "facts", "mr", "document"]
+"""How a column holds facts: triples, attributes of a subject, sentences that need no template, E2E meaning
+representations, or a source text in their place. Also the name of the column that is looked for when none is given."""
 
 EXAMPLES: dict[FactForm, str] = {
     "triples": '[{"subject": "The Lamb", "predicate": "eatType", "object": "pub"}], the same as a string of JSON, or '
@@ -28,6 +29,7 @@ EXAMPLES: dict[FactForm, str] = {
     "attributes": '{"name": "The Lamb", "eatType": "pub", "food": "Thai"}',
     "facts": '["The Lamb is a pub.", "The Lamb serves Thai food."]',
     "mr": "name[The Lamb], eatType[pub], food[Thai]",
+    "document": '"The Lamb is a Thai pub. It opened in 1998." or a list of such passages',
 }
 """A value of each form of facts, as a user would write it."""
 
@@ -79,6 +81,8 @@ def why_bad(table: pa.Table, row: int, error: str, text: str, facts: str, form: 
     if error == NO_SUBJECT and find_field(table.schema, key) is not None:
         return f"has no subject: column {key!r} is {_value(table, key, row)}; name another with --subject-column"
     value = _value(table, facts, row)
+    if error == NO_DOCUMENT:
+        return f"has no document: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
     if error == NO_TRIPLES and form != "mr":
         return f"has no facts: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
     why = why_malformed(column_of(table, facts)[row].as_py(), form, key)

@@ -40,10 +40,12 @@ class Room:
 
 @dataclass(frozen=True)
 class SentenceSide:
-    """What the checks of sentences need in addition to the rows. ``split``: text → (start, end) of its sentences."""
+    """What the checks of sentences need in addition to the rows. ``split``: text → (start, end) of its sentences.
+    ``truncates``: whether pairs that are too long are cut."""
 
     split: Callable[[str], list[Span]]
     room: Room
+    truncates: bool = False
 
 
 @dataclass

@@ -62,7 +62,8 @@ class RowTriples:
     ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
     own nothing; ``errors`` has the reason by row, and ``raw`` the bytes that identify them. ``sentences``: whether the
-    facts were given as sentences. ``skipped``: attributes that are null.
+    facts were given as sentences. ``skipped``: attributes that are null. ``documents``: whether these are the passages
+    of source texts, each the predicate of a triple without subject and object (:mod:`.documents`).
     """
 
     distinct: list[Triple]
@@ -72,6 +73,7 @@ class RowTriples:
     raw: dict[int, bytes] = field(default_factory=dict)
     sentences: bool = False
     skipped: int = 0
+    documents: bool = False
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -332,7 +334,7 @@ def _drop_bad_rows(
         if row not in errors:
             start, end = int(offsets[row]), int(offsets[row + 1])
             keep[start:end] = False
-            raw[row] = _count(end - start) + b"".join(raws[start:end])
+            raw[row] = counted(end - start) + b"".join(raws[start:end])
         if ids[element] == _BAD_UTF8:
             errors[row] = INVALID_UTF8
         else:
@@ -371,10 +373,11 @@ def _mark_null(result: RowTriples, null: npt.NDArray[np.bool_]) -> None:
 
 
 def _raw_triples(triples: list[Triple]) -> bytes:
-    return _count(len(triples)) + b"".join(sized(to_bytes(part)) for triple in triples for part in triple)
+    return counted(len(triples)) + b"".join(sized(to_bytes(part)) for triple in triples for part in triple)
 
 
-def _count(n: int) -> bytes:
+def counted(n: int) -> bytes:
+    """The number of parts that follow, as row keys have it."""
     return struct.pack("<I", n)
 
 

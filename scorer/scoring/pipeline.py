@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from ..inference.engine import Answers, Work
 from ..metric.checks import Checks, Options, build_checks
-from ..metric.columns import to_columns, to_details, to_sentences, to_unsupported_numbers
+from ..metric.columns import to_columns, to_details, to_mean_entailment, to_sentences, to_unsupported_numbers
+from ..metric.document_checks import document_checks
 from ..metric.inputs import ColumnNames, output_schema
 from ..metric.rows import Rows
 from ..metric.sentences import SentenceSide, add_sentences
@@ -81,8 +82,10 @@ class Judged:
         if self.match is not None and len(self.match.reused):
             keys = self.match.keys.take(pa.array(self.match.asked))
         columns = to_columns(self.rows, self.verdicts, keys)
-        if asked.sentences:
+        if asked.sentences or asked.document is not None:
             columns.append(to_sentences(self.rows, self.checks, self.verdicts))
+        if asked.document is not None:
+            columns.append(to_mean_entailment(self.verdicts))
         if asked.unsupported_numbers:
             columns.append(to_unsupported_numbers(self.rows))
         if asked.details:
@@ -117,9 +120,12 @@ class Pipeline:
             match = reuse.match(rows, self.templates, self.options)
             rows = match.to_judge
             self.seconds["reuse"] = self.seconds.get("reuse", 0.0) + time.perf_counter() - started
-        checks = build_checks(rows, self.templates, self.options)
-        if self.sentences is not None:
-            checks = add_sentences(checks, rows, self.sentences)
+        if self.options.documents and self.sentences is not None:
+            checks = document_checks(rows, self.sentences)
+        else:
+            checks = build_checks(rows, self.templates, self.options)
+            if self.sentences is not None:
+                checks = add_sentences(checks, rows, self.sentences)
         return Prepared(rows, checks, self.model.prepare(checks.texts, checks.premise, checks.hypothesis), match)
 
     def judge(self, prepared: Prepared, answers: Answers) -> Judged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from ..metric.checks import KIND_NAMES
 from ..metric.inputs import ColumnNames, output_schema
@@ -34,12 +34,15 @@ class CheckResult:
 class SentenceEntailment(TypedDict):
     """A sentence: its span in the text, in code points, and P(entailment) of all facts → sentence.
 
-    ``entailment`` is ``None`` where the model gave no result.
+    ``entailment`` is ``None`` where the model gave no result. With documents it is that of the chunk of the document
+    that gives the most, and ``chunk_start`` and ``chunk_end`` are the span of that chunk.
     """
 
     start: int
     end: int
     entailment: float | None
+    chunk_start: NotRequired[int | None]
+    chunk_end: NotRequired[int | None]
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Verdict:
 
     ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
     of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
-    ``unsupported_numbers``: ``None`` unless asked for.
+    ``unsupported_numbers``: ``None`` unless asked for. ``mean_entailment``: of documents.
     """
 
     fine: str | None
@@ -64,6 +67,11 @@ class Verdict:
     checks: list[CheckResult]
     sentences: list[SentenceEntailment] | None = None
     unsupported_numbers: list[str] | None = None
+    mean_entailment: float | None = None
+
+
+_ASKED = ("sentences", "unsupported_numbers", "mean_entailment")
+"""Output columns that are there where they were asked for."""
 
 
 def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[Verdict]:
@@ -87,15 +95,15 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
         "note",
     )
     offsets = judged.rows.triples.offsets.tolist()
-    worded = [judged.checks.texts[judged.checks.facts[i]] for i in judged.rows.triples.ids.tolist()]
+    ids = [] if judged.rows.triples.documents else judged.rows.triples.ids.tolist()
+    worded = [judged.checks.texts[judged.checks.facts[i]] for i in ids]
     checks = _explain(judged, max_length)
     return [
         Verdict(
             **{name: arrays[name][row].as_py() for name in fields},
             facts=worded[offsets[row] : offsets[row + 1]],
             checks=checks[row],
-            sentences=arrays["sentences"][row].as_py() if columns.sentences else None,
-            unsupported_numbers=arrays["unsupported_numbers"][row].as_py() if columns.unsupported_numbers else None,
+            **{name: arrays[name][row].as_py() for name in _ASKED if name in arrays},
         )
         for row in range(len(judged.rows))
     ]

@@ -25,7 +25,7 @@ from ..metric.choices import MissingTemplate, Protocol, Sides, Worse
 from ..metric.inputs import ColumnNames, InputColumns, find_columns
 from ..metric.python_rows import TripleLike, parts_of_row
 from ..metric.ranking import WORSE
-from ..metric.rows import Rows, from_fact_pairs, from_pairs
+from ..metric.rows import Rows, from_document_pairs, from_fact_pairs, from_pairs
 from ..metric.sentences import Room, SentenceSide
 from ..metric.slots import load_templates, slot_warning
 from ..metric.templates import Templates, parse_optional
@@ -53,6 +53,8 @@ class Scorer(Closing):
         optional: facts a text need not say, as ``predicate=object``; added to those of the template file.
         sentences: check every sentence of a text too; needs the extra ``sentences``.
         overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
+        documents: check texts against documents instead of facts (:mod:`scorer.metric.document_checks`); needs the
+            extra ``sentences``.
         check_numbers: name the numbers, dates and units of a text that no fact has (:mod:`scorer.metric.numbers`).
         exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
         device, precision, layout, attention, device_memory, threads, token_budget: see
@@ -84,6 +86,7 @@ class Scorer(Closing):
         sentences: bool = False,
         exact: bool = False,
         check_numbers: bool = False,
+        documents: bool = False,
         overlong: Overlong = "error",
         threads: int | None = None,
         token_budget: int | None = None,
@@ -105,19 +108,23 @@ class Scorer(Closing):
             sentences=sentences,
             exact=exact,
             check_numbers=check_numbers,
+            documents=documents,
             columns=columns or ColumnNames(),
         )
         """How this scorer is set up."""
-        splitter = open_splitter() if sentences else None
+        documents = self.settings.documents
+        splitter = open_splitter() if sentences or documents else None
         opened = Bundle.load(bundle)
         _check_protocol(protocol, opened)
-        self.templates = Templates() if protocol == "factspotter" else _templates(templates, opened, log)
+        worded = protocol != "factspotter" and not documents
+        self.templates = _templates(templates, opened, log) if worded else Templates()
         self.options = Options(
             protocol,
-            checks,
+            "hallucination" if documents else checks,
             parse_optional(optional) | self.templates.optional,
             missing_template,
             splitter.name if splitter else None,
+            documents,
         )
         truncate = overlong == "truncate"
         self.engine = Engine(
@@ -141,7 +148,7 @@ class Scorer(Closing):
         if splitter is not None:
             lengths = self.engine.lengths
             room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
-            sentence_side = SentenceSide(splitter.split, room)
+            sentence_side = SentenceSide(splitter.split, room, truncate)
         model = ExactEngine(self.engine) if self.engine.exact else self.engine
         self.pipeline = Pipeline(model, self.templates, self.options, self.settings.columns, sentence_side)
 
@@ -238,6 +245,21 @@ class Scorer(Closing):
         """
         return self.score_row(from_fact_pairs([(facts, text)]))
 
+    def score_document(self, document: str | Sequence[str | None] | None, text: str | None) -> Verdict:
+        """Score one row whose text is checked against a document, sentence by sentence.
+
+        The scorer must have been made with ``documents=True``.
+
+        Args:
+            document: a text, or a list of passages; ``None`` and a blank one give the error ``no_document``.
+            text: ``None`` gives the error ``null_text``, as in a table.
+
+        Raises:
+            TypeError: a document or a text of another type.
+            UsageError: the scorer checks facts.
+        """
+        return self.score_row(from_document_pairs([(document, text)]))
+
     def rank(self, triples: Iterable[TripleLike], candidates: Sequence[str | None], *, worse: Worse = WORSE) -> Ranking:
         """Rank texts for one input: by their label, and within a label by confidence.
 
@@ -266,6 +288,13 @@ class Scorer(Closing):
 
     def _verdicts(self, rows: Rows) -> list[Verdict]:
         self._check_usable()
+        if rows.triples.documents != self.settings.documents:
+            raise UsageError(
+                "this Scorer checks texts against documents; give score_document() a document, or make another Scorer "
+                "without documents=True"
+                if self.settings.documents
+                else "this Scorer checks texts against facts; make one with documents=True"
+            )
         judged = self.pipeline.score(rows)
         return verdicts_of(judged, self.engine.bundle.max_length, self.settings.columns)
 

@@ -14,6 +14,9 @@ from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..system.arguments import check_fields, described
 
+DOCUMENT = "document"
+"""The column of documents where none is named."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -25,8 +28,9 @@ class Settings:
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
     :class:`scorer.inference.engine.Engine`.
     ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.
-    ``check_numbers``: name the numbers of a text that no fact has. ``columns``: names of input and output columns;
-    their ``sentences`` and ``unsupported_numbers`` follow from the settings.
+    ``check_numbers``: name the numbers of a text that no fact has. ``documents``: check texts against documents instead
+    of facts. ``columns``: names of input and output columns; their ``sentences`` and ``unsupported_numbers`` follow
+    from the settings, and ``documents`` and their ``document`` from each other.
 
     Raises:
         TypeError: a setting of another type.
@@ -46,6 +50,7 @@ class Settings:
     sentences: bool = False
     exact: bool = False
     check_numbers: bool = False
+    documents: bool = False
     columns: ColumnNames = field(default_factory=ColumnNames)
 
     def __post_init__(self) -> None:
@@ -53,7 +58,14 @@ class Settings:
         if self.protocol == "factspotter":
             self._check_factspotter()
         object.__setattr__(self, "optional", tuple(self.optional))
-        added = replace(self.columns, sentences=self.sentences, unsupported_numbers=self.check_numbers)
+        document = self.columns.document
+        if self.documents or document is not None:
+            object.__setattr__(self, "documents", True)
+            document = document or DOCUMENT
+            self._check_documents()
+        added = replace(
+            self.columns, sentences=self.sentences, unsupported_numbers=self.check_numbers, document=document
+        )
         object.__setattr__(self, "columns", added)
 
     def _check_factspotter(self) -> None:
@@ -68,6 +80,19 @@ class Settings:
             raise UsageError(
                 f"{found[0]} does not go with --protocol factspotter, which looks up each triple in the text without "
                 "templates and finds no hallucinations; remove one of them"
+            )
+
+    def _check_documents(self) -> None:
+        """A document has no facts to word, to choose from or to omit."""
+        odd = {
+            "--templates": self.templates is not None,
+            f"--protocol {self.protocol}": self.protocol != "paper",
+            "--optional": bool(self.optional),
+            "--missing-template error": self.missing_template == "error",
+        }
+        if found := [option for option, given in odd.items() if given]:
+            raise UsageError(
+                f"{found[0]} does not go with documents, whose sentences are checked as they are; remove one of them"
             )
 
     def arguments(self) -> dict[str, Any]:

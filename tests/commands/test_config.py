@@ -41,7 +41,7 @@ def test_every_setting_of_the_file_has_an_option_with_its_variable() -> None:
     assert declared == set(VARIABLES.values())
     assert command("run")["bundle"] == "D2T_BUNDLE"
     assert command("run")["text_column"] == "D2T_TEXT_COLUMN"
-    columns = {f"{name}_column" for name in ("text", "triples", "attributes", "subject", "facts", "mr")}
+    columns = {f"{name}_column" for name in ("text", "triples", "attributes", "subject", "facts", "mr", "document")}
     assert command("run").keys() - columns - {"keep", "prefix"} == {*SETTINGS}
     added = {"details", "sentences", "unsupported_numbers"}  # output columns, which follow from other options
     assert ColumnNames.__dataclass_fields__.keys() - added == {*COLUMNS}

@@ -57,7 +57,7 @@ def test_kept_columns_and_what_is_read_for_scoring() -> None:
     ("fields", "names", "message"),
     [
         ([("mr", pa.string())], ColumnNames(), "--text-column"),
-        ([TEXT, ("x", pa.string())], ColumnNames(), "--facts-column or --mr-column"),
+        ([TEXT, ("x", pa.string())], ColumnNames(), "--mr-column or --document-column"),
         ([("text", pa.int64()), ("mr", pa.string())], ColumnNames(), "int64"),
         ([("text", pa.binary()), ("mr", pa.string())], ColumnNames(), "binary"),
         ([TEXT, ("triples", pa.int64())], ColumnNames(), "subject, predicate, object"),

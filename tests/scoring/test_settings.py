@@ -32,6 +32,7 @@ OTHER: dict[str, Any] = {
     "sentences": True,
     "exact": True,
     "check_numbers": True,
+    "documents": True,
 }
 """A value of each setting that is not its default."""
 OTHER_COLUMNS: dict[str, Any] = {
@@ -44,6 +45,7 @@ OTHER_COLUMNS: dict[str, Any] = {
     "keep": ("text",),
     "prefix": "m_",
     "details": True,
+    "document": "mr",
 }
 NOT_IN_THE_OUTPUT = {
     "device_memory": "no number depends on it",
@@ -121,9 +123,10 @@ def test_what_a_shard_depends_on_has_every_setting(tmp_path: Path) -> None:
         templates = settings.templates and places[str(settings.templates)]
         settings = replace(settings, bundle=places[str(settings.bundle)], templates=templates)
         with Scorer(**settings.arguments(), threads=1) as scorer:
-            columns = find_columns(SCHEMA, settings.columns)
+            schema = SCHEMA.append(pa.field("document", pa.string())) if settings.documents else SCHEMA
+            columns = find_columns(schema, settings.columns)
             shard = Shard(
-                InputFile("in/a.parquet", "a.parquet"), ShardInfo(SCHEMA, 1, 1, Identity(1, None, "")), columns
+                InputFile("in/a.parquet", "a.parquet"), ShardInfo(schema, 1, 1, Identity(1, None, "")), columns
             )
             return shard.fingerprint(scorer.full_signature)
 

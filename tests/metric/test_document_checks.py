@@ -1,0 +1,192 @@
+"""What is asked of a text and its document, and what the answers mean, against a few lines that say it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from scorer.metric.checks import Checks
+from scorer.metric.columns import CHUNKED_SENTENCES, to_columns, to_mean_entailment, to_sentences
+from scorer.metric.document_checks import MOST_PAIRS, document_checks
+from scorer.metric.documents import from_documents
+from scorer.metric.keys import row_keys
+from scorer.metric.rows import Rows, from_arrow, from_document_pairs, from_fact_pairs
+from scorer.metric.sentences import Room, SentenceSide
+from scorer.metric.subset import take
+from scorer.metric.verdict import decide
+from scorer.status import NOT_FINITE, SCORED
+
+LIMIT = 60
+
+
+def count(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    return np.array([len(text.split()) for text in texts], np.int64)
+
+
+def split(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(r"[^\s.][^.]*\.?", text)]
+
+
+def ask(rows: Rows, limit: int = LIMIT, truncates: bool = False) -> Checks:
+    return document_checks(rows, SentenceSide(split, Room(limit, count, count), truncates))
+
+
+def answers(checks: Checks) -> npt.NDArray[np.float32]:
+    """Probabilities that depend on the pair alone."""
+    found = np.zeros((len(checks), 3), np.float32)
+    for c, (premise, hypothesis) in enumerate(zip(checks.premise, checks.hypothesis, strict=True)):
+        rng = np.random.default_rng([len(checks.texts[premise]), len(checks.texts[hypothesis])])
+        found[c] = rng.dirichlet([1, 1, 3])
+    return found
+
+
+def judged(rows: Rows, checks: Checks, status: npt.NDArray[np.int8] | None = None) -> list[dict[str, Any]]:
+    known = status if status is not None else np.full(len(checks), SCORED, np.int8)
+    verdicts = decide(rows, checks, answers(checks), known, omission_side=False)
+    columns = dict(zip(OUTPUT_NAMES, to_columns(rows, verdicts), strict=True))
+    columns |= {"sentences": to_sentences(rows, checks, verdicts), "mean_entailment": to_mean_entailment(verdicts)}
+    return pa.table(columns).to_pylist()
+
+
+OUTPUT_NAMES = ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "all_facts_entailment",
+                "error", "note", "reused", "row_key")  # fmt: skip
+DOCUMENT = " ".join(f"Sentence {i} of the document has {i} things." for i in range(30))
+TEXTS = ["One thing. Two things are said here. Three.", "No end", "A. A."]
+
+
+def test_rows_are_judged_as_by_hand() -> None:
+    rows = from_document_pairs([(DOCUMENT, text) for text in TEXTS])
+    checks = ask(rows)
+    given = answers(checks)
+    for row, (found, text) in enumerate(zip(judged(rows, checks), TEXTS, strict=True)):
+        best = []
+        for start, end in split(text):
+            asked = [
+                c
+                for c in np.flatnonzero(checks.row == row).tolist()
+                if checks.texts[checks.hypothesis[c]] == text[start:end]
+            ]
+            chunks = sorted({checks.texts[checks.premise[c]] for c in asked})
+            assert len(chunks) > 1 and " ".join(DOCUMENT.split()).startswith(checks.texts[checks.premise[asked[0]]])
+            best.append(max(asked, key=lambda c: (given[c, 2], -c)))
+        passed = [given[c, 2] > max(given[c, 0], given[c, 1]) for c in best]
+        scores = [float(given[c, 2]) for c in best]
+        assert found["fine"] == ("OK" if all(passed) else "hallucination")
+        assert found["confidence"] == pytest.approx(min(scores))
+        assert found["mean_entailment"] == pytest.approx(sum(scores) / len(scores))
+        assert [s["entailment"] for s in found["sentences"]] == pytest.approx(scores)
+        for sentence, c in zip(found["sentences"], best, strict=True):
+            assert DOCUMENT[sentence["chunk_start"] : sentence["chunk_end"]] == checks.texts[checks.premise[c]]
+        assert [found[name] for name in ("omitted", "fact_entailment", "text_entailment", "note")] == [None] * 4
+
+
+def test_chunks_leave_room_for_the_longest_sentence() -> None:
+    checks = ask(from_document_pairs([(DOCUMENT, "Short. " + "word " * 20 + "end.")]))
+    lengths = count(checks.texts)
+    assert (lengths[checks.premise] + lengths[checks.hypothesis] <= LIMIT).all()
+    assert lengths[checks.premise].max() > LIMIT - 21 - 8, "whole sentences, as many as fit"
+
+
+def test_passages_are_one_document() -> None:
+    passages = ["First passage.", None, " ", "Second passage.\n"]
+    rows = from_document_pairs([(passages, "First."), ("First passage.\n\n \n\nSecond passage.\n", "First.")])
+    checks = ask(rows)
+    assert [checks.texts[p] for p in checks.premise] == ["First passage. Second passage."] * 2
+    (first, second) = judged(rows, checks)
+    assert first["sentences"] == second["sentences"]
+    joined = "\n\n".join(passage for passage in passages if passage is not None)
+    (sentence,) = first["sentences"]
+    assert joined[sentence["chunk_start"] : sentence["chunk_end"]].split() == [
+        "First",
+        "passage.",
+        "Second",
+        "passage.",
+    ]
+
+
+def test_rows_without_a_document_or_a_text() -> None:
+    rows = from_document_pairs([(None, "A."), (" ", "A."), ([], "A."), ([None], "A."), ("D.", None), ("D.", " ")])
+    found = judged(rows, ask(rows))
+    assert [row["error"] for row in found] == ["no_document"] * 4 + ["null_text", None]
+    assert [row["sentences"] for row in found] == [None] * 5 + [[]]
+    blank = found[-1]
+    assert (blank["fine"], blank["confidence"], blank["mean_entailment"]) == ("hallucination", 0.0, 0.0)
+    assert (blank["note"], blank["omitted"]) == ("empty_text", None)
+
+
+def test_a_document_that_is_not_utf8_is_an_error_of_its_row() -> None:
+    values = pa.array([b"ok", b"\xff", b"\xff", None], pa.binary())
+    strings = pa.Array.from_buffers(pa.string(), 4, values.buffers())
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 3, 4]), strings)
+    assert from_documents(strings).errors == {1: "invalid_utf8", 2: "invalid_utf8", 3: "no_document"}
+    assert from_documents(lists).errors == {1: "invalid_utf8", 2: "no_document"}
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_every_layout_of_a_column_gives_the_same_rows(kind: pa.DataType) -> None:
+    values = ["a b.", None, "", "a b."]
+    expected = from_documents(pa.array(values))
+    found = from_documents(pa.array(values).cast(kind))
+    assert found.distinct == expected.distinct and found.errors == expected.errors
+    lists = pa.array([["a b."], None, [], ["a b."]])
+    for column in (lists, lists.cast(pa.large_list(pa.string()))):
+        assert from_documents(column).errors == expected.errors
+
+
+def test_keys_are_those_of_documents_alone() -> None:
+    rows = from_document_pairs([("A.", "T"), (["A."], "T"), (["A.", "B."], "T"), ("A.", "U"), (None, "T")])
+    keys = row_keys(rows).to_pylist()
+    assert keys[0] == keys[1] and len(set(keys)) == 4
+    assert row_keys(from_fact_pairs([(["A."], "T")]))[0].as_py() not in keys
+    assert row_keys(take(rows, np.array([2, 4]))).to_pylist() == [keys[2], keys[4]]
+
+
+def test_a_sentence_that_is_too_long_is_an_error_unless_it_is_cut() -> None:
+    rows = from_document_pairs([(DOCUMENT, "Short. " + "word " * 40), (DOCUMENT, "Short.")])
+    checks = ask(rows)
+    assert [row["error"] for row in judged(rows, checks)] == ["too_long:hallucination", None]
+    assert set(checks.row.tolist()) == {1}, "a row that gets no label costs no pair"
+    assert judged(rows, checks)[0]["sentences"] is None
+    assert set(ask(rows, truncates=True).row.tolist()) == {0, 1}
+
+
+def test_the_pairs_of_a_row_are_bounded() -> None:
+    document = "One two three four five six. " * 4000
+    few, many = "Said. " * 3, "Said. " * 200
+    rows = from_document_pairs([(document, few), (document, many)])
+    checks = ask(rows)
+    assert 0 < len(checks) <= MOST_PAIRS
+    assert [row["error"] for row in judged(rows, checks)] == [None, "too_long:document"]
+
+
+def test_the_pairs_are_those_of_chunks_and_sentences() -> None:
+    rows = from_document_pairs([("Word word word. " * 200, "One. Two. Three.")])
+    checks = ask(rows)
+    chunks = len(set(zip(checks.chunks.starts.tolist(), checks.chunks.ends.tolist(), strict=True)))  # type: ignore[union-attr]
+    assert len(checks) == 3 * chunks
+    assert chunks <= 1 + 600 // (LIMIT - 1 - 3 - 3)
+
+
+def test_a_pair_without_an_answer_is_an_error_of_its_row() -> None:
+    rows = from_document_pairs([(DOCUMENT, "One. Two."), (DOCUMENT, "One.")])
+    checks = ask(rows)
+    status = np.full(len(checks), SCORED, np.int8)
+    status[1] = NOT_FINITE
+    first, second = judged(rows, checks, status)
+    assert first["error"] == "not_finite:hallucination" and first["fine"] is None and first["mean_entailment"] is None
+    assert second["error"] is None
+
+
+def test_no_rows_have_the_columns_too() -> None:
+    rows = from_arrow(from_documents(pa.array([], pa.string())), pa.array([], pa.string()))
+    checks = ask(rows)
+    verdicts = decide(rows, checks, answers(checks), np.empty(0, np.int8), omission_side=False)
+    assert to_sentences(rows, checks, verdicts).type == CHUNKED_SENTENCES.type

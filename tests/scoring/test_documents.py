@@ -1,0 +1,169 @@
+"""Texts against documents, with a real engine, compared with a few lines that ask the engine pair by pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scorer import Scorer
+from scorer.errors import ColumnError, MissingDependencyError, UsageError
+from scorer.inference.schemes import BINARY, NLI, SCORE
+from scorer.metric.chunks import SEPARATOR, one_line
+from scorer.metric.document_checks import LEAST_TOKENS, MOST_TOKENS
+from scorer.metric.inputs import ColumnNames
+from scorer.scoring.signature import parse
+from scorer.scoring.splitting import open_splitter
+from tests.bundles import make_bundle
+
+pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
+
+SENTENCES = [
+    "The Mill is a pub.",
+    "It serves cheap French food!",
+    "Blue Spice is near Crowne Plaza Hotel.",
+    "Alan Bean was born in Wheeler, Texas.",
+    "Is it 5 out of 5?",
+]
+DOCUMENT = " ".join(f"In {1900 + i} it was so. {SENTENCES[i % 5]}" for i in range(30))
+
+
+def table() -> pa.Table:
+    """Documents and lists of passages, long and short, with texts of one to four sentences; some say nothing."""
+    texts = [" ".join(SENTENCES[i % 5 :][: 1 + i % 4]) for i in range(24)]
+    documents = [[DOCUMENT[: 40 + 90 * i], *SENTENCES[i % 5 :]] for i in range(24)]
+    return pa.table(
+        {
+            "text": pa.array([None if i == 5 else " " if i == 6 else text for i, text in enumerate(texts)]),
+            "document": pa.array([None if i == 7 else passages for i, passages in enumerate(documents)]),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "labels", "order"),
+    [
+        ((NLI, None, 0.5), ("contradiction", "neutral", "entailment"), "premise_first"),
+        ((BINARY, "supported", 0.3), ("supported", "not"), "hypothesis_first"),
+        ((SCORE, None, 0.7), ("score",), "premise_first"),
+    ],
+)
+def test_rows_are_what_the_pairs_say(
+    tmp_path: Path, scheme: tuple[str, str | None, float], labels: tuple[str, ...], order: str
+) -> None:
+    bundle = make_bundle(tmp_path / "tiny", max_length=160, scheme=scheme, labels=labels, order=order)
+    given = table()
+    with Scorer(bundle, device="cpu", documents=True) as scorer:
+        found = scorer.score_table(given)
+        engine, splitter = scorer.engine, open_splitter()
+        assert found.select(given.schema.names).equals(given)
+        scored = 0
+        for row in found.to_pylist():
+            if row["error"] or row["note"]:
+                continue
+            document, text = SEPARATOR.join(row["document"]), row["text"]
+            spans = splitter.split(text)
+            assert [(s["start"], s["end"]) for s in row["sentences"]] == spans
+            sentences = [text[a:b] for a, b in spans]
+            longest = int(engine.lengths(sentences, hypothesis=True).max())
+            most = max(LEAST_TOKENS, min(MOST_TOKENS, engine.room - longest))
+            scores, passed = [], []
+            verdict = scorer.score_document(row["document"], text)
+            for sentence, evidence in zip(sentences, row["sentences"], strict=True):
+                chunks = list(dict.fromkeys(c.premise for c in verdict.checks if c.hypothesis == sentence))
+                assert (engine.lengths(chunks, hypothesis=False) <= most).all()
+                assert " ".join(document.split()).startswith(chunks[0]) and document.rstrip().endswith(chunks[-1][-9:])
+                logits = engine.logits(chunks, [sentence] * len(chunks))
+                probabilities = engine.bundle.scheme.probabilities(logits)
+                best = int(np.argmax(probabilities[:, 2]))
+                scores.append(float(probabilities[best, 2]))
+                passed.append(
+                    engine.bundle.scheme.decisions(logits)[best]
+                    == (labels.index("entailment") if scheme[0] == NLI else 1)
+                )
+                assert one_line(document[evidence["chunk_start"] : evidence["chunk_end"]]) == chunks[best]
+                assert evidence["entailment"] == pytest.approx(scores[-1], abs=1e-5)
+            assert row["confidence"] == pytest.approx(min(scores), abs=1e-5)
+            assert row["mean_entailment"] == pytest.approx(sum(scores) / len(scores), abs=1e-5)
+            assert row["fine"] == ("OK" if all(passed) else "hallucination")
+            assert row["omitted"] is row["fact_entailment"] is row["text_entailment"] is None
+            scored += 1
+        assert scored == 21
+    assert found["error"].to_pylist()[5:8] == ["null_text", None, "no_document"]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bundle(tmp_path_factory.mktemp("documents") / "tiny", max_length=160)
+
+
+def test_the_signature_says_so_and_names_no_templates(bundle: Path) -> None:
+    with Scorer(bundle, device="cpu", documents=True) as scorer, Scorer(bundle, device="cpu") as plain:
+        parts, others = parse(scorer.signature), parse(plain.signature)
+        assert parts["input"] == "document" and "templates" not in parts
+        assert "input" not in others
+        named = Scorer(bundle, device="cpu", columns=ColumnNames(document="source"), checks="hallucination")
+        assert named.full_signature == scorer.full_signature
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"templates": {"a": "<subject> <object>."}}, {"optional": ["a=b"]}, {"protocol": "nlgi_eval"},
+     {"missing_template": "error"}],
+)  # fmt: skip
+def test_what_a_document_has_no_use_for_is_refused(bundle: Path, odd: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="does not go with documents"):
+        Scorer(bundle, device="cpu", documents=True, **odd)  # type: ignore[arg-type]
+
+
+def test_a_scorer_checks_one_kind_of_input(bundle: Path) -> None:
+    with Scorer(bundle, device="cpu") as facts, Scorer(bundle, device="cpu", documents=True) as documents:
+        with pytest.raises(UsageError, match="documents=True"):
+            facts.score_document("A.", "B.")
+        with pytest.raises(UsageError, match="score_document"):
+            documents.score_facts(["A."], "B.")
+        with pytest.raises(ColumnError, match="documents=True"):
+            facts.score_table(pa.table({"text": ["A."], "document": ["A."]}))
+        with pytest.raises(ColumnError, match="'selected'"):
+            documents.score_table(pa.table({"text": ["A."], "document": ["A."], "selected": [[0]]}))
+        with pytest.raises(TypeError, match="document"):
+            documents.score_document(5, "B.")  # type: ignore[arg-type]
+        both = pa.table({"text": ["A."], "document": ["A."], "facts": [["A."]]})
+        assert "mean_entailment" in documents.score_table(both).schema.names
+        with pytest.raises(ColumnError, match="'facts' and 'document'"):
+            facts.score_table(both)
+
+
+def test_without_the_splitter_it_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "nupunkt", None)
+    with pytest.raises(MissingDependencyError, match=r"d2t-scorer\[sentences\]"):
+        Scorer(bundle, device="cpu", documents=True)
+
+
+def test_numbers_that_the_document_lacks_are_named(bundle: Path) -> None:
+    with Scorer(bundle, device="cpu", documents=True, check_numbers=True) as scorer:
+        verdict = scorer.score_document(["It opened in 1998.", "It has 12 tables."], "It has twelve tables, 3 rooms.")
+    assert verdict.unsupported_numbers == ["3"]
+
+
+def test_a_long_sentence_can_be_cut(bundle: Path) -> None:
+    text = "Blue Spice is a pub. " + "word " * 300
+    with Scorer(bundle, device="cpu", documents=True) as scorer:
+        assert scorer.score_document(DOCUMENT, text).error == "too_long:hallucination"
+    with Scorer(bundle, device="cpu", documents=True, overlong="truncate") as scorer:
+        verdict = scorer.score_document(DOCUMENT, text)
+        assert verdict.note == "truncated" and verdict.fine is not None
+
+
+def test_rows_do_not_depend_on_the_window(bundle: Path) -> None:
+    given = table()
+    with Scorer(bundle, device="cpu", documents=True, columns=ColumnNames(details=True)) as scorer:
+        expected = scorer.score_table(given).to_pylist()
+        parts = list(scorer.score_batches(given.slice(i, 5) for i in range(0, 24, 5)))
+        found = [row for part in parts for row in part.to_pylist()]
+    for one, other in zip(found, expected, strict=True):
+        assert (one["fine"], one["error"], one["note"], one["row_key"]) == (
+            other["fine"], other["error"], other["note"], other["row_key"])  # fmt: skip
+        assert [c["entailment"] for c in one["details"]] == pytest.approx([c["entailment"] for c in other["details"]])
