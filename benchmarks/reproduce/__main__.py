@@ -10,11 +10,10 @@ from typing import Annotated
 
 import typer
 
-from scorer.commands.common import guarded, local, print_json, say
-from scorer.commands.ending import run_app
+from scorer.commands.common import local, print_json, say
+from scorer.commands.ending import App, run_app
 
 
-@guarded
 def reproduce_command(
     bundle: Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`.")],
     templates_e2e: Annotated[
@@ -70,6 +69,6 @@ def reproduce_command(
 
 
 if __name__ == "__main__":
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone = App(add_completion=False)
     alone.command()(reproduce_command)
     sys.exit(run_app(alone, "python -m benchmarks.reproduce.__main__"))

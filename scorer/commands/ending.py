@@ -21,7 +21,7 @@ from typer.core import TyperCommand
 from ..errors import ScorerError
 from ..system.display import visible
 from ..system.signals import Terminated
-from .config_file import CONFIG, NAME, defaults, find_config
+from .config_file import CONFIG, NAME, configured
 from .files import check_written
 from .gone import advice
 from .show.output import begin_command, say, say_always, set_quiet
@@ -63,7 +63,7 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         begin_command()
         try:
-            if names := _configured(ctx):
+            if names := _from_file(ctx):
                 say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(names)}")
             assert self.callback is not None
             check_written(inspect.signature(self.callback, eval_str=True).parameters, ctx.params)
@@ -90,7 +90,7 @@ class App(typer.Typer):
         return super().command(name, cls=cls or Command, **more)
 
 
-def _configured(context: typer.Context) -> list[str]:
+def _from_file(context: typer.Context) -> list[str]:
     """The options of a command that have their values from the configuration file."""
     if not context.default_map:
         return []
@@ -116,8 +116,7 @@ def _run(app: typer.Typer, name: str) -> int:
     try:
         # Not standalone: in that mode the parser has its own exit codes for usage errors, broken pipes and interrupts.
         command = typer.main.get_command(app)
-        given = defaults(command, find_config())
-        code = command.main(prog_name=name, standalone_mode=False, default_map=given)
+        code = command.main(prog_name=name, standalone_mode=False, default_map=configured(command))
         return code if isinstance(code, int) else 0
     except SystemExit as ended:
         if isinstance(ended.code, str):

@@ -186,7 +186,6 @@ def evaluate_command(
     from ..evaluation.report import EvaluateOptions, evaluate
     from ..storage.objects.copy import local_copy
     from .show.evaluation import print_report
-    from .show.evaluation_short import print_short
 
     options = EvaluateOptions(
         gold_fine=gold_fine,
@@ -211,10 +210,8 @@ def evaluate_command(
         report = report | {"path": str(out)}
     if as_json:
         print_json(report)
-    elif full:
-        print_report(report)
     else:
-        print_short(report, tuple(by or ()))
+        print_report(report, tuple(by or ()), full=full)
 
 
 def _spans(

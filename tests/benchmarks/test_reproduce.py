@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
 from benchmarks.reproduce.__main__ import reproduce_command
 from benchmarks.reproduce.reproduce import FIGURES, conditions, prepare, print_lines, reproduce
+from scorer.commands.ending import App
 from scorer.errors import ColumnError, OutputError, UsageError
 from scorer.metric.checks import Options, build_checks
 from scorer.metric.columns import OUTPUT, to_columns
@@ -183,7 +183,7 @@ def test_an_output_folder_that_is_a_file(data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> None:
-    app = typer.Typer()
+    app = App()
     app.command()(reproduce_command)
     out = tmp_path / "out"
     call = ["--bundle", str(RESTAURANTS), "--data", str(data), "--out", str(out), "--json"]

@@ -1,4 +1,4 @@
-"""Settings from ``scorer.toml`` and the environment: options are stronger than variables, and these than the file."""
+"""Settings from ``scorer.toml`` and the environment: options override variables, and these the file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ import pytest
 import typer
 
 from scorer.commands import app
-from scorer.commands.config_file import COLUMNS, SETTINGS, VARIABLES, find_config
+from scorer.commands.config_file import configured
 from scorer.commands.ending import run_app
-from scorer.errors import UsageError
-from scorer.metric.column_names import ColumnNames
 from tests.bundles import make_bundle
 
 
@@ -28,23 +26,6 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         if name.startswith("D2T_"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-
-
-def command(name: str) -> dict[str, object]:
-    """The variables of a command's options, by parameter."""
-    parameters = typer.main.get_command(app).commands[name].params  # type: ignore[attr-defined]
-    return {one.name: one.envvar for one in parameters if getattr(one, "envvar", None)}
-
-
-def test_every_setting_of_the_file_has_an_option_with_its_variable() -> None:
-    declared = {*command("run").values(), *command("audit").values()}
-    assert declared == set(VARIABLES.values())
-    assert command("run")["bundle"] == "D2T_BUNDLE"
-    assert command("run")["text_column"] == "D2T_TEXT_COLUMN"
-    columns = {f"{name}_column" for name in ("text", "triples", "attributes", "subject", "facts", "mr", "document")}
-    assert command("run").keys() - columns - {"keep", "prefix"} == {*SETTINGS}
-    added = {"details", "sentences", "unsupported_numbers"}  # output columns, which follow from other options
-    assert ColumnNames.__dataclass_fields__.keys() - added == {*COLUMNS}
 
 
 Scorer = Callable[..., tuple[int, str, str]]
@@ -87,7 +68,7 @@ def test_an_option_is_stronger_than_a_variable_and_that_than_the_file(
 def test_a_run_with_nothing_but_the_file(tmp_path: Path, scorer: Scorer) -> None:
     make_bundle(tmp_path / "tiny")
     pq.write_table(pa.table({"said": ["A is a pub."], "mr": ["name[A], eatType[pub]"]}), tmp_path / "a.parquet")
-    (tmp_path / "scorer.toml").write_text('bundle = "tiny"\n[columns]\ntext = "said"\nkeep = ["said"]\n')
+    (tmp_path / "scorer.toml").write_text('bundle = "tiny"\ntext_column = "said"\nkeep = "said"\n')
     code, _, errors = scorer("run", "a.parquet", "--out", "out")
     assert code == 0, errors
     assert "note: from scorer.toml: --bundle, --text-column, --keep\n" in errors
@@ -96,12 +77,13 @@ def test_a_run_with_nothing_but_the_file(tmp_path: Path, scorer: Scorer) -> None
 
 
 BAD = {
-    'bundel = "x"': r"scorer.toml: unknown key 'bundel'; the keys are bundle, ",
-    '[columns]\ntekst = "x"': r"unknown key 'tekst' in \[columns\]; \[columns\] has text, ",
-    'columns = "text"': "columns is no table",
-    'protocol = "papr"': "scorer.toml: protocol is 'papr'; write one of paper",
+    'bundel = "x"': "scorer.toml: unknown key 'bundel'; the keys are attributes_column, ",
+    '[columns]\ntext = "x"': "unknown key 'columns'",
+    'protocol = "papr"': "--protocol",
     "device_memory = true": "scorer.toml: device_memory is True",
-    "gates = [1]": "gates is ",
+    "device_memory = 'much'": "--device-memory",
+    'text_column = ["a"]': "text_column is ['a']",
+    "gates = [1.5]": "gates is [1.5]",
     "exact = true": "unknown key 'exact'",
     'bundle = "~nosuchuser/b"': "no user 'nosuchuser'",
     "bundle =": "scorer.toml is not TOML",
@@ -109,21 +91,23 @@ BAD = {
 
 
 @pytest.mark.parametrize(("content", "message"), BAD.items())
-def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, content: str, message: str, scorer: Scorer) -> None:
     (tmp_path / "scorer.toml").write_text(content)
-    with pytest.raises(UsageError, match=message):
-        find_config()
+    code, out, errors = scorer("run", "a.parquet", "--out", "out", *(() if "bundle" in content else ("--bundle", "b")))
+    assert (code, out) == (2, "") and message in errors
 
 
-def test_a_file_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert find_config() == {}
+def test_a_file_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch, scorer: Scorer) -> None:
     monkeypatch.setenv("D2T_CONFIG", "nowhere.toml")
-    with pytest.raises(UsageError, match=r"D2T_CONFIG=nowhere.toml: No such file"):
-        find_config()
+    code, _, errors = scorer("status", "out")
+    assert code == 2 and "D2T_CONFIG=nowhere.toml: No such file" in errors
 
 
-def test_the_example_of_the_docs_is_valid(tmp_path: Path) -> None:
+def test_the_example_of_the_docs_is_valid(tmp_path: Path, scorer: Scorer) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "using.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "scorer.toml").write_text(example)
-    assert {"D2T_BUNDLE", "D2T_GATES", "D2T_TEXT_COLUMN"} <= find_config().keys()
+    found = configured(typer.main.get_command(app))
+    assert found["run"]["bundle"] == str(tmp_path / "bundles" / "roberta-large-mnli")
+    assert found["audit"]["gates"] == [str(tmp_path / "gates.toml")]
+    assert found["gates"]["check"] == {} and found["run"]["text_column"] == "output.text"

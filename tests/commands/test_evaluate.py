@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from scorer.commands.baseline import baseline_command
+from scorer.commands.ending import App
 from scorer.commands.evaluate import evaluate_command
 from tests.evaluation.scored import SIGNATURE, save, scored
 
-app = typer.Typer()
+app = App()
 app.command("evaluate")(evaluate_command)
 app.command("baseline")(baseline_command)
 RUNNER = CliRunner()
@@ -39,9 +39,9 @@ def test_tables(out: Path) -> None:
     result = RUNNER.invoke(app, ["evaluate", str(out), "--full", "--against", "paper"])
     assert result.exit_code == 0, result.stderr
     for expected in (
-        "ROUGH (not_OK)",
-        "hallucination side",
-        "strawman: always OK",
+        "ROUGH accuracy",
+        "hallucination recall",
+        "trivial: always OK",
         "By system",
         "E2E Default",
         "0.911",
@@ -56,7 +56,7 @@ def test_the_short_form_has_one_table_and_a_legend(out: Path) -> None:
     figures = {line[:18].strip(): line[18:].split()[:1] for line in result.stdout.splitlines()}
     assert figures["ROUGH accuracy"] == ["0.250"]
     assert figures["hallucination F1"] == ["0.000"]
-    assert len(result.stdout.splitlines()) < 20
+    assert len(result.stdout.splitlines()) < 24
     assert "Confusion" not in result.stdout and "By system" not in result.stdout
     assert "not_OK: rows with an omission" in result.stdout
     grouped = RUNNER.invoke(app, ["evaluate", str(out), "--by", "system", "--resamples", "0"]).stdout

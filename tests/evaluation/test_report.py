@@ -73,7 +73,7 @@ def test_the_system_farthest_from_the_gold_with_and_without_suspects(tmp_path: P
     assert [line["n"] for line in report["shares_without_suspect"]] == [4, 3]
     assert "without_suspect" not in _report(tmp_path, table.drop_columns("gold_suspect"))["farthest"]
     shown = io.StringIO()
-    print_report(report, Console(file=shown, width=200, soft_wrap=True))
+    print_report(report, full=True, console=Console(file=shown, width=200, soft_wrap=True))
     assert "on all rows: b, +50.0 points" in shown.getvalue()
     assert "without suspect gold: b, +33.3 points" in shown.getvalue()
     assert "66.7% (33.3%)" in shown.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -14,20 +14,41 @@ from ...evaluation.label_report import (
     ComparisonLine,
     Confusion,
     CorrelationLine,
+    Kind,
     LabelReport,
     PublishedLine,
     ShareLine,
     ends,
     figure,
 )
-from ...evaluation.labels import BLOCKS
 from ...system.display import all_visible
 from .calibration import print_calibration
 from .console import make_console
 from .figures import INTERVAL, MISSING, interval, number, points, printed_share, share, signed, table
 from .metrics import print_ceilings, print_metrics
 
-_NAMES = {"rough": "ROUGH (not_OK)", "fine": "FINE", "omission": "omission side", "hallucination": "hallucination side"}
+FIGURES = (
+    ("ROUGH accuracy", "rough", "accuracy"),
+    ("not_OK precision", "rough", "precision"),
+    ("not_OK recall", "rough", "recall"),
+    ("not_OK F1", "rough", "f1"),
+    ("FINE accuracy", "fine", "accuracy"),
+    ("FINE macro-F1", "fine", "macro_f1"),
+    ("omission precision", "omission", "precision"),
+    ("omission recall", "omission", "recall"),
+    ("omission F1", "omission", "f1"),
+    ("hallucination precision", "hallucination", "precision"),
+    ("hallucination recall", "hallucination", "recall"),
+    ("hallucination F1", "hallucination", "f1"),
+)
+"""Name, block and key of each figure of the table."""
+_LEGEND = (
+    ("not_OK", "rows with an omission, a hallucination or both; the positive class"),
+    ("FINE", "the four labels; macro-F1 is the mean F1 of the labels that occur"),
+    ("omission, hallucination", "that error against all other rows, whatever the other side says"),
+    (INTERVAL, "bootstrap over inputs (--resamples)"),
+)
+_LEGEND_RATINGS = (("Spearman", "rank correlation of the metric with the rating, by sentence and by system mean"),)
 WIDTH = 150
 _OVERVIEW = (
     *[("fine", name) for name in ("accuracy", "macro_f1")],
@@ -37,22 +58,36 @@ _OVERVIEW = (
 _SHORT = {"OK": "OK", "omission": "om", "hallucination": "hal", "omission+hallucination": "om+hal", "not_OK": "not_OK"}
 
 
-def print_report(report: LabelReport, console: Console | None = None) -> None:
-    """Print every table of a report that has rows. ``console``: by default a wide one on stdout."""
+def print_report(
+    report: LabelReport, by: Sequence[str] = (), *, full: bool = False, console: Console | None = None
+) -> None:
+    """Print a report: the figures that most people need, or every table that has rows.
+
+    Args:
+        by: columns that the user asked to group by; ``full`` prints all groups.
+        console: by default a wide one on stdout.
+    """
     console, report = console or wide_console(), all_visible(report)
     say = console.print
-    signature = report["signature"] or "no signature"
     say(f"{report['path']}: {report['rows']:,} rows, {report['errors']['n']:,} with errors")
-    say(f"signature: {signature}")
+    say(f"signature: {report['signature'] or 'no signature'}")
     if report["rough"]["n"]:
-        _labels(console, report)
+        _figures(console, report)
+        if full:
+            _details(console, report)
+        for column in report["by"] if full else all_visible(list(by)):
+            if column in report["by"]:
+                say(f"\nBy {column}")
+                say(overview({str(line["value"]): line for line in report["by"][column]}))
+        if full and report.get("shares"):
+            _print_shares(console, report)
     if report["correlations"]:
-        say("\nCorrelations with human scores" + " (95% intervals over inputs)" * bool(report["resamples"]))
-        say(_correlations(report["correlations"]))
-    if report["side_validity"]:
+        say("\nCorrelations with human ratings" + " (95% intervals over inputs)" * bool(report["resamples"]))
+        say(_correlations(report["correlations"], KINDS if full else ("spearman",)))
+    if full and report["side_validity"]:
         say("\nEach side against the rating that it should predict")
-        say(_correlations(report["side_validity"]))
-    if report["comparisons"]:
+        say(_correlations(report["side_validity"], KINDS))
+    if full and report["comparisons"]:
         say("\nIs one correlation higher? Difference of correlations, percentile bootstrap over pairs (Wilcox 2009)")
         say(_comparisons(report["comparisons"]))
     if "metrics" in report:
@@ -62,26 +97,34 @@ def print_report(report: LabelReport, console: Console | None = None) -> None:
     print_ceilings(console, report)
     if "against" in report:
         print_against(console, report["against"])
+    if full:
+        return
+    say("")
+    legend = (_LEGEND if report["rough"]["n"] else ()) + (_LEGEND_RATINGS if report["correlations"] else ())
+    for name, meaning in legend:
+        say(f"{name}: {meaning}")
+    say("--full: confusion matrices, groups, shares of labels, trivial predictions, all correlations and comparisons")
 
 
-def _labels(console: Console, report: LabelReport) -> None:
-    say = console.print
+def _figures(console: Console, report: LabelReport) -> None:
     gold = report["gold"]["fine"] or report["gold"]["rough"]
-    say(f"\nAgainst {gold}, {report['rough']['n']:,} rows of {report['inputs']:,} inputs")
-    made = table("", "figure", "value", INTERVAL, "n", left=2)
-    for block, names in BLOCKS.items():
-        n = report[block]["n"]
-        for name in names if n else ():
-            label = _NAMES[block] if name == names[0] else ""
-            shown = interval(ends(report, block, name))
-            made.add_row(label, name, number(figure(report, block, name)), shown, f"{n:,}")
-    say(made)
+    console.print(f"\nAgainst {gold}, {report['rough']['n']:,} rows of {report['inputs']:,} inputs")
+    made = table("figure", "value", INTERVAL)
+    for name, block, key in FIGURES:
+        value = figure(report, block, key)
+        if value is not None:
+            made.add_row(name, number(value), interval(ends(report, block, key)))
+    console.print(made)
+
+
+def _details(console: Console, report: LabelReport) -> None:
+    say = console.print
     for labels in ("ROUGH", "FINE"):
         matrix = report["rough" if labels == "ROUGH" else "fine"].get("confusion")
         if matrix:
             say(f"\nConfusion, {labels}: gold down, predicted across")
             say(_confusion(matrix))
-    parts: dict[str, Blocks] = {f"strawman: {name}": figures for name, figures in report["strawmen"].items()}
+    parts: dict[str, Blocks] = {f"trivial: {name}": figures for name, figures in report["strawmen"].items()}
     if "suspect" in report:
         parts |= {"without suspect gold": report["without_suspect"], "suspect gold alone": report["suspect"]}
     if "empty" in report:
@@ -101,18 +144,16 @@ def _labels(console: Console, report: LabelReport) -> None:
             f"Spearman of the number of triples with {name.upper()} correctness {signed(found['correctness'])}, "
             f"with errors {signed(found['errors'])} (n {found['n']:,})"
         )
-    for column, lines in report["by"].items():
-        say(f"\nBy {column}")
-        say(overview({str(line["value"]): line for line in lines}))
-    if report.get("shares"):
-        say("\nShare of each label, predicted (gold)")
-        say(_shares(report))
-        for rows, away in report["farthest"].items():
-            if away is None:
-                continue
+
+
+def _print_shares(console: Console, report: LabelReport) -> None:
+    console.print("\nShare of each label, predicted (gold)")
+    console.print(_shares(report))
+    for rows, away in report["farthest"].items():
+        if away is not None:
             where = "on all rows" if rows == "all" else "without suspect gold"
             by = points(away["difference"])
-            say(f"farthest from the gold's share of OK, {where}: {away['value']}, {by} points")
+            console.print(f"farthest from the gold's share of OK, {where}: {away['value']}, {by} points")
 
 
 def overview(parts: Mapping[str, Blocks]) -> Table:
@@ -132,11 +173,11 @@ def _confusion(matrix: Confusion) -> Table:
     return made
 
 
-def _correlations(lines: list[CorrelationLine]) -> Table:
-    made = table("metric", "human", "level", *KINDS, "n", left=3)
+def _correlations(lines: list[CorrelationLine], kinds: Sequence[Kind]) -> Table:
+    made = table("metric", "human", "level", *kinds, "n", left=3)
     for line in lines:
         shown = []
-        for kind in KINDS:
+        for kind in kinds:
             found = line.get("interval", {}).get(kind)
             shown.append(signed(line[kind]) + (f" ({interval(found, signed)})" if found else ""))
         made.add_row(line["metric"], line["human"], line["level"], *shown, f"{line['n']:,}")
