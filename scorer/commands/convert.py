@@ -1,4 +1,4 @@
-"""``scorer convert``: turn E2E and WebNLG files into Parquet that ``scorer run`` reads."""
+"""``scorer convert``: turn the field's own files into Parquet that ``scorer run`` reads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .ending import App
 from .files import written_parquet
 
 if TYPE_CHECKING:
-    from ..convert import Problems, Rows
+    from ..convert import Collection, Problems, Rows
 
-app = App(help="Convert E2E, WebNLG and Quintd files to Parquet.")
+app = App(help="Convert E2E, WebNLG, Quintd and D2T-Eval files to Parquet.")
 
 InputsArgument = Annotated[
     list[str], typer.Argument(metavar="IN", help="Input files, each FILE or NAME=FILE; exits 2 if one cannot be read.")
@@ -130,6 +130,20 @@ def webnlg_command(
     _finish(rows, problems, out)
 
 
+SpansOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--spans", metavar="S.parquet", parser=written_parquet, help="Also write the spans that people marked."
+    ),
+]
+JudgeSpansOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--judge-spans", metavar="J.parquet", parser=written_parquet, help="Also write the spans that models marked."
+    ),
+]
+
+
 @app.command("quintd")
 def quintd_command(
     source: Annotated[
@@ -137,35 +151,55 @@ def quintd_command(
         typer.Argument(metavar="IN", help="Folder data/quintd-1 of the repository, or a Parquet file of its outputs."),
     ],
     out: OutOption,
-    spans: Annotated[
-        Path | None,
-        typer.Option(
-            "--spans", metavar="S.parquet", parser=written_parquet, help="Also write the spans that people marked."
-        ),
-    ] = None,
-    judge_spans: Annotated[
-        Path | None,
-        typer.Option(
-            "--judge-spans", metavar="J.parquet", parser=written_parquet, help="Also write the spans that GPT-4 marked."
-        ),
-    ] = None,
+    spans: SpansOption = None,
+    judge_spans: JudgeSpansOption = None,
     strict: StrictOption = False,
     force: ForceOption = False,
 ) -> None:
     """Convert Quintd-1: outputs with marked error spans.
 
     F.parquet has the inputs as triples, the texts, and gold_rough: not_OK with an Incorrect span. S.parquet is the gold
-    of `scorer evaluate --spans`; J.parquet can be evaluated in place of a metric. Score with --checks hallucination:
-    the texts leave out most facts on purpose.
+    of `scorer evaluate --spans`; J.parquet, which has GPT-4's spans, is for its --rivals. Score with --checks
+    hallucination: the texts leave out most facts on purpose.
     """
-    from ..convert import Problems, check_output, convert_quintd, write_table
+    from ..convert import QUINTD
 
-    targets = [(out, "--out"), (spans, "--spans"), (judge_spans, "--judge-spans")]
+    _annotated(QUINTD, source, (out, spans, judge_spans), strict, force)
+
+
+@app.command("d2t-eval")
+def d2t_eval_command(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="Root of the repository, or a Parquet file of its outputs.")
+    ],
+    out: OutOption,
+    spans: SpansOption = None,
+    judge_spans: JudgeSpansOption = None,
+    strict: StrictOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Convert D2T-Eval: outputs with error spans of people and of six models.
+
+    F.parquet has the inputs as triples, the texts, and gold_rough: not_OK with a Contradictory span. S.parquet is the
+    gold of `scorer evaluate --spans`; J.parquet, which has the six models' spans, is for its --rivals. Score with
+    --checks hallucination: the texts leave out most facts on purpose.
+    """
+    from ..convert import D2T_EVAL
+
+    _annotated(D2T_EVAL, source, (out, spans, judge_spans), strict, force)
+
+
+def _annotated(
+    collection: Collection, source: str, files: tuple[Path, Path | None, Path | None], strict: bool, force: bool
+) -> None:
+    from ..convert import Problems, check_output, convert_annotated, write_table
+
+    targets = list(zip(files, ("--out", "--spans", "--judge-spans"), strict=True))
     for target, _ in targets:
         if target is not None:
             check_output(target, [source], force)
     problems = Problems(strict, say)
-    found = convert_quintd(source, problems)
+    found = convert_annotated(collection, source, problems)
     problems.close()
     for (target, option), table in zip(targets, (found.rows, found.spans, found.judged), strict=True):
         if target is not None:

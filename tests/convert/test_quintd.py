@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.convert import Problems, convert_quintd
-from scorer.convert.quintd_data import read_data
+from scorer.convert import QUINTD, Problems, convert_annotated
+from scorer.convert.annotated_data import read_data
 from scorer.errors import InputError
 from scorer.metric.triples import Triple
 from tests.conftest import ROOT
@@ -84,7 +84,7 @@ def test_inputs_become_triples(domain: str) -> None:
         ("wikidata", "a\n---\n- no colon", "without a colon"),
         ("owid", "date,value\n2020,1", "without country and title"),
         ("owid", "# country: a\n# title: b\nxx", "without a comma"),
-        ("openweather", "__import__('os')", "no Python dictionary"),
+        ("openweather", "__import__('os')", "nor a Python dictionary"),
         ("openweather", "[1]", "list, not a dictionary"),
         ("openweather", "{}", "without city.name"),
         (
@@ -92,7 +92,7 @@ def test_inputs_become_triples(domain: str) -> None:
             "{'details': {'name': 'a', 'detailSpec': [{'category': 'b', 'specifications': [1]}]}}",
             "another layout",
         ),
-        ("ice_hockey", "(" * 9000, "no Python dictionary"),
+        ("ice_hockey", "(" * 9000, "nor a Python dictionary"),
         ("openweather", "x" * 2_000_000, "2,000,000 characters"),
     ],
 )
@@ -133,7 +133,7 @@ def repository(folder: Path) -> Path:
 
 def test_the_repositorys_files(tmp_path: Path) -> None:
     said: list[str] = []
-    found = convert_quintd(str(repository(tmp_path / "quintd-1")), Problems(False, said.append))
+    found = convert_annotated(QUINTD, str(repository(tmp_path / "quintd-1")), Problems(False, said.append))
     rows = found.rows.to_pylist()
     assert [(row["text_id"], row["gold_rough"], row["gpt4_rough"]) for row in rows] == [
         ("quintd-wikidata-0-llama2", "not_OK", "OK"),
@@ -146,17 +146,17 @@ def test_the_repositorys_files(tmp_path: Path) -> None:
         for row in found.spans.to_pylist()
     ]
     assert spans == [
-        (0, 14, 19, "Incorrect", "a bar"),
-        (1, 0, 4, "Misleading", "Blue"),
-        (1, 16, 19, "Not checkable", "bar"),
-        (0, 0, 1, "Other", "."),
+        ("0", 14, 19, "Incorrect", "a bar"),
+        ("1", 0, 4, "Misleading", "Blue"),
+        ("1", 16, 19, "Not checkable", "bar"),
+        ("0", 0, 1, "Other", "."),
     ]
     assert [(row["text_id"], row["category"]) for row in found.judged.to_pylist()] == [
         ("quintd-wikidata-0-llama2", None)
     ]
-    assert said == ["a.jsonl:2: an annotation that cannot be read (KeyError)"]
+    assert said == ["gpt-4/a.jsonl:2: an annotation that cannot be read (KeyError)"]
     with pytest.raises(InputError, match=r"a\.jsonl:2"):
-        convert_quintd(str(tmp_path / "quintd-1"), Problems(True, said.append))
+        convert_annotated(QUINTD, str(tmp_path / "quintd-1"), Problems(True, said.append))
 
 
 def test_the_command_writes_three_files(tmp_path: Path) -> None:
@@ -178,11 +178,11 @@ def test_the_command_writes_three_files(tmp_path: Path) -> None:
 @pytest.mark.skipif(not PREPARED.is_file(), reason=f"no data at {PREPARED}")
 def test_the_prepared_data_has_its_published_counts() -> None:
     """The triples were made by another program; the counts are those of the data's README."""
-    found = convert_quintd(str(PREPARED), Problems(True, print))
+    found = convert_annotated(QUINTD, str(PREPARED), Problems(True, print))
     prepared = pq.read_table(PREPARED, columns=["triples", "id"])
     assert found.rows["triples"].to_pylist() == prepared["triples"].to_pylist()
     assert found.rows["text_id"].to_pylist() == prepared["id"].to_pylist()
-    main = [row["category"] for row in found.spans.to_pylist() if row["annotator"] == 0]
+    main = [row["category"] for row in found.spans.to_pylist() if row["annotator"] == "0"]
     counts = {name: main.count(name) for name in ("Incorrect", "Not checkable", "Misleading", "Other", None)}
     assert counts == {"Incorrect": 1783, "Not checkable": 1148, "Misleading": 337, "Other": 175, None: 268}
     judged = found.judged["category"].to_pylist()

@@ -1,20 +1,20 @@
-"""The inputs of Quintd-1 (Kasner & Dušek, ACL 2024) as triples, from the text that stood in the models' prompt.
+"""The inputs of Quintd-1 and D2T-Eval as triples, from the text that stood in the models' prompt.
 
-Five domains in three formats: a printed Python dictionary (``openweather``, ``gsmarena``, ``ice_hockey``), CSV with
-comment lines (``owid``), a list in Markdown (``wikidata``). A leaf of a dictionary is a triple whose predicate is its
-path; values are never rounded, renamed or converted. What is empty is left out.
+Six domains in three formats: JSON or a printed Python dictionary (``openweather``, ``gsmarena``, ``ice_hockey``,
+``football``), CSV with comment lines (``owid``), a list in Markdown (``wikidata``). A leaf of a dictionary is a triple
+whose predicate is its path; values are never rounded, renamed or converted. What is empty is left out.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from ..metric.triples import Triple
 
-DOMAINS = ("openweather", "gsmarena", "ice_hockey", "owid", "wikidata")
 _CAMEL = re.compile(r"([a-z0-9])([A-Z])")
 _LARGEST = 1 << 20
 """Characters of an input; the printed dictionaries are a few thousand."""
@@ -29,9 +29,9 @@ def read_data(domain: str, data: str) -> list[Triple] | str:
     if domain == "owid":
         return _csv(data)
     try:
-        found = ast.literal_eval(data)
+        found = _dictionary(data)
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        return f"an input that is no Python dictionary ({type(error).__name__})"
+        return f"an input that is neither JSON nor a Python dictionary ({type(error).__name__})"
     if not isinstance(found, dict):
         return f"an input that is {type(found).__name__}, not a dictionary"
     try:
@@ -40,11 +40,21 @@ def read_data(domain: str, data: str) -> list[Triple] | str:
         if domain == "ice_hockey":
             subject = f"{_at(found, 'homeTeam', 'name')} – {_at(found, 'awayTeam', 'name')}"
             return list(_triples(subject, _leaves(found)))
+        if domain == "football":
+            subject = f"{_at(found, 'teams', 'home', 'name')} – {_at(found, 'teams', 'away', 'name')}"
+            return list(_triples(subject, _leaves(found)))
         return list(_triples(_at(found, "details", "name"), _phone(found)))
     except KeyError as error:
         return f"an input of {domain} without {error.args[0]}"
     except (TypeError, AttributeError):
         return f"an input of {domain} in another layout"
+
+
+def _dictionary(data: str) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return ast.literal_eval(data)
 
 
 def _triples(subject: str, leaves: Iterator[tuple[str, str]]) -> Iterator[Triple]:
