@@ -178,7 +178,7 @@ def d2t_eval_command(
     strict: StrictOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Convert D2T-Eval: outputs with error spans of people and of six models.
+    """Convert D2T-Eval: outputs with marked error spans.
 
     F.parquet has the inputs as triples, the texts, and gold_rough: not_OK with a Contradictory span. S.parquet is the
     gold of `scorer evaluate --spans`; J.parquet, which has the six models' spans, is for its --rivals. Score with

@@ -103,6 +103,16 @@ def evaluate_command(
             "compared with the sentences of OUT, or with OUT itself as a Parquet or CSV file of flagged spans.",
         ),
     ] = None,
+    rivals: Annotated[
+        Path | None,
+        typer.Option(
+            "--rivals",
+            metavar="FILE",
+            parser=local,
+            help="With --spans: other metrics' spans of the same texts, in the form of GOLD; its column annotator "
+            "names them.",
+        ),
+    ] = None,
     text_id: Annotated[
         str,
         typer.Option("--text-id", metavar="NAME", help="With --spans: column that identifies the text, in both files."),
@@ -180,9 +190,12 @@ def evaluate_command(
             resamples,
             tuple(by or ()),
             input_column,
+            rivals,
             as_json,
         )
         return
+    if rivals is not None:
+        raise UsageError("--rivals has spans of other metrics, and is read with --spans alone; remove it")
     from ..evaluation.report import EvaluateOptions, evaluate
     from ..storage.objects.copy import local_copy
     from .show.evaluation import print_report
@@ -216,14 +229,14 @@ def evaluate_command(
 
 def _spans(
     out: Location, gold: Path, text_id: str, system: str, prefix: str | None, below: float, annotations: Path | None,
-    resamples: int, by: tuple[str, ...], inputs: str | None, as_json: bool,
+    resamples: int, by: tuple[str, ...], inputs: str | None, rivals: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Evaluate error spans instead of labels."""
     from ..evaluation.spans import SpanOptions, evaluate_spans
     from ..storage.objects.copy import local_copy
     from .show.spans import print_spans
 
-    options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples, by, inputs)
+    options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples, by, inputs, rivals)
     with local_copy(out) as folder:
         report = evaluate_spans(folder, options, lambda message: say(f"note: {message}"))
     if not isinstance(out, Path):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..stats.intervals import Rate, wilson_of_share
-from .figures import Counts, Values, measure, shares
+from .figures import Counts, Values, measure, ratio, shares
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -94,15 +94,35 @@ def share_interval(
     Args:
         right: *Shape:* (rows,). inputs: int64, *Shape:* (rows,), the input of each row.
     """
-    if not resamples or not len(right):
-        return None
     codes = np.unique(inputs, return_inverse=True)[1].reshape(-1)
-    hits, whole = np.bincount(codes, right).astype(np.int64), np.bincount(codes)
-    ends = few_wrong_interval(hits, whole)
-    if ends is not None or len(whole) < 2:
+    return ratio_interval(np.bincount(codes, right).astype(np.int64), np.bincount(codes), resamples, seed)
+
+
+def ratio_interval(right: Indices, whole: Indices, resamples: int = RESAMPLES, seed: int = SEED) -> Interval | None:
+    """95 % interval of a share from its counts by input: :func:`few_wrong_interval`, else percentiles over inputs.
+
+    *Shape:* (inputs,) each.
+    """
+    ends = few_wrong_interval(right, whole) if resamples else None
+    if ends is not None or not resamples or len(whole) < 2:
         return ends
-    drawn = [(weights @ hits) / (weights @ whole) for weights in _weights(len(whole), resamples, seed)]
-    return percentiles(np.concatenate(drawn))
+
+    def share(weights: Indices) -> Values:
+        return ratio(weights @ right, weights @ whole)
+
+    return drawn_interval(share, len(whole), resamples, seed)
+
+
+def drawn_interval(
+    statistic: Callable[[Indices], Values], inputs: int, resamples: int = RESAMPLES, seed: int = SEED
+) -> Interval | None:
+    """95 % percentile interval of a statistic of how often each input is drawn; ``None`` with fewer than two inputs.
+
+    ``statistic``: (samples, inputs) int64 → (samples,) float64.
+    """
+    if inputs < 2 or not resamples:
+        return None
+    return percentiles(np.concatenate([statistic(weights) for weights in _weights(inputs, resamples, seed)]))
 
 
 def share_rate(right: npt.NDArray[np.bool_], inputs: Indices) -> Rate:

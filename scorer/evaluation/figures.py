@@ -56,7 +56,7 @@ def rough_figures(counts: Counts) -> dict[str, Values]:
     flagged = counts[..., 1] + counts[..., 2]
     correct = counts[..., 0, 0] + flagged[..., 1]
     return {
-        "accuracy": _ratio(correct, counts.sum(axis=(-2, -1))),
+        "accuracy": ratio(correct, counts.sum(axis=(-2, -1))),
         **_side(flagged[..., 1], flagged[..., 0], counts[..., 1, 0]),
     }
 
@@ -69,11 +69,11 @@ def fine_figures(counts: Counts) -> dict[str, Values]:
     square = counts[..., :_FINE]
     hits = np.diagonal(square, axis1=-2, axis2=-1)
     occurring = counts.sum(axis=-1) + square.sum(axis=-2)
-    f1 = _ratio(2 * hits, occurring)
+    f1 = ratio(2 * hits, occurring)
     labels = (occurring > 0).sum(axis=-1)
     return {
-        "accuracy": _ratio(hits.sum(axis=-1), counts.sum(axis=(-2, -1))),
-        "macro_f1": _ratio(np.nan_to_num(f1).sum(axis=-1), labels),
+        "accuracy": ratio(hits.sum(axis=-1), counts.sum(axis=(-2, -1))),
+        "macro_f1": ratio(np.nan_to_num(f1).sum(axis=-1), labels),
     }
 
 
@@ -196,12 +196,13 @@ def _plain(figures: dict[str, Values]) -> dict[str, float | None]:
 
 def _side(hits: Counts, wrongly: Counts, missed: Counts) -> dict[str, Values]:
     return {
-        "precision": _ratio(hits, hits + wrongly),
-        "recall": _ratio(hits, hits + missed),
-        "f1": _ratio(2 * hits, 2 * hits + wrongly + missed),
+        "precision": ratio(hits, hits + wrongly),
+        "recall": ratio(hits, hits + missed),
+        "f1": ratio(2 * hits, 2 * hits + wrongly + missed),
     }
 
 
-def _ratio(part: Any, whole: Any) -> Values:
+def ratio(part: Any, whole: Any) -> Values:
+    """One over the other, NaN without a denominator. *Shape:* (...) each."""
     part, whole = np.asarray(part, float), np.asarray(whole, float)
     return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0)

@@ -52,10 +52,12 @@ class Gold:
 
 @dataclass(frozen=True)
 class Annotators:
-    """Gold of several annotators. ``main``: of the first. ``others``: by name, of each of the others."""
+    """Gold of several annotators. ``main``: of the first. ``others``: by name, of each of the others. ``name``: of the
+    first, or the file's where it does not name annotators."""
 
     main: Gold
     others: dict[str, Gold]
+    name: str
 
 
 def read_gold(path: Path, contents: dict[str, str], id_column: str) -> Gold:
@@ -99,7 +101,7 @@ def read_annotators(path: Path, contents: dict[str, str], id_column: str) -> Ann
     """
     table = read_file(path, id_column)
     if "annotator" not in table.column_names or "label" in table.column_names:
-        return Annotators(read_gold(path, contents, id_column), {})
+        return Annotators(read_gold(path, contents, id_column), {}, path.stem)
     names = strings(table["annotator"])
     parts = {}
     for name in sorted({name for name in names if name is not None}):
@@ -108,7 +110,7 @@ def read_annotators(path: Path, contents: dict[str, str], id_column: str) -> Ann
     if not parts:
         raise InputError(f"{path} has a column annotator without any value")
     main, *others = parts
-    return Annotators(parts[main], {name: parts[name] for name in others})
+    return Annotators(parts[main], {name: parts[name] for name in others}, main)
 
 
 def read_votes(path: Path, table: pa.Table | None = None) -> tuple[Votes, pa.Table]:

@@ -20,29 +20,39 @@ class CategoryRecall(TypedDict):
     interval: NotRequired[Ends]
 
 
+class FigureIntervals(TypedDict):
+    """Intervals of three figures."""
+
+    precision: Ends
+    recall: Ends
+    f1: Ends
+
+
 class SpanFigures(TypedDict):
     """``errors`` and ``found`` of them; ``flags`` and those that meet an error (``right``); F1 of the two shares."""
 
     errors: int
     found: int
-    recall: float | None
-    recall_interval: Ends
     flags: int
     right: int
+    recall: float | None
     precision: float | None
-    precision_interval: Ends
     f1: float | None
+    interval: FigureIntervals
 
 
 class UnitFigures(TypedDict):
-    """All units (sentences), those with an error, those that are flagged, and how far the two agree."""
+    """All units (sentences, or texts), those with an error, those that are flagged (``flags``), and how far the
+    two agree."""
 
     units: int
     with_error: int
-    flagged: int
-    precision: float | None
+    flags: int
+    right: int
     recall: float | None
+    precision: float | None
     f1: float | None
+    interval: FigureIntervals
 
 
 class SpanBlocks(TypedDict):
@@ -62,11 +72,18 @@ class GroupLine(SpanBlocks):
     flag_everything: SpanBlocks | None
 
 
-class AnnotatorLine(SpanBlocks):
-    """Another annotator's spans as flags, on the texts that both annotated."""
+class RivalLine(TypedDict):
+    """One way of flagging the texts that it and the gold know. ``kind``: ``output``, ``everything`` (every sentence),
+    ``numbers`` (the column ``unsupported_numbers``), ``annotator`` (of GOLD), or ``rival`` (of a file of rivals).
+    ``spans``: flags as they are; ``sentences``: a sentence of the output is flagged where a flag meets it, ``None``
+    where the sentences are not known; ``by_text``: a text is flagged where it has a flag."""
 
-    annotator: str
+    name: str
+    kind: str
     texts: int
+    spans: SpanFigures
+    sentences: UnitFigures | None
+    by_text: UnitFigures
 
 
 class SystemLine(TypedDict):
@@ -146,7 +163,7 @@ class SpanReport(SpanBlocks):
     flag_everything: SpanBlocks | None
     by_system: list[SystemLine]
     by: dict[str, list[GroupLine]]
-    other_annotators: list[AnnotatorLine]
+    rivals: list[RivalLine]
     published: PublishedFigures
     about: str
     agreement: AgreementBlock | None

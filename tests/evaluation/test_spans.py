@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 from scorer.commands import app
 from scorer.commands.show.spans import print_spans
 from scorer.errors import ColumnError, InputError, ScorerError
+from scorer.evaluation.span_counts import overlaps
 from scorer.evaluation.span_files import Spans
-from scorer.evaluation.spans import SpanOptions, evaluate_spans, overlaps
+from scorer.evaluation.spans import SpanOptions, evaluate_spans
 from scorer.metric.columns import SENTENCES
 from tests.evaluation.scored import save
 
@@ -93,7 +94,7 @@ def test_figures_by_hand(files: tuple[Path, Path]) -> None:
     assert recall == {"number": (2, 2), "name": (1, 0), "not_checkable": (2, 1)}
     assert list(report["categories"]) == ["number", "name", "not_checkable"], "in the order of the papers"
     units = report["units"]
-    assert (units["units"], units["with_error"], units["flagged"]) == (6, 4, 4)
+    assert (units["units"], units["with_error"], units["flags"]) == (6, 4, 4)
     assert (units["precision"], units["recall"], units["f1"]) == (0.5, 0.5, 0.5)
     everything = report["flag_everything"]
     assert (everything["all"]["precision"], everything["all"]["recall"]) == (pytest.approx(4 / 6), 1.0)
@@ -113,7 +114,7 @@ def test_errors_per_text_by_system(files: tuple[Path, Path]) -> None:
 
 def test_the_threshold(files: tuple[Path, Path]) -> None:
     def flagged(below: float) -> int:
-        return int(evaluate_spans(files[0], SpanOptions(files[1], below=below, resamples=0))["units"]["flagged"])
+        return int(evaluate_spans(files[0], SpanOptions(files[1], below=below, resamples=0))["units"]["flags"])
 
     assert [flagged(x) for x in (0.0, 0.15, 0.4, 0.5, 1.0)] == [1, 2, 3, 4, 6], "no answer is always a flag"
 
@@ -159,7 +160,7 @@ def test_intervals_are_over_texts(tmp_path: Path) -> None:
     )
     pq.write_table(gold_table([(f"t{i}", 1, 2, "word") for i in range(n)]), tmp_path / "g.parquet")
     report = evaluate_spans(tmp_path / "f.parquet", SpanOptions(tmp_path / "g.parquet", resamples=2000))
-    low, high = report["all"]["recall_interval"]
+    low, high = report["all"]["interval"]["recall"]
     width = 1.96 * np.sqrt(0.25 / n)
     assert low == pytest.approx(0.5 - width, abs=0.03)
     assert high == pytest.approx(0.5 + width, abs=0.03)
@@ -301,7 +302,7 @@ def test_what_is_printed(files: tuple[Path, Path], shared_data: Path) -> None:
     text = shown.getvalue()
     for expected in (
         "not_checkable",
-        "flag everything",
+        "every sentence",
         "0.571 / 0.755",
         "0.343 / 0.388",
         "real world",
@@ -316,7 +317,7 @@ def test_the_command(files: tuple[Path, Path]) -> None:
     result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold, "--json", "--flag-below", "0.15"])
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
-    assert report["units"]["flagged"] == 2
+    assert report["units"]["flags"] == 2
     assert report["published"]["recall"] == [0.343, 0.388]
     assert "1 texts are left out" in result.stderr
     result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold])
@@ -361,7 +362,7 @@ def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:
         ("y", 4, 0.5),
     ]
     alone = evaluate_spans(tmp_path / "out", SpanOptions(tmp_path / "gold.parquet"))
-    wide, narrow = (report["all"]["precision_interval"] for report in (found, alone))
+    wide, narrow = (report["all"]["interval"]["precision"] for report in (found, alone))
     assert wide[1] - wide[0] > narrow[1] - narrow[0]
     assert "with the data in view" in found["about"]
     stream = io.StringIO()
@@ -389,7 +390,49 @@ def test_other_annotators_are_a_ceiling_on_the_texts_of_both(tmp_path: Path) -> 
     out = save(OUT, tmp_path / "out" / "x.parquet").parent
     found = evaluate_spans(out, SpanOptions(tmp_path / "gold.parquet"))
     assert found["texts"] == 2 and found["all"]["errors"] == 2
-    (other,) = found["other_annotators"]
-    assert (other["annotator"], other["texts"]) == ("1", 1)
-    assert (other["all"]["errors"], other["all"]["flags"]) == (2, 2)
-    assert (other["all"]["recall"], other["all"]["precision"]) == (0.5, 0.5)
+    (other,) = (line for line in found["rivals"] if line["kind"] == "annotator")
+    assert (other["name"], other["texts"]) == ("annotator 1", 1)
+    spans = other["spans"]
+    assert (spans["errors"], spans["flags"], spans["recall"], spans["precision"]) == (2, 2, 0.5, 0.5)
+
+
+def test_rivals_are_counted_by_span_by_sentence_and_by_text(tmp_path: Path) -> None:
+    """Two texts of three sentences. The gold has errors in t1's first and second sentence; a rival marks both with one
+    span and t2's third; another marks nothing in t1 and does not know t2; the number 12 stands twice in t2."""
+    texts = ["It is one. It is two. It is six.", "It is 12 m. It is 12 km. 123 is not."]
+    bounds = [[(0, 10), (11, 21), (22, 32)], [(0, 11), (12, 24), (25, 36)]]
+    sentences = [[{"start": a, "end": b, "entailment": 0.9} for a, b in one] for one in bounds]
+    out = pa.table(
+        {
+            "text_id": ["t1", "t2"],
+            "text": texts,
+            "sentences": pa.array(sentences, SENTENCES.type),
+            "unsupported_numbers": pa.array([[], ["12"]], pa.list_(pa.string())),
+        }
+    )
+    gold = pa.table({"text_id": ["t1", "t1", "t2"], "char_start": [6, 17, None], "char_end": [9, 20, None],
+                     "category": ["Contradictory"] * 2 + [None]})  # fmt: skip
+    rivals = pa.table({"text_id": ["t1", "t2", "t1"], "annotator": ["llm", "llm", "shy"],
+                       "char_start": [6, 25, None], "char_end": [20, 28, None]})  # fmt: skip
+    for name, table in (("gold", gold), ("rivals", rivals)):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    save(out, tmp_path / "out" / "x.parquet")
+    options = SpanOptions(tmp_path / "gold.parquet", rivals=tmp_path / "rivals.parquet", resamples=20)
+    report = evaluate_spans(tmp_path / "out", options)
+    lines = {line["name"]: line for line in report["rivals"]}
+    assert list(lines) == ["this output", "every sentence", "unsupported_numbers", "llm", "shy"]
+
+    def counts(name: str, level: str) -> tuple[int, int, int | None]:
+        found = lines[name][level]  # type: ignore[literal-required]
+        return found["flags"], found["right"], found.get("with_error")
+
+    assert counts("this output", "spans") == (0, 0, None)
+    assert counts("every sentence", "sentences") == (6, 2, 2)
+    assert counts("unsupported_numbers", "spans") == (2, 0, None)
+    assert counts("unsupported_numbers", "sentences") == (2, 0, 2)
+    assert (counts("llm", "spans"), counts("llm", "sentences")) == ((2, 1, None), (3, 2, 2))
+    assert counts("llm", "by_text") == (2, 1, 1)
+    assert (lines["llm"]["spans"]["found"], lines["llm"]["spans"]["recall"]) == (2, 1.0)
+    assert (lines["shy"]["texts"], counts("shy", "by_text")) == (1, (0, 0, 1))
+    result = CliRunner().invoke(app, ["evaluate", str(tmp_path / "out"), "--rivals", str(tmp_path / "rivals.parquet")])
+    assert result.exit_code == 2 and "read with --spans alone" in result.stderr

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from rich.console import Console
 from rich.table import Table
 
-from ...evaluation.span_report import AgreementBlock, AnnotatorLine, GroupLine, SpanReport
+from ...evaluation.span_report import AgreementBlock, GroupLine, SpanFigures, SpanReport, UnitFigures
+from ...evaluation.spans import AGAINST_DATA
 from ...system.display import all_visible
 from .evaluation import wide_console
 from .figures import INTERVAL, MISSING, interval, number, table
@@ -25,23 +28,18 @@ def print_spans(report: SpanReport, console: Console | None = None) -> None:
     say(f"note: {report['about']}")
     say("\nErrors found, by category of the gold (95% intervals over inputs)")
     say(_categories(report))
-    say("\nFlags that meet an error, and errors that are flagged")
-    say(_overview(report))
+    say("\nWays of flagging these texts: flags that meet an error, and errors that are flagged")
+    say(_rivals(report, "spans"))
     if report["units"]:
-        units = report["units"]
-        say(
-            f"\nSentence by sentence: {units['units']:,} sentences, {units['with_error']:,} with an error, "
-            f"{units['flagged']:,} flagged; precision {number(units['precision'])}, "
-            f"recall {number(units['recall'])}, F1 {number(units['f1'])}"
-        )
+        say("\nSentence by sentence: flagged sentences, and sentences with an error")
+        say(_rivals(report, "sentences"))
+    say("\nText by text: texts with a flag, and texts with an error")
+    say(_rivals(report, "by_text"))
     say("\nErrors and flags per text, by system")
     say(_systems(report))
     for name, lines in report["by"].items():
         say(f"\nBy {name}")
         say(_groups(lines))
-    if report["other_annotators"]:
-        say("\nOther annotators as flags, on the texts that the main one marked too: a ceiling for any metric")
-        say(_others(report["other_annotators"]))
     if report["agreement"]:
         _agreement(console, report["agreement"])
 
@@ -55,7 +53,7 @@ def _categories(report: SpanReport) -> Table:
             "n": found["errors"],
             "found": found["found"],
             "recall": found["recall"],
-            "interval": found["recall_interval"],
+            "interval": found["interval"]["recall"],
         }
     for name, line in lines.items():
         made.add_row(
@@ -64,29 +62,31 @@ def _categories(report: SpanReport) -> Table:
     return made
 
 
-def _overview(report: SpanReport) -> Table:
-    made = table("", "flags", "right", "precision", INTERVAL, "recall", "F1")
-    parts = [("ours", report["all"]), ("ours, without not_checkable", report["without_not_checkable"])]
-    if report["flag_everything"]:
-        parts.append(("flag everything", report["flag_everything"]["all"]))
-    for name, part in parts:
-        made.add_row(
-            name,
-            f"{part['flags']:,}",
-            f"{part['right']:,}",
-            number(part["precision"]),
-            interval(part["precision_interval"]),
-            number(part["recall"]),
-            number(part["f1"]),
-        )
-    if "incorrect" in report["categories"]:  # the published figures are about texts that were marked in another way
+def _rivals(report: SpanReport, level: Literal["spans", "sentences", "by_text"]) -> Table:
+    made = table("", "texts", "flags", "right", "precision", INTERVAL, "recall", INTERVAL, "F1", INTERVAL)
+    for line in report["rivals"]:
+        found = line[level]
+        if found is not None:
+            made.add_row(
+                line["name"], f"{line['texts']:,}", f"{found['flags']:,}", f"{found['right']:,}", *_shares(found)
+            )
+    if level != "spans" or report["about"] == AGAINST_DATA:  # the published figures are of spans, on other texts
         return made
+    checkable = report["without_not_checkable"]
+    made.add_row("this output, without not_checkable", f"{report['texts']:,}", f"{checkable['flags']:,}",
+                 f"{checkable['right']:,}", *_shares(checkable))  # fmt: skip
     published = report["published"]
     precision, recall = (
         " / ".join(number(value) for value in values) for values in (published["precision"], published["recall"])
     )
-    made.add_row(f"RG, {published['source']}, other texts", "", "", precision, MISSING, recall, "")
+    made.add_row(f"RG, {published['source']}, other texts", "", "", "", precision, MISSING, recall, MISSING, "", "")
     return made
+
+
+def _shares(found: SpanFigures | UnitFigures) -> list[str]:
+    ends = found["interval"]
+    return [number(found["precision"]), interval(ends["precision"]), number(found["recall"]), interval(ends["recall"]),
+            number(found["f1"]), interval(ends["f1"])]  # fmt: skip
 
 
 def _systems(report: SpanReport) -> Table:
@@ -107,25 +107,12 @@ def _systems(report: SpanReport) -> Table:
 
 
 def _groups(lines: list[GroupLine]) -> Table:
-    made = table(
-        "", "texts", "errors", "flags", "precision", INTERVAL, "recall", INTERVAL, "F1", "F1 of flag everything"
-    )
+    made = table("", "texts", "errors", "flags", "precision", INTERVAL, "recall", INTERVAL, "F1", INTERVAL,
+                 "F1 of flag everything")  # fmt: skip
     for line in lines:
         found, everything = line["all"], line["flag_everything"]
         made.add_row(line["value"], f"{line['texts']:,}", f"{found['errors']:,}", f"{found['flags']:,}",
-                     number(found["precision"]), interval(found["precision_interval"]), number(found["recall"]),
-                     interval(found["recall_interval"]), number(found["f1"]),
-                     number(everything["all"]["f1"]) if everything else MISSING)  # fmt: skip
-    return made
-
-
-def _others(lines: list[AnnotatorLine]) -> Table:
-    made = table("annotator", "texts", "errors", "flags", "precision", INTERVAL, "recall", INTERVAL, "F1")
-    for line in lines:
-        found = line["all"]
-        made.add_row(line["annotator"], f"{line['texts']:,}", f"{found['errors']:,}", f"{found['flags']:,}",
-                     number(found["precision"]), interval(found["precision_interval"]), number(found["recall"]),
-                     interval(found["recall_interval"]), number(found["f1"]))  # fmt: skip
+                     *_shares(found), number(everything["all"]["f1"]) if everything else MISSING)  # fmt: skip
     return made
 
 
