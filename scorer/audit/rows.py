@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..metric.group_values import texts
 from ..metric.inputs import one_array, read_facts
-from ..metric.nested import holder_of
+from ..metric.nested import holders_of
 from ..metric.templates import Templates
 from ..metric.triples import Triple, iterate
 from ..metric.verdict import FINE
@@ -45,8 +45,12 @@ def worst_rows(
 def shown_columns(output: Output, columns: Sequence[str]) -> list[str]:
     """What :func:`shown_row` reads of an output. ``columns``: those of the group."""
     own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note")
-    inputs = (holder_of(output.schema, name) for name in (output.columns.text, fact_column(output) or ""))
-    return [*(output.columns.prefix + name for name in own), *(name for name in inputs if name), *columns]
+    inputs = [
+        holder
+        for name in (output.columns.text, fact_column(output) or "", output.columns.subject or "")
+        for holder in holders_of(output.schema, name)
+    ]
+    return [*(output.columns.prefix + name for name in own), *inputs, *columns]
 
 
 def shown_row(
@@ -81,7 +85,7 @@ def shown_row(
 
 def _text(table: pa.Table, name: str) -> str | None:
     """A string, which may not be valid UTF-8."""
-    if holder_of(table.schema, name) is None:
+    if not holders_of(table.schema, name):
         return None
     column = one_array(table, name)
     if pa.types.is_dictionary(column.type):
@@ -94,7 +98,7 @@ def _facts(
     output: Output, table: pa.Table, omitted: Any, entailment: Any, templates: Templates | None
 ) -> tuple[list[FactShown] | None, bool]:
     name = fact_column(output)
-    if name is None or holder_of(table.schema, name) is None:
+    if name is None or not holders_of(table.schema, name):
         return None, True
     parsed = read_facts(table, name, fact_form(output), output.columns.subject)
     if parsed.errors:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError
 from ..metric.inputs import FactForm, find_facts, one_array
-from ..metric.nested import holder_of
+from ..metric.nested import holders_of
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
@@ -93,7 +93,7 @@ class _Scan:
         self.output, self.database, self.reader = output, database, reader
         self.prefix = output.columns.prefix
         self.fact_column = fact_column(output) if reader is not None else None
-        self.text_column = output.columns.text if holder_of(output.schema, output.columns.text) else None
+        self.text_column = output.columns.text if holders_of(output.schema, output.columns.text) else None
         self.run = ScannedRun(output, database, table, has_text=self.text_column is not None)
         if reader is not None:
             self.run.predicates, self.run.objects, self.run.has_facts = reader.predicates, reader.objects, True
@@ -122,9 +122,9 @@ class _Scan:
         names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused", "row_key")
         leaves = [self.prefix + name for name in names]
         if self.text_column:
-            leaves.append(holder_of(schema, self.text_column) or self.text_column)
+            leaves += holders_of(schema, self.text_column)
         if self.reader is not None and self.fact_column:
-            leaves.append(holder_of(schema, self.fact_column) or self.fact_column)
+            leaves += holders_of(schema, self.fact_column)
             if self.reader.subject is not None:
                 leaves.append(self.reader.subject)
         leaves += [column for grouping in self.database.groups for column in grouping]
@@ -162,14 +162,14 @@ class _Scan:
             self._count(table, facts, entailment, stored, groups)
 
     def _facts(self, table: pa.Table) -> Facts | None:
-        if self.reader is None or not self.fact_column or not holder_of(table.schema, self.fact_column):
+        if self.reader is None or not self.fact_column or not holders_of(table.schema, self.fact_column):
             return None
         subject = self.reader.subject
         apart = one_array(table, subject) if subject is not None and subject in table.schema.names else None
         return self.reader.read(one_array(table, self.fact_column), apart)
 
     def _lengths(self, table: pa.Table) -> Codes:
-        if not self.text_column or not holder_of(table.schema, self.text_column):
+        if not self.text_column or not holders_of(table.schema, self.text_column):
             return np.full(len(table), NONE)
         return _classes(LENGTH_CLASSES, _text_lengths(one_array(table, self.text_column)))
 

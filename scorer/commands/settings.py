@@ -61,7 +61,8 @@ AttributesColumnOption = Annotated[
         "--attributes-column",
         envvar="D2T_ATTRIBUTES_COLUMN",
         metavar="NAME",
-        help="Column of attributes: a struct, a map, or a string of a JSON object.",
+        help="Column of attributes: a struct, a map, or a string of a JSON object; or comma-separated columns, each an "
+        "attribute.",
     ),
 ]
 SubjectColumnOption = Annotated[

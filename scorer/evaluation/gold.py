@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from ..metric.inputs import one_array
-from ..metric.nested import holder_of
+from ..metric.nested import holders_of
 from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, schema_of
 from ..scoring.partitions import partition_keys, with_partition_keys
 from ..scoring.signature import optional_of, parse
@@ -45,7 +45,7 @@ class Scored:
 
     def has(self, name: str) -> bool:
         """Whether the table has this column, or a field of a struct of this name with dots."""
-        return holder_of(self.table.schema, name) is not None
+        return bool(holders_of(self.table.schema, name))
 
     def array(self, name: str) -> pa.Array:
         """A column as one array."""
@@ -72,8 +72,8 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
     for file in files:
         with open_parquet(file) as parquet:
             schema = parquet.schema_arrow
-            holders = [holder_of(schema, name) for name in wanted or ()]
-            chosen = schema.names if wanted is None else list(dict.fromkeys(name for name in holders if name))
+            holders = [holder for name in wanted or () for holder in holders_of(schema, name)]
+            chosen = schema.names if wanted is None else list(dict.fromkeys(holders))
             read = guarded(file, parquet.read, columns=chosen)
             relative = file.relative_to(path).as_posix() if path.is_dir() else file.name
             keys = partition_keys(relative) if wanted is None else wanted

@@ -14,7 +14,7 @@ from ..errors import ColumnError
 from .attributes import NAME
 from .column_names import ColumnNames
 from .inputs import FactForm, check_unique, find_passed, find_source, is_list_of, one_array, read_facts, required_field
-from .nested import find_field, holder_of
+from .nested import find_field, holders_of
 from .ranking import NO_CANDIDATES
 from .refusals import BadRows, bad_rows, why_bad
 from .rows import NULL_TEXT, Rows, from_arrow
@@ -177,7 +177,7 @@ def find_candidates(
     passed = find_passed(schema, names, added)
     subject = names.subject if form == "attributes" else None
     read = [candidates, facts, *([subject] if subject is not None and find_field(schema, subject) else [])]
-    holders = tuple(holder_of(schema, name) or name for name in read)
+    holders = tuple(holder for name in read for holder in holders_of(schema, name))
     return CandidateColumns(
         candidates,
         facts,

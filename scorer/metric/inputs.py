@@ -13,7 +13,7 @@ from .attributes import NAME, from_attributes, holds_attributes
 from .column_names import ColumnNames as ColumnNames
 from .columns import CHUNKED_SENTENCES, DETAILS, MEAN_ENTAILMENT, OUTPUT, SENTENCES, UNSUPPORTED_NUMBERS
 from .documents import from_documents, holds_documents
-from .nested import column_of, find_field, holder_of
+from .nested import column_of, find_field, holders_of
 from .refusals import EXAMPLES, BadRows, bad_rows, why_bad
 from .refusals import FactForm as FactForm
 from .rows import Rows, from_arrow
@@ -142,7 +142,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     if named is not None and not is_part(named.type):
         raise ColumnError(f"column {subject!r} is {named.type}, but a subject is a string or a number")
     read = [names.text, facts, *([subject] if subject is not None and named is not None else [])]
-    holders = tuple(holder_of(schema, name) or name for name in read)
+    holders = tuple(holder for name in read for holder in holders_of(schema, name))
     return InputColumns(
         names.text,
         facts,
@@ -232,13 +232,13 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
         ColumnError: several columns are named, or several have facts and none is named.
     """
     named = _named(names)
-    if names.triples is not None and not holder_of(schema, names.triples) and not named.keys() - {"triples"}:
+    if names.triples is not None and not holders_of(schema, names.triples) and not named.keys() - {"triples"}:
         return ("mr", "mr") if "mr" in schema.names else None
     if len(named) > 1:
         options = [f"--{form}-column" for form in named]
         raise ColumnError(f"{' and '.join(options)} both name a column of facts; give one of them")
     for form, name in named.items():
-        return (name, form) if holder_of(schema, name) else None
+        return (name, form) if holders_of(schema, name) else None
     there: list[FactForm] = [form for form in _TESTS if form in schema.names and _is_meant(form, schema)]
     if "triples" in there and "mr" in there:
         there.remove("mr")

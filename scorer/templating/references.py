@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..metric.inputs import ColumnNames, find_columns, find_facts, one_array
-from ..metric.nested import holder_of
+from ..metric.nested import holders_of
 from ..metric.rows import Rows
 from ..metric.triples import Triple
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
@@ -52,7 +52,8 @@ def read_references(inputs: Sequence[str], names: ColumnNames) -> References:
 
 def _needed(schema: pa.Schema, names: ColumnNames) -> list[str]:
     facts = find_facts(schema, names)
-    holders = {holder_of(schema, name) for name in (names.text, *(facts[:1] if facts else ()))}
+    read = (names.text, *(facts[:1] if facts else ()), names.subject or "")
+    holders = {holder for name in read for holder in holders_of(schema, name)}
     return [name for name in schema.names if name in holders]
 
 

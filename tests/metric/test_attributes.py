@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from scorer.errors import ColumnError
 from scorer.metric.attributes import from_attributes
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.keys import row_keys
 from scorer.metric.rows import from_arrow
-from scorer.metric.triples import from_lists, iterate
+from scorer.metric.triples import Triple, from_lists, iterate
 
 GAME = {
     "name": "Hawks at Celtics",
@@ -118,3 +119,32 @@ def test_text_that_is_not_utf8_fails_its_row_alone() -> None:
 def test_keys_of_a_wide_table_do_not_slow_each_other_down() -> None:
     found = from_attributes(pa.array([json.dumps({"name": "A", **{f"k{i}": i for i in range(20_000)}})]))
     assert np.array_equal(found.offsets, [0, 20_000])
+
+
+def test_columns_of_a_spreadsheet_are_attributes() -> None:
+    table = pa.table(
+        {
+            "text": ["t", "t", "t"],
+            "product": ["Lamp", "Vase", None],
+            "weight (g)": [120, None, 5],
+            "made": [{"in": "Rome"}, {"in": ""}, None],
+            "odd, name": ["x", "y", "z"],
+        }
+    )
+    table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+    names = ColumnNames(attributes="weight (g), made.in", subject="product", keep=())
+    found = find_columns(table.schema, names)
+    assert found.needed == ["text", "weight (g)", "made", "product"]
+    rows = found.rows(table)
+    assert list(iterate(rows.triples)) == [
+        [Triple("Lamp", "weight (g)", "120"), Triple("Lamp", "made.in", "Rome")],
+        [],
+        [],
+    ]
+    assert rows.errors == {1: "no_triples", 2: "no_subject"}
+    assert rows.triples.skipped == 2
+    assert "column 'product' is None" in (found.bad_rows(table.slice(2)) or pytest.fail()).why
+    with pytest.raises(ColumnError, match="no column 'weight, made'"):
+        find_columns(table.schema, ColumnNames(attributes="weight, made"))
+    assert find_columns(table.schema, ColumnNames(triples="odd, name")).facts == "odd, name"
+    assert find_columns(table.schema.remove(4), ColumnNames(attributes="product,made")).form == "attributes"

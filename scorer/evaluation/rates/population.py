@@ -143,7 +143,8 @@ def read_population(path: Path, more: tuple[str, ...] = (), name: str = "") -> P
     columns = run_columns(path)
     names, prefix = schema_names(path), columns.prefix
     output = [prefix + name for name in ("fine", "rough", "confidence", "error", "row_key")]
-    scored = load(path, [*output, *(columns.triples or "triples", columns.facts or "facts", columns.mr or "mr"), *more])
+    named = {form: getattr(columns, form) or form for form in ("triples", "attributes", "facts", "mr")}
+    scored = load(path, [*output, *named.values(), *([columns.subject] if columns.subject else []), *more])
     has_sides = prefix + "fine" in names
     if has_sides:
         fine = fine_codes(scored.array(prefix + "fine"), prefix + "fine")
