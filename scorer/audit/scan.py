@@ -36,9 +36,9 @@ _ROWS = """
     row BIGINT, high UBIGINT, low UBIGINT, input UBIGINT, state UTINYINT, confidence FLOAT, error SMALLINT,
     note SMALLINT, reused BOOLEAN, facts TINYINT, length TINYINT
 """
-"""``high``, ``low``: halves of the row key. ``input``: hash of the facts, or of the row where there are none. ``state``:
-see :mod:`.states`. ``error``, ``note``: kinds, -1 for none. ``facts``, ``length``: positions in :data:`FACT_CLASSES` and
-:data:`LENGTH_CLASSES`, -1 for none."""
+"""``high``, ``low``: halves of the row key. ``input``: hash of the facts, or of the row where there are none.
+``state``: see :mod:`.states`. ``error``, ``note``: kinds, -1 for none. ``facts``, ``length``: positions in
+:data:`FACT_CLASSES` and :data:`LENGTH_CLASSES`, -1 for none."""
 _FACTS = "predicate INTEGER, object INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT"
 """Counts by predicate and object (-1 where that is not wanted), added up by window."""
 
