@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @takes_settings(without=("text", "document"))
-@takes_run_options(without=("split_rows",))
+@takes_run_options(without=("split_rows", "reuse"))
 def rank_command(
     inputs: InputsArgument,
     out: OutOption,
@@ -39,8 +39,8 @@ def rank_command(
 
     Texts are ordered by FINE label (OK, then the milder error, then the worse one, then both), and within a label by
     confidence. OUT has the rows of the input, the position of the best text and the scores of all. Texts without a
-    label are not ranked; a row without a labelled text is an error. The same command resumes. --reuse takes outputs of
-    `scorer rank` and `scorer run`: their texts are not scored again for the same facts. Exit codes as for `run`.
+    label are not ranked; a row without a labelled text is an error. The same command resumes.
+    Exit codes as for `run`.
     """
     from ..run.options import RunOptions
     from ..scoring.rank_rows import RankScoring

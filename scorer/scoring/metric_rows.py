@@ -19,7 +19,7 @@ from ..storage import Counts
 from ..storage.objects.uri import Location
 from .origin import Origin
 from .plan import Budgets, Plan
-from .reuse import Nested, Reuse, open_sources
+from .reuse import Reuse, open_sources
 from .row_scorer import Report, Starts
 from .scorer import Scorer
 from .settings import Settings
@@ -86,9 +86,9 @@ class MetricRows:
         model = ExactEngine(self.scorer.engine, bound or measure_bound(self.scorer, starts))
         return replace(self, scorer=self.scorer.with_model(model))
 
-    def open_reuse(self, earlier: Sequence[Location], nested: Nested | None = None) -> Reuse:
-        """See :meth:`.row_scorer.RowScorer.open_reuse`. ``nested``: outputs of a ranking that may serve as well."""
-        return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin, nested))
+    def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
+        """See :meth:`.row_scorer.RowScorer.open_reuse`."""
+        return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin))
 
     def stream(
         self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]

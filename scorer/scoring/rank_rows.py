@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import UsageError
 from ..metric.candidates import CANDIDATES, TEXT, CandidateColumns, CandidatePiece, Candidates, find_candidates
 from ..metric.choices import Worse
 from ..metric.column_names import ColumnNames
@@ -29,7 +30,7 @@ from ..storage.objects.uri import Location
 from .metric_rows import MetricRows
 from .origin import Origin
 from .plan import Budgets, Plan
-from .reuse import Disagreement, Nested, Reuse
+from .reuse import Reuse
 from .row_scorer import Report, Starts
 from .scorer import Scorer
 from .settings import Settings
@@ -110,9 +111,12 @@ class RankRows:
         return replace(self, metric=self.metric.warm_up(earlier, [_AsRows(start) for start in starts]))
 
     def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
-        """Candidates that an earlier ranking or an output of `scorer run` has, with the same facts and under the same
-        settings, keep their scores."""
-        return self.metric.open_reuse(earlier, Nested(self.signature, SCORES, ("rough",)))
+        """Refuse: the scores of a ranking are not looked up.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"--reuse {earlier[0]}: a ranking takes over no labels of earlier outputs; remove --reuse")
 
     def stream(
         self,
@@ -128,7 +132,7 @@ class RankRows:
             share = (piece.start + texts) / max(len(piece.found.texts), 1)
             tick(piece.window.tag, share * len(piece.window.table))
 
-        with closing(pipeline.stream(_pieces(items), reuse, piece_tick)) as scored:
+        with closing(pipeline.stream(_pieces(items), None, piece_tick)) as scored:
             for one in scored:
                 if isinstance(one, Mark):
                     yield one
@@ -172,20 +176,18 @@ class RankRows:
         table = window.table.select(list(window.columns.passed))
         for field, column in zip(added, columns, strict=True):
             table = table.append_column(field.with_name(self._names.prefix + field.name), column)
-        reused = _all_reused(found, one_array(scored, "reused").to_numpy(zero_copy_only=False), fine, chosen)
         counts = replace(
             Counts.total(piece.counts for piece in pieces),
             rows=RowCounts(
                 len(chosen),
-                len(chosen) - len(errors) - reused,
-                reused,
+                len(chosen) - len(errors),
+                0,
                 dict(Counter(error.partition(":")[0] for error in errors.values())),
                 dict(Counter(notes.values())),
             ),
             labels={name: int((fine[chosen[chosen >= 0]] == code).sum()) for code, name in enumerate(FINE)},
         )
-        disagreements = [_moved(one, found, piece.tag.start) for piece in pieces for one in piece.disagreements]
-        return ScoredWindow(window.tag, table, counts, disagreements)
+        return ScoredWindow(window.tag, table, counts)
 
 
 @dataclass(frozen=True)
@@ -253,19 +255,3 @@ def _about_rows(
         reasons[row] = known[row] if row in known else errors[int(found.offsets[row])].as_py()
     without = np.unique(found.owner[fine < 0])
     return reasons, {row: CANDIDATE_ERRORS for row in without.tolist() if row not in reasons}
-
-
-def _all_reused(
-    found: Candidates, reused: npt.NDArray[np.bool_], fine: npt.NDArray[np.int8], chosen: npt.NDArray[np.int64]
-) -> int:
-    """How many rows have a best candidate, and no label that was computed now."""
-    computed = np.zeros(len(chosen), bool)
-    computed[found.owner[(fine >= 0) & ~reused]] = True
-    return int(((chosen >= 0) & ~computed).sum())
-
-
-def _moved(one: Disagreement, found: Candidates, start: int) -> Disagreement:
-    """A disagreement about a candidate, as one about its row."""
-    position = start + one.row
-    row = int(found.owner[position])
-    return Disagreement(row, one.key, f"candidate {position - int(found.offsets[row])}: {one.what}")

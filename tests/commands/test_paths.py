@@ -38,11 +38,19 @@ def parser_of(parameter: inspect.Parameter) -> Any:
 PATHS = {name: found for name, found in parameters() if "Path" in str(found.annotation) or parser_of(found)}
 STORES = {
     *(f"{command} out" for command in ("run", "rank", "baseline", "plan", "status", "audit", "evaluate", "explain")),
-    *("sample out", "rate out", "audit baseline", "run reuse", "rank reuse", "plan reuse"),
+    *("sample out", "rate out", "audit baseline", "run reuse", "plan reuse"),
 }
 """What may be in an object store."""
 READ = {
-    *("audit gates", "audit rates", "evaluate annotations", "evaluate spans", "export out", "export templates"),
+    *(
+        "audit gates",
+        "audit rates",
+        "evaluate annotations",
+        "evaluate rivals",
+        "evaluate spans",
+        "export out",
+        "export templates",
+    ),
     *("challenge natural", "gates init out", "gates check out", "gates check gates", "gates check baseline"),
     *("gates check rates", "rate labels", "rate calibration", "templates check file", "sample pilot"),
     *("audit reference", "gates check reference"),

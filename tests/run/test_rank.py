@@ -130,40 +130,6 @@ def test_it_resumes_and_another_order_is_another_score(data: Path, bundle: Path,
         assert row["best"] == position(row["scores"] or [], order)
 
 
-def test_texts_that_a_run_has_scored_keep_their_scores(data: Path, bundle: Path, tmp_path: Path) -> None:
-    texts = [(mr, text) for mr, texts in zip(MRS[:2], CANDIDATES, strict=False) for text in texts or []]
-    pq.write_table(pa.table({"mr": [mr for mr, _ in texts], "text": [t for _, t in texts]}), tmp_path / "in.parquet")
-    scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "run", "--bundle", bundle)
-    fresh = rank(data, tmp_path / "fresh", bundle)
-    found = rank(data, tmp_path / "out", bundle, "--reuse", tmp_path / "run")
-    assert (found["rows"]["reused"], found["rows"]["scored"]) == (4, 1)  # two rows in each shard, and the last one
-    assert found["recheck"]["rows"] >= 2 and found["recheck"]["disagreed"] == 0
-    assert found["checks"]["computed"] < fresh["checks"]["computed"]
-    tables = [pq.read_table(tmp_path / name / "a.parquet").to_pylist() for name in ("fresh", "out")]
-    for one, other in zip(*tables, strict=True):
-        assert one["best"] == other["best"] and close(one["scores"], other["scores"])
-
-
-@pytest.mark.slow
-def test_texts_of_an_earlier_ranking_keep_their_scores(data: Path, bundle: Path, tmp_path: Path) -> None:
-    first = rank(data, tmp_path / "first", bundle, "--prefix", "m_")
-    more = pq.read_table(data / "a.parquet")
-    texts = [["Something new.", *(texts or [])][::-1] for texts in CANDIDATES]
-    pq.write_table(more.set_column(2, "candidates", pa.array(texts, pa.list_(pa.string()))), tmp_path / "in.parquet")
-    found = rank(tmp_path / "in.parquet", tmp_path / "out", bundle, "--reuse", tmp_path / "first")
-    assert found["reuse"][0]["shards_used"] == 2 and found["reuse"][0]["keys"] == 7  # distinct texts with a label
-    assert found["recheck"]["rows"] >= 1 and found["recheck"]["disagreed"] == 0
-    fresh = rank(tmp_path / "in.parquet", tmp_path / "fresh", bundle)
-    assert 0 < found["checks"]["computed"] < fresh["checks"]["computed"]
-    tables = [pq.read_table(tmp_path / name / "in.parquet").to_pylist() for name in ("fresh", "out")]
-    for one, other in zip(*tables, strict=True):
-        assert one["best"] == other["best"] and close(one["scores"], other["scores"])
-    whole = rank(data, tmp_path / "again", bundle, "--reuse", tmp_path / "first")
-    assert (whole["rows"]["reused"], whole["rows"]["errors"]) == (5, first["rows"]["errors"])
-    other = rank(data, tmp_path / "other", bundle, "--worse", "omission", "--reuse", tmp_path / "first")
-    assert other["rows"]["reused"] == 0 and other["reuse"][0]["shards_refused"] == {"other signature": 2}
-
-
 def test_columns_that_cannot_be_ranked(data: Path, bundle: Path, tmp_path: Path) -> None:
     pq.write_table(pa.table({"mr": MRS, "candidates": MRS}), tmp_path / "text.parquet")
     said = scorer("rank", tmp_path / "text.parquet", "--out", tmp_path / "o", "--bundle", bundle, code=2).stderr

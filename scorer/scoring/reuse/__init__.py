@@ -11,6 +11,6 @@ from __future__ import annotations
 from .match import Reuse, ReuseMatch
 from .recheck import Disagreement
 from .recheck_log import DISAGREED, RecheckLog
-from .sources import Nested, Sources, open_sources
+from .sources import Sources, open_sources
 
-__all__ = ["DISAGREED", "Disagreement", "Nested", "RecheckLog", "Reuse", "ReuseMatch", "Sources", "open_sources"]
+__all__ = ["DISAGREED", "Disagreement", "RecheckLog", "Reuse", "ReuseMatch", "Sources", "open_sources"]

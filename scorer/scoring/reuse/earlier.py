@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import OutputError, UsageError
@@ -41,16 +40,13 @@ class Wanted:
 
     ``fingerprint``: parts of its fingerprint that must be these. ``footer``: keys and values in its Parquet footer.
     ``columns``: the columns to be had, without the prefix they may carry there; ``key``: the one of row keys, the last
-    of them in the file but for those that a run adds behind it. ``nested``: the column of a ranking, a list of structs
-    of which each is a row, and has the columns but those of ``derived``; empty for the output of a run.
+    of them in the file but for those that a run adds behind it.
     """
 
     fingerprint: Mapping[str, object]
     footer: Mapping[str, str]
     columns: pa.Schema
     key: str = "row_key"
-    nested: str = ""
-    derived: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,6 @@ class EarlierShard:
     """A believed shard.
 
     ``file``: the version that is believed. ``groups``: int64, *Shape:* (row groups + 1,), where each row group begins.
-    ``nested``: the column whose elements are the rows, with its prefix; empty where the file's own rows are.
     """
 
     file: OutputFile
@@ -67,7 +62,6 @@ class EarlierShard:
     rows: int
     prefix: str
     groups: npt.NDArray[np.int64]
-    nested: str = ""
 
 
 @dataclass
@@ -128,16 +122,6 @@ def _plan_of(output: SeenOutput) -> Plan | None:
     return Plan.from_json(found) if found is not None else None
 
 
-def signature_of(out: Location) -> Signature | None:
-    """The signature of an output's plan; ``None`` where there is no plan.
-
-    Raises:
-        OutputError: the plan or the store cannot be read.
-    """
-    plan = _plan_of(SeenOutput(out))
-    return plan.signature if plan is not None else None
-
-
 def open_earlier(out: Location, wanted: Wanted) -> EarlierOutput:
     """Look at every shard of an earlier output that has a receipt; the believed ones in the order of their paths.
 
@@ -187,27 +171,18 @@ def _open_shard(output: SeenOutput, wanted: Wanted, relative: str) -> EarlierSha
             found = parquet.schema_arrow.metadata or {}
             if any(found.get(key.encode(), b"") != value.encode() for key, value in wanted.footer.items()):
                 return OTHER_SIGNATURE
-            prefix = _prefix(parquet.schema_arrow, wanted.nested or wanted.key)
+            prefix = _prefix(parquet.schema_arrow, wanted.key)
             lacking = _lacking(parquet.schema_arrow, prefix, wanted)
             if lacking is not None:
                 return f"no column {lacking}"
-            nested = prefix + wanted.nested if wanted.nested else ""
-            rows = _group_sizes(parquet, nested)
+            rows = [parquet.metadata.row_group(i).num_rows for i in range(parquet.num_row_groups)]
     except (OSError, pa.ArrowException) as error:
         if source.is_remote:  # it has the version that its receipt names, so the store cannot be read
             raise OutputError(f"{source.name}: cannot be read for --reuse: {' '.join(str(error).split())}") from error
         return DAMAGED_FILE
     groups = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
     sha256 = receipt.output.sha256
-    return EarlierShard(source, relative, sha256, int(groups[-1]), "" if nested else prefix, groups, nested)
-
-
-def _group_sizes(parquet: pq.ParquetFile, nested: str) -> list[int]:
-    """How many rows each row group has; of a nested column, its elements."""
-    if not nested:
-        return [parquet.metadata.row_group(i).num_rows for i in range(parquet.num_row_groups)]
-    tables = (parquet.read_row_group(i, columns=[nested], use_threads=False) for i in range(parquet.num_row_groups))
-    return [pc.sum(pc.list_value_length(table[nested]), min_count=0).as_py() for table in tables]
+    return EarlierShard(source, relative, sha256, int(groups[-1]), prefix, groups)
 
 
 def _prefix(schema: pa.Schema, name: str) -> str:
@@ -217,19 +192,9 @@ def _prefix(schema: pa.Schema, name: str) -> str:
 
 
 def _lacking(schema: pa.Schema, prefix: str, wanted: Wanted) -> str | None:
-    if wanted.nested:
-        name = prefix + wanted.nested
-        kind = schema.field(name).type if schema.names.count(name) == 1 else pa.null()
-        if not (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)):
-            return wanted.nested
-        schema, prefix = pa.schema(list(kind.value_type)), ""
     for column in wanted.columns:
-        name, kind = prefix + column.name, column.type
-        if column.name in wanted.derived:
-            continue
-        if wanted.nested and pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if schema.names.count(name) != 1 or not _same_type(schema.field(name).type, kind):
+        name = prefix + column.name
+        if schema.names.count(name) != 1 or not _same_type(schema.field(name).type, column.type):
             return str(column.name)
     return None
 

@@ -15,11 +15,9 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import OutputError
-from ...metric.verdict import ROUGH
 from .earlier import EarlierShard
 from .key_index import Words, key_words
 
@@ -117,7 +115,7 @@ class EarlierRows:
     def _read(self, shard: int, group: int, columns: list[str]) -> pa.Table:
         """Columns of a row group, under their plain names, in the order asked for."""
         source = self._shards[shard]
-        names = [source.nested] if source.nested else [source.prefix + name for name in columns]
+        names = [source.prefix + name for name in columns]
         try:
             parquet = self._open(shard)
             # Parquet is asked by dotted paths; where a name has a dot, it could mean a part of another column.
@@ -126,8 +124,6 @@ class EarlierRows:
         except (OSError, pa.ArrowException) as error:
             why = " ".join(str(error).split())
             raise OutputError(f"{source.file.name}: cannot be read for --reuse: {why}") from error
-        if source.nested:
-            return _elements(table[source.nested], columns)
         # The dictionary of one row group is not that of the next, and Arrow joins only what has the same.
         plain = [
             column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
@@ -155,13 +151,3 @@ def _close(file: IO[bytes], parquet: pq.ParquetFile) -> None:
     with suppress(OSError, pa.ArrowException):
         parquet.close()
     file.close()
-
-
-def _elements(column: pa.ChunkedArray, names: Sequence[str]) -> pa.Table:
-    """The elements of a column of lists of structs as rows; ``rough`` follows from ``fine``."""
-    flat = pa.Table.from_struct_array(pc.list_flatten(column))
-    if "rough" in names:
-        fine = flat["fine"]
-        rough = pc.if_else(pc.is_null(fine), None, pc.if_else(pc.equal(fine, "OK"), *ROUGH))
-        flat = flat.append_column("rough", rough)
-    return flat.select(list(names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from ..origin import Origin
 from ..plan import PlannedReuse
 from ..signature import Signature, differences
 from ..summary import ReusedOutput
-from .earlier import EarlierOutput, Wanted, open_earlier, signature_of
+from .earlier import EarlierOutput, Wanted, open_earlier
 
 KEY, LABELLED = "row_key", "fine"
 _NOT_LABELS = ("reused",)
@@ -96,35 +96,12 @@ class Sources:
         return tuple(found)
 
 
-@dataclass(frozen=True)
-class Nested:
-    """Outputs of a ranking. ``signature``: the one they must have; ``column``: their lists of scores; ``derived``: the
-    label columns that these lack, since they follow from others."""
-
-    signature: Signature
-    column: str
-    derived: tuple[str, ...]
-
-
-def open_sources(
-    paths: Sequence[Location], signature: Signature, names: ColumnNames, now: Origin, nested: Nested | None = None
-) -> Sources:
+def open_sources(paths: Sequence[Location], signature: Signature, names: ColumnNames, now: Origin) -> Sources:
     """Verify the shards of earlier outputs.
-
-    Args:
-        nested: outputs of a ranking that may serve as well.
 
     Raises:
         OutputError: a plan or a receipt is there and cannot be read.
     """
     labels = pa.schema([column for column in output_schema(names) if column.name not in _NOT_LABELS])
-    outputs = []
-    for path in paths:
-        ranks = nested if nested is not None and signature_of(path) == nested.signature else None
-        wanted_signature = ranks.signature if ranks else signature
-        fingerprint = {"signature": wanted_signature.line, "signature_parts": wanted_signature.parts}
-        inside = (ranks.column, ranks.derived) if ranks else ("", ())
-        found = open_earlier(path, Wanted(fingerprint, wanted_signature.footer, labels, KEY, *inside))
-        # Its candidates were scored as this run's are; what it is called for is no difference.
-        outputs.append(replace(found, signature=signature) if ranks else found)
-    return Sources(outputs, signature, now, labels)
+    wanted = Wanted({"signature": signature.line, "signature_parts": signature.parts}, signature.footer, labels, KEY)
+    return Sources([open_earlier(path, wanted) for path in paths], signature, now, labels)
