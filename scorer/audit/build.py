@@ -37,8 +37,9 @@ from .document import (
     TemplatesShown,
     Worse,
 )
+from .effects import RunRates
 from .facts import FactReader
-from .figures import Context, group_figures
+from .figures import Context, effect_notes, group_figures
 from .grouping import DEFAULT, Grouping
 from .reference import Reference, read_reference
 from .rows import flips, group_columns, worst_rows
@@ -139,6 +140,7 @@ class _Audit:
         baseline = self._baseline()
         known = self.templates[0] if self.templates is not None else None
         self._note(run)
+        self.notes += effect_notes(shown)
         document = Document(
             schema=AUDIT_SCHEMA,
             out=_printable(self.output.path),
@@ -232,13 +234,15 @@ class _Audit:
         rates = _omission_rates(before) if before is not None else {}
         shares = _backoff_shares(self.output.summary.counts.facts)
         missed = _backoff_shares(before.output.summary.counts.facts) if before is not None else None
-        context = Context(run, self.options.errors, shares, rates.get)
+        own = RunRates(run, self.options.errors)
+        of_before = RunRates(before, self.options.errors) if before is not None else None
+        context = Context(run, own, shares, rates.get)
         figures = {}
         for grouping in self.groupings:
             confidences = queries.confidences(run, grouping)
             groups = group_figures(context, grouping, confidences)
-            if before is not None and missed is not None:
-                add_changes(before, run, grouping, confidences, groups, self.options.errors, missed)
+            if before is not None and of_before is not None and missed is not None:
+                add_changes(before, run, grouping, confidences, groups, (of_before, own), missed)
             figures[grouping] = groups
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures

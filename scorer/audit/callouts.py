@@ -18,6 +18,7 @@ WORDS = {
     "hallucination_rate": "hallucination",
     "error_rate": "error",
     "empty_rate": "empty",
+    "unsupported_numbers_rate": "unsupported numbers",
 }
 MOST_FLIPS_SHOWN = 5
 _GRAVITY = {"fail": 0, "warn": 1, "info": 2}
@@ -130,8 +131,7 @@ def _moved(name: str, moved: RateChange) -> str:
 def _test(test: Test) -> str:
     names = {
         "mcnemar": "McNemar",
-        "two_proportions": "two proportions",
-        "fisher_exact": "Fisher's exact test",
+        "mantel_haenszel": "Mantel-Haenszel",
         "kolmogorov_smirnov": "Kolmogorov-Smirnov",
     }
     return f"{names[test['name']]}, {test['n_after']:,} rows against {test['n_before']:,}, corrected p {test['q']:.2g}"

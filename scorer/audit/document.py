@@ -23,7 +23,14 @@ from .true_rates import TrueRates as TrueRates
 Status = Literal["pass", "warn", "fail"]
 Severity = Literal["fail", "warn", "info"]
 
-RATES = ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate")
+RATES = (
+    "not_ok_rate",
+    "omission_rate",
+    "hallucination_rate",
+    "error_rate",
+    "empty_rate",
+    "unsupported_numbers_rate",
+)
 """Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
 ADDED_RATES = ("added_not_ok_rate", "added_omission_rate", "added_hallucination_rate", "added_error_rate")
 """The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
@@ -98,8 +105,8 @@ class Duplicates(TypedDict):
 
 
 class Test(TypedDict):
-    """One test. ``name``: ``mcnemar`` (rows in both runs), ``two_proportions`` or, where counts are small,
-    ``fisher_exact`` (added rows against removed rows), ``kolmogorov_smirnov`` (the same, of confidences).
+    """One test. ``name``: ``mcnemar`` (rows in both runs), ``mantel_haenszel`` (added rows against removed rows; those
+    with the same facts as pairs), ``kolmogorov_smirnov`` (the same two samples, of confidences).
 
     ``n_before``, ``n_after``: rows of the two samples. ``q``: p corrected over all tests of the audit
     (Benjamini-Hochberg). ``significant``: q below 0.05.
@@ -114,6 +121,16 @@ class Test(TypedDict):
     significant: bool
 
 
+class Rewritten(TypedDict):
+    """Rows with the same facts and another text than before, as pairs: ``n`` of them count for the rate, of which so
+    many got ``worse`` and ``better``. ``correlation``: of the earlier and the later state (φ)."""
+
+    n: int
+    worse: int
+    better: int
+    correlation: float
+
+
 class RateChange(TypedDict):
     """A rate in the baseline and in this run over all rows of a group, the difference with its 95 % interval, and its
     tests."""
@@ -123,6 +140,7 @@ class RateChange(TypedDict):
     difference: float | None
     low: float | None
     high: float | None
+    rewritten: Rewritten
     tests: list[Test]
     significant: bool
 
@@ -142,13 +160,15 @@ class ConfidenceChange(TypedDict):
 class AddedRate(TypedDict):
     """A rate of the added rows of a group next to that of the removed rows and of the baseline's rows.
 
-    ``p_removed``, ``p_baseline``: how often chance alone makes the added rows this much worse (one-sided); null where
-    a side has no rows.
+    ``low``, ``high``: 95 % interval of added minus removed. ``p_removed``, ``p_baseline``: how often chance alone makes
+    the added rows this much worse (one-sided); null where a side has no rows.
     """
 
     added: Rate
     removed: Rate
     baseline: Rate
+    low: float | None
+    high: float | None
     p_removed: float | None
     p_baseline: float | None
 
@@ -157,13 +177,15 @@ class Change(TypedDict):
     """A group against the same group of the baseline; a new group has 0 ``rows_before``. ``rates``: by :data:`RATES`;
     ``added_rates``: by :data:`ADDED_RATES`.
 
-    ``flips``: kept rows whose FINE label differs. ``backoff_before``: as :class:`GroupFigures` ``backoff``.
+    ``rewritten``: pairs of an added and a removed row with the same facts. ``flips``: kept rows whose FINE label
+    differs. ``backoff_before``: as :class:`GroupFigures` ``backoff``.
     """
 
     rows_before: int
     added: int
     removed: int
     kept: int
+    rewritten: int
     flips: int
     backoff_before: Rate | None
     rates: dict[str, RateChange]
@@ -175,8 +197,9 @@ class GroupFigures(TypedDict):
     """The rows of one group; ``grouping``: the columns that made it, ``[]`` for all rows.
 
     ``fine``, ``rough``: rows by label. ``errors``, ``notes``: rows by kind. ``rates``: by :data:`RATES`. ``labels``:
-    share of each FINE label, of the rows that count for ``not_ok_rate``. ``backoff``: facts without a template; null
-    where facts were not kept. ``predicates``: by falling omission rate, at most 200 (20 in a group);
+    share of each FINE label, of the rows that count for ``not_ok_rate``. ``design_effects``: of ``rates``, the variance
+    of each over that of as many independent rows: rows that share an input say less. ``backoff``: facts without a
+    template; null where facts were not kept. ``predicates``: by falling omission rate, at most 200 (20 in a group);
     ``predicates_left_out`` counts the rest. ``change``: null without a baseline.
     """
 
@@ -191,6 +214,7 @@ class GroupFigures(TypedDict):
     notes: dict[str, int]
     rates: dict[str, Rate]
     labels: dict[str, Rate]
+    design_effects: dict[str, float]
     backoff: Rate | None
     confidence: Confidence
     predicates: list[Predicate]

@@ -11,22 +11,26 @@ from ..metric.verdict import FINE
 from ..stats.intervals import rate
 from . import queries
 from .confidences import Confidences
-from .document import RATES, ByFacts, ByLength, Duplicates, GroupFigures, Predicate, Rate
+from .document import ByFacts, ByLength, Duplicates, GroupFigures, Predicate, Rate
+from .effects import RunRates
+from .gates import describe
 from .grouping import Grouping
 from .scan import FACT_CLASSES, LENGTH_CLASSES, ScannedRun
-from .states import Bools, Counts, Policy, labels, rate_states
+from .states import Counts, labels
 
 MOST_PREDICATES = 200
 MOST_PREDICATES_OF_GROUP = 20
+SHOWN_FROM = 1.2
+"""A design effect above this is shown to people."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """What the figures of all groups share. ``backoff``: share of a predicate's facts without a template, ``None``
-    where not known. ``before``: omission rate of a predicate in the baseline."""
+    """What the figures of all groups share. ``rates``: of the run. ``backoff``: share of a predicate's facts without a
+    template, ``None`` where not known. ``before``: omission rate of a predicate in the baseline."""
 
     run: ScannedRun
-    errors: Policy
+    rates: RunRates
     backoff: Callable[[str], float | None]
     before: Callable[[str], float | None]
 
@@ -39,13 +43,14 @@ def group_figures(context: Context, grouping: Grouping, confidences: Confidences
     reused = queries.reused(run, grouping).tolist()
     by_facts, by_length = queries.by_facts(run, grouping), queries.by_length(run, grouping)
     repeats = queries.repeats(run, grouping)
-    masks = rate_states(context.errors, run.omissions_checked)
+    samples = context.rates.samples(grouping)
     facts = FactTables(run, grouping, context.backoff)
     found = []
     before = context.before if not grouping else lambda predicate: None
     for code, group in enumerate(run.database.groups[grouping].groups()):
         by_label, rows = labels(states[code]), int(states[code].sum())
-        rates = {name: rate_of(masks[name], states[code]) for name in RATES}
+        rates = {name: rate(one.count, one.n, one.effect) for name, one in samples[code].items()}
+        effects = {name: one.effect for name, one in samples[code].items()}
         predicates = facts.predicates(code, MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES, before)
         distinct = int(repeats.distinct[code])
         found.append(
@@ -60,7 +65,11 @@ def group_figures(context: Context, grouping: Grouping, confidences: Confidences
                 errors=_named(errors[code], run.errors.names),
                 notes=_named(notes[code], run.notes.names),
                 rates=rates,
-                labels={name: rate(n, rates["not_ok_rate"]["n"]) for name, n in zip(FINE, by_label, strict=True)},
+                labels={
+                    name: rate(n, rates["not_ok_rate"]["n"], effects["not_ok_rate"])
+                    for name, n in zip(FINE, by_label, strict=True)
+                },
+                design_effects=effects,
                 backoff=facts.missed(code),
                 confidence=confidences.distribution(code),
                 predicates=predicates[0],
@@ -76,10 +85,16 @@ def group_figures(context: Context, grouping: Grouping, confidences: Confidences
     return found
 
 
-def rate_of(masks: tuple[Bools, Bools], states: Counts) -> Rate:
-    """A rate from rows by state, *Shape:* (STATES,)."""
-    counted, hits = masks
-    return rate(int(states[hits].sum()), int(states[counted].sum()))
+def effect_notes(groups: Sequence[GroupFigures]) -> list[str]:
+    """The design effect of the not_OK rate where it is worth a sentence: of all rows, and the largest of any group."""
+    shown = [*groups[:1], *sorted(groups[1:], key=lambda group: -group["design_effects"]["not_ok_rate"])[:1]]
+    return [
+        f"{describe(group['group'])}: rows share inputs or are duplicates; they say as much about the not_OK rate as "
+        f"{group['rows'] / effect:,.0f} independent rows would (design effect {effect:.1f}), which the intervals and "
+        "tests take into account"
+        for group in shown
+        if (effect := group["design_effects"]["not_ok_rate"]) > SHOWN_FROM
+    ]
 
 
 class FactTables:

@@ -14,7 +14,7 @@ from typing import Literal
 from ..errors import UsageError
 from ..metric.group_values import spelled
 from ..scoring.rates_file import RatesFile
-from ..stats.intervals import combined
+from ..stats.intervals import interval_of_difference, rate
 from ..stats.percentages import percent, points
 from .document import ADDED_RATES, RATES, AddedRate, Checked, Gate, Group, GroupFigures, Rate, Status
 from .grouping import Grouping
@@ -197,6 +197,8 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
         return "no row of it has a label of people that says so (`scorer rate`)"
     if rule.metric == "omission_rate" and not checks_omissions:
         return "the run did not look for omissions (--checks hallucination)"
+    if rule.metric == "unsupported_numbers_rate" and group["rates"][rule.metric]["value"] is None:
+        return "the run did not look for unsupported numbers (--check-numbers)"
     if rule.metric == "backoff_rate" and group["backoff"] is None:
         return "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
     if rule.against == "reference":
@@ -239,9 +241,9 @@ def _of_reference(rule: Rule, group: GroupFigures, reference: Reference | None) 
     pinned = reference.rate(group["group"], rule.metric) if reference is not None else None
     if pinned is None or pinned["value"] is None or now["value"] is None:
         return _Value(now["value"], None)
-    sides = [(1.0, now["count"], now["n"]), (-1.0, pinned["count"], pinned["n"])]
-    low, high = combined(now["value"] - pinned["value"], sides)
-    return _Value(now["value"], pinned["value"], low, high, versus="the reference")
+    # What rows that share an input do to this run's rate, they are taken to do to the reference's.
+    ends = interval_of_difference(now, rate(pinned["count"], pinned["n"], group["design_effects"][rule.metric]))
+    return _Value(now["value"], pinned["value"], *ends, versus="the reference")
 
 
 def _value(rule: Rule, group: GroupFigures) -> _Value:
@@ -268,16 +270,13 @@ def _value(rule: Rule, group: GroupFigures) -> _Value:
 
 def _of_added(rule: Rule, found: AddedRate) -> _Value:
     """The added rows beside the removed ones; beside the baseline's, where fewer than half as many were removed."""
-    added, other, p, versus = found["added"], found["removed"], found["p_removed"], "the removed rows"
+    added, removed, baseline = found["added"], found["removed"], found["baseline"]
     if rule.against is None:
         return _of_rate(added)
-    if rule.against == "baseline" or 2 * other["n"] < added["n"]:
-        other, p, versus = found["baseline"], found["p_baseline"], "the baseline"
-    if added["value"] is None or other["value"] is None:
-        return _Value(added["value"], other["value"])
-    sides = [(1.0, added["count"], added["n"]), (-1.0, other["count"], other["n"])]
-    low, high = combined(added["value"] - other["value"], sides)
-    return _Value(added["value"], other["value"], low, high, p, versus)
+    if rule.against == "baseline" or 2 * removed["n"] < added["n"]:
+        ends = interval_of_difference(added, baseline)
+        return _Value(added["value"], baseline["value"], *ends, found["p_baseline"], "the baseline")
+    return _Value(added["value"], removed["value"], found["low"], found["high"], found["p_removed"], "the removed rows")
 
 
 def _true_rate(rule: Rule, group: GroupFigures, rates: RatesFile | None) -> _Value:

@@ -1,5 +1,5 @@
 """What an audit asks of the narrow tables. Group codes are those of :attr:`.Database.groups`; rows are numbers in the
-whole output; a *state* is a row's label and whether its text is blank (:mod:`.states`)."""
+whole output; a *state* is a row's label and more in a byte (:mod:`.states`)."""
 
 from __future__ import annotations
 
@@ -239,15 +239,15 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
     Kinds: the FINE labels that are not OK (rows with a blank text are a kind of their own), and each kind of error.
     """
     labels = [name for code, name in enumerate(FINE) if code != OK]
+    blank = f"{_among('state', BLANK)} = 1"
     kinds = [*labels, "empty_text", *map("error:{}".format, run.errors.names)]
-    blank = int(np.argmax(BLANK))
     found: dict[str, list[int]] = {kind: [] for kind in kinds}
     for kind, row in run.database.rows(
         f"""
         WITH failing AS (
-            SELECT CASE WHEN error >= 0 THEN {len(labels) + 1} + error WHEN state >= {blank} THEN {len(labels)}
+            SELECT CASE WHEN error >= 0 THEN {len(labels) + 1} + error WHEN {blank} THEN {len(labels)}
                    ELSE {_FINE} - 1 END AS kind, high, low, min(row) AS row, arg_min(confidence, row) AS confidence
-            FROM {run.table} WHERE error >= 0 OR state >= {blank} OR {_FINE} > {OK} GROUP BY ALL
+            FROM {run.table} WHERE error >= 0 OR {blank} OR {_FINE} > {OK} GROUP BY ALL
         )
         SELECT kind, row FROM failing QUALIFY row_number() OVER (
             PARTITION BY kind ORDER BY coalesce(confidence, 0), high, low) <= {most}

@@ -20,10 +20,9 @@ from ..stats.intervals import Rate, rate
 from . import history, queries
 from .database import Database
 from .document import RATES, Group, ReferenceShown
-from .figures import rate_of
 from .grouping import Grouping
 from .scan import scan_output
-from .states import Policy, rate_states
+from .states import Bools, Counts, Policy
 
 _Named = tuple[tuple[str, str | None], ...]
 _MOST_LISTED = 5
@@ -31,7 +30,7 @@ _MOST_LISTED = 5
 
 @dataclass(frozen=True)
 class Reference:
-    """Rates by group. ``shown``: where they are from."""
+    """Rates by group, of rows taken as independent. ``shown``: where they are from."""
 
     shown: ReferenceShown
     rates: Mapping[_Named, Mapping[str, Rate]]
@@ -72,12 +71,18 @@ def read_reference(
     rates = {}
     with unchanged([pinned.snapshot]), Database(groupings) as database:
         run = scan_output(pinned, database, "pinned", None)
-        masks = rate_states(errors, run.omissions_checked)
+        masks = run.rate_states(errors)
         for grouping, groups in database.groups.items():
             states = queries.states(run, grouping)
             for code, group in enumerate(groups.groups()):
-                rates[_named(group)] = {name: rate_of(masks[name], states[code]) for name in RATES}
+                rates[_named(group)] = {name: _rate(masks[name], states[code]) for name in RATES}
     return Reference(_shown(place, pinned.summary.finished, pinned.signature), rates)
+
+
+def _rate(masks: tuple[Bools, Bools], states: Counts) -> Rate:
+    """A rate from rows by state, *Shape:* (STATES,)."""
+    counted, hits = masks
+    return rate(int(states[hits].sum()), int(states[counted].sum()))
 
 
 def _of_history(file: Path, night: str, output: Output, across_signatures: bool) -> Reference:

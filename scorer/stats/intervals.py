@@ -2,13 +2,16 @@
 
 A share has Wilson's score interval (1927), which stays within [0, 1] and is valid at 0 and 1. The interval of a
 difference between disjoint samples combines the squared distances to their Wilson limits (Newcombe 1998, Statistics in
-Medicine 17, 873-890, method 10).
+Medicine 17, 873-890, method 10); that of a difference within pairs also their correlation (Newcombe 1998, the same
+volume, 2635-2650, method 10). Rows that are correlated count as fewer: n is divided by their design effect
+(:mod:`.design_effect`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TypedDict
 
 Z = 1.959963984540054
@@ -25,9 +28,37 @@ class Rate(TypedDict):
     high: float | None
 
 
-def wilson(count: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of the share ``count`` / ``n``, for ``n`` > 0."""
-    low, high = wilson_of_share(count / n, n)
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs by what is true of the earlier and the later half: ``both``, only the later (``gained``), only the earlier
+    (``lost``), ``neither``. ``effect``: design effect of the pairs' differences."""
+
+    both: int = 0
+    gained: int = 0
+    lost: int = 0
+    neither: int = 0
+    effect: float = 1.0
+
+    @property
+    def n(self) -> int:
+        """All pairs."""
+        return self.both + self.gained + self.lost + self.neither
+
+    @property
+    def correlation(self) -> float:
+        """φ with Newcombe's continuity correction; 0 where one half does not vary."""
+        product = self.both * self.neither - self.gained * self.lost
+        now, before = self.both + self.gained, self.both + self.lost
+        spread = now * (self.n - now) * before * (self.n - before)
+        if not spread:
+            return 0.0
+        corrected = max(0.0, product - self.n * self.effect / 2) if product > 0 else product
+        return corrected / math.sqrt(spread)
+
+
+def wilson(count: int, n: int, effect: float = 1.0) -> tuple[float, float]:
+    """Wilson's 95 % interval of the share ``count`` / ``n``, for ``n`` > 0 rows with a design effect."""
+    low, high = wilson_of_share(count / n, n / effect)
     return (0.0 if count == 0 else low), (1.0 if count == n else high)
 
 
@@ -44,29 +75,50 @@ def wilson_of_share(share: float, n: float) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
-def rate(count: int, n: int) -> Rate:
+def rate(count: int, n: int, effect: float = 1.0) -> Rate:
     """A share with its interval; nulls when ``n`` is 0."""
     count, n = int(count), int(n)
     if n == 0:
         return Rate(count=count, n=0, value=None, low=None, high=None)
-    low, high = wilson(count, n)
+    low, high = wilson(count, n, effect)
     return Rate(count=count, n=n, value=count / n, low=low, high=high)
 
 
-def combined(difference: float, parts: Iterable[tuple[float, int, int]], variance: float = 0.0) -> tuple[float, float]:
-    """Interval of a difference that is a weighted sum of shares of disjoint samples, and of a constant.
+def interval_of_difference(now: Rate, before: Rate) -> tuple[float | None, float | None]:
+    """The interval of the first share minus the second, of disjoint samples; nulls where one has no rows."""
+    if now["value"] is None or before["value"] is None:
+        return None, None
+    return combined(now["value"] - before["value"], [(1.0, now), (-1.0, before)])
+
+
+def combined(
+    difference: float,
+    samples: Iterable[tuple[float, Rate]],
+    pairs: Pairs | None = None,
+    weights: tuple[float, float] = (1.0, 1.0),
+    variance: float = 0.0,
+) -> tuple[float, float]:
+    """Interval of a difference that is a weighted sum of shares of disjoint samples, of pairs, and of a constant.
 
     Args:
-        parts: (weight, count, n) of each sample; a negative weight subtracts. Samples without rows are ignored.
+        samples: (weight, share) of each; a negative weight subtracts. Samples without rows are ignored.
+        pairs: whose later share counts with the first of ``weights``, minus the earlier with the second.
         variance: of any other uncertainty in the difference, assumed to be normal.
     """
     below = above = (Z * Z) * variance
-    for weight, count, n in parts:
-        if n == 0:
+    for weight, one in samples:
+        if one["value"] is None or one["low"] is None or one["high"] is None:
             continue
-        share = count / n
-        low, high = wilson(count, n)
-        down, up = (share - low, high - share) if weight >= 0 else (high - share, share - low)
+        down, up = one["value"] - one["low"], one["high"] - one["value"]
+        down, up = (down, up) if weight >= 0 else (up, down)
         below += (weight * down) ** 2
         above += (weight * up) ** 2
+    if pairs is not None and pairs.n:
+        now, before = (
+            (weight * (share - low), weight * (high - share))
+            for weight, hits in zip(weights, (pairs.both + pairs.gained, pairs.both + pairs.lost), strict=True)
+            for share, (low, high) in [(hits / pairs.n, wilson(hits, pairs.n, pairs.effect))]
+        )
+        below += now[0] ** 2 - 2 * pairs.correlation * now[0] * before[1] + before[1] ** 2
+        above += now[1] ** 2 - 2 * pairs.correlation * now[1] * before[0] + before[0] ** 2
     return max(-1.0, difference - math.sqrt(below)), min(1.0, difference + math.sqrt(above))

@@ -1,9 +1,12 @@
-"""Many tests at once: Holm's correction, and the p-value that belongs to a 95 % interval."""
+"""Many tests at once: the corrections of Holm and of Benjamini and Hochberg, and the p-value of a 95 % interval."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from .intervals import Z
 
@@ -17,6 +20,20 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
         largest = max(largest, min(1.0, p * (len(order) - rank)))
         found[place] = largest
     return found
+
+
+def benjamini_hochberg(p: Sequence[float]) -> npt.NDArray[np.float64]:
+    """p-values corrected so that the expected share of false alarms among the alarms is bounded.
+
+    Benjamini & Hochberg (1995), Journal of the Royal Statistical Society B 57, 289-300. *Shape:* (n,) → (n,).
+    """
+    values = np.asarray(p, np.float64)
+    n = len(values)
+    order = np.argsort(values)[::-1]
+    scaled = values[order] * n / np.arange(n, 0, -1)
+    corrected = np.empty(n)
+    corrected[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    return corrected
 
 
 def p_of_interval(value: float, low: float, high: float, null: float) -> float:

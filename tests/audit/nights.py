@@ -19,11 +19,13 @@ def row(
     text: str | None = "a text",
     facts: Sequence[tuple[str, float]] = (("food", 0.9),),
     said: float = 0.9,
-    subject: str = "X",
+    subject: str | None = None,
     error: str | None = None,
     **more: Any,
 ) -> Row:
-    """A row. ``facts``: predicate and P(entailment) each; ``said``: P(entailment) of facts → text."""
+    """A row. ``facts``: predicate and P(entailment) each; ``said``: P(entailment) of facts → text. ``subject``: of the
+    facts; by default another one for each text, so that no two texts share an input."""
+    subject = f"X of {text}" if subject is None else subject
     return {"text": text, "facts": list(facts), "said": said, "subject": subject, "error": error, **more}
 
 

@@ -10,10 +10,8 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
-from scorer.audit.significance import rose
 from tests.audit.nights import Row, night, row
 
-stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
@@ -92,23 +90,3 @@ def test_with_both_thresholds_both_must_say_so(tmp_path: Path) -> None:
 def test_without_added_rows_the_gate_is_silent(tmp_path: Path) -> None:
     document = audited(tmp_path, rows(1, 20), rows(1, 20), GATE + 'against = "removed"\nfail_p = 0.01')
     assert document["gates"][0]["reason"] == "needs added rows, and there are none"
-
-
-@pytest.mark.parametrize(
-    ("count", "n", "other", "m"), [(3, 10, 1, 12), (0, 5, 3, 8), (100, 100, 11, 100), (2, 40, 9, 3000)]
-)
-def test_small_counts_are_exact(count: int, n: int, other: int, m: int) -> None:
-    exact = stats.fisher_exact([[count, n - count], [other, m - other]], alternative="greater").pvalue
-    if min(n, m) * min(count + other, n + m - count - other) / (n + m) < 5:
-        assert rose(count, n, other, m) == pytest.approx(exact)
-    else:
-        assert rose(count, n, other, m) < 1e-6 and exact < 1e-6
-
-
-def test_chance_alone_fails_as_seldom_as_the_gate_says() -> None:
-    """20,000 nights without a change: 100 new rows against 100 removed ones, and against a baseline of 5,000."""
-    random = np.random.default_rng(40)
-    for m in (100, 5_000):
-        pairs = zip(random.binomial(100, 0.1, 20_000).tolist(), random.binomial(m, 0.1, 20_000).tolist(), strict=True)
-        alarms = sum(rose(count, 100, other, m) < 0.01 for count, other in pairs)
-        assert alarms / 20_000 < 0.02  # the normal approximation of a skewed share is a little too bold

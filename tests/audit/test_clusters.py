@@ -40,7 +40,7 @@ def test_rows_of_one_input(tmp_path: Path) -> None:
             for out, table in zip(outs, ("was", "now"), strict=True)
         ]
         queries.match(*runs)
-        masks = rate_states("not-ok", True)
+        masks = rate_states("not-ok", True, False)
         for place, group in enumerate(database.groups["system",].groups()):
             mine = [[line for line in lines if line["system"] == group["system"]] for lines in (before, after)]
             _, removed, added = paired(*mine)

@@ -42,6 +42,9 @@ def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
     text = "\n".join(f'[[gates]]\nmetric = "{metric}"\nwarn = {limits.get(metric, "0.0")}' for metric in METRICS)
     found = {one["metric"]: one for one in gate(nights, tmp_path, text)}
     assert set(found) == set(METRICS)
+    assert found.pop("unsupported_numbers_rate")["reason"] == (
+        "the run did not look for unsupported numbers (--check-numbers)"
+    )
     change = audit(nights[1], AuditOptions(baseline=nights[0]))["groups"][0]
     assert change["change"] is not None
     right = {name: one["added"]["value"] for name, one in change["change"]["added_rates"].items()} | {
@@ -49,13 +52,14 @@ def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
     }
     right |= {"mean_confidence": change["confidence"]["mean"], "backoff_rate": 60 / 210}
     right |= {"label_flips": 0.0, "psi_confidence": change["change"]["confidence"]["psi"]}
+    del right["unsupported_numbers_rate"]
     assert {name: one["value"] for name, one in found.items()} == right
     assert right["not_ok_rate"] == pytest.approx(65 / 210)
     assert right["error_rate"] == pytest.approx(1 / 210)
     assert right["empty_rate"] == pytest.approx(1 / 210)
     ringing = {name for name, one in found.items() if one["status"] == "warn"}
     quiet = {"label_flips", "hallucination_rate", "mean_confidence", "added_hallucination_rate", "added_error_rate"}
-    assert ringing == set(METRICS) - quiet - {"psi_confidence"}
+    assert ringing == set(found) - quiet - {"psi_confidence"}
     assert found["psi_confidence"]["status"] == "silent"  # 210 rows are too few to judge it
     for name in ("not_ok_rate", "backoff_rate"):
         assert found[name]["low"] is not None

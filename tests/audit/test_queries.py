@@ -76,6 +76,10 @@ def rewritten(removed: list[Line], added: list[Line]) -> list[tuple[Line, Line]]
     return [pair for side in sides.values() for pair in zip(*side, strict=False)]
 
 
+WRONG = {None, *FINE} - {"OK"}
+MOVES = (({"OK"}, WRONG), (WRONG, {"OK"}))
+
+
 def confidences(lines: list[Line]) -> np.ndarray:
     return np.array([line["confidence"] for line in lines if line["confidence"] is not None], np.float32)
 
@@ -96,21 +100,22 @@ def check_change(before: list[Line], after: list[Line], change: Any) -> None:
     counts = (change["rows_before"], change["kept"], change["removed"], change["added"], change["flips"])
     assert counts == (len(before), len(pairs), len(removed), len(added), len(flips))
     samples = compared(before, after, removed, added)
-    bad = [[line["fine"] != "OK" for line in one] for one in samples]
     rate = change["rates"]["not_ok_rate"]
-    sides = [one for one in rate["tests"] if one["name"] != "mcnemar"]
-    assert [(one["n_before"], one["n_after"]) for one in sides] == [tuple(map(len, samples))] * bool(samples[0])
-    if sides and sides[0]["name"] == "two_proportions":
-        (m, n), (other, count) = map(len, bad), map(sum, bad)
-        pooled = (count + other) / (n + m)
-        z = (count / n - other / m) / (pooled * (1 - pooled) * (1 / n + 1 / m)) ** 0.5
-        assert sides[0]["statistic"] == pytest.approx(z)
+    rewrites = rewritten(removed, added)
+    worse, better = (sum(was["fine"] in one and now["fine"] in other for was, now in rewrites) for one, other in MOVES)
+    assert change["rewritten"] == len(rewrites)
+    assert tuple(rate["rewritten"][key] for key in ("n", "worse", "better")) == (len(rewrites), worse, better)
+    single = [[line for line in one if not any(line in pair for pair in rewrites)] for one in (removed, added)]
+    rest = compared(before, after, *single)
+    sides = [one for one in rate["tests"] if one["name"] == "mantel_haenszel"]
+    sizes = tuple(len(one) + len(rewrites) for one in rest)
+    assert [(one["n_before"], one["n_after"]) for one in sides] == [sizes] * bool(removed or added)
     lost = sum(was["fine"] == "OK" != now["fine"] for was, now in pairs)
     gained = sum(was["fine"] != "OK" == now["fine"] for was, now in pairs)
     paired_tests = [one for one in rate["tests"] if one["name"] == "mcnemar"]
     assert [one["n_after"] for one in paired_tests] == [len(pairs)] * bool(lost + gained)
-    if 0 < lost + gained < 25:
-        assert paired_tests[0]["statistic"] == min(lost, gained)
+    if lost + gained:
+        assert abs(paired_tests[0]["statistic"]) == pytest.approx(abs(lost - gained) / (lost + gained) ** 0.5)
     assert change["confidence"]["ks"] == pytest.approx(distance(*map(confidences, samples)))
     cuts = np.unique(np.quantile(confidences(before), np.arange(1, 10) / 10, method="inverted_cdf"))
     shares = []

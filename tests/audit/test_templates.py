@@ -71,8 +71,11 @@ def test_figures_by_template_and_object(tmp_path: Path) -> None:
     file.write_text(json.dumps(content))
     digest = Templates.load(file).sha256[:12]
     signature = SIGNATURE.replace("templates:none", f"templates:{digest}")
-    rows = [row(f"t{i}", [("family", 0.1), ("familyFriendly", 0.9), ("foods", 0.9), ("food", 0.4)]) for i in range(40)]
-    rows += [row(f"u{i}", [("area", 0.9), ("area", 0.9), ("family", 0.9)]) for i in range(40)]
+    rows = [
+        row(f"t{i}", [("family", 0.1), ("familyFriendly", 0.9), ("foods", 0.9), ("food", 0.4)], subject="X")
+        for i in range(40)
+    ]
+    rows += [row(f"u{i}", [("area", 0.9), ("area", 0.9), ("family", 0.9)], subject="X") for i in range(40)]
     for kind in ("struct", "strings", "mr"):
         out = night(
             tmp_path / kind,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scorer.stats.intervals import combined, rate, wilson
+from scorer.stats.intervals import Pairs, combined, interval_of_difference, rate, wilson
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
 
@@ -41,8 +41,24 @@ def test_wilson_is_that_of_scipy() -> None:
     ],
 )
 def test_difference_of_the_literature(a: int, n: int, b: int, m: int, low: float, high: float) -> None:
-    assert combined(a / n - b / m, [(1.0, a, n), (-1.0, b, m)]) == pytest.approx((low, high), abs=5e-5)
+    assert interval_of_difference(rate(a, n), rate(b, m)) == pytest.approx((low, high), abs=5e-5)
 
 
 def test_a_difference_in_which_nothing_is_uncertain_is_a_point() -> None:
-    assert combined(0.25, [(0.0, 3, 10), (1.0, 0, 0)]) == (0.25, 0.25)
+    assert combined(0.25, [(0.0, rate(3, 10)), (1.0, rate(0, 0))]) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("cells", "low", "high"),
+    [
+        # Newcombe (1998), Statistics in Medicine 17, 2635-2650, method 10.
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((20, 12, 2, 16), 0.0562, 0.3292),
+        # Bentur et al. (2009), in Fagerland, Lydersen & Laake, Statistics in Medicine 33, 2850-2875 (2014).
+        ((1, 1, 7, 12), -0.507, -0.026),
+    ],
+)
+def test_difference_within_pairs_of_the_literature(cells: tuple[int, int, int, int], low: float, high: float) -> None:
+    pairs = Pairs(*cells)
+    found = combined((pairs.gained - pairs.lost) / pairs.n, [], pairs)
+    assert found == pytest.approx((low, high), abs=5e-4)

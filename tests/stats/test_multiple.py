@@ -7,7 +7,7 @@ import pytest
 
 from scorer.stats.annotators import LabelCounts, corrected, krippendorff, label_errors
 from scorer.stats.isotonic import isotonic
-from scorer.stats.multiple import holm, p_of_interval
+from scorer.stats.multiple import benjamini_hochberg, holm, p_of_interval
 
 
 def test_holm_by_hand() -> None:
@@ -73,3 +73,30 @@ def test_labels_of_people_who_err_are_corrected() -> None:
 @pytest.mark.slow
 def test_labels_of_people_who_err_are_corrected_in_1500_draws() -> None:
     assert coverage(1500, 2)[0] >= 0.93
+
+
+def test_benjamini_hochberg() -> None:
+    scipy_stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
+    # Benjamini & Hochberg (1995), section 3: at 0.05 the four smallest of these fifteen are rejected.
+    p = [
+        0.0001,
+        0.0004,
+        0.0019,
+        0.0095,
+        0.0201,
+        0.0278,
+        0.0298,
+        0.0344,
+        0.0459,
+        0.3240,
+        0.4262,
+        0.5719,
+        0.6528,
+        0.7590,
+        1.0,
+    ]
+    assert (benjamini_hochberg(p) < 0.05).sum() == 4
+    assert benjamini_hochberg(p) == pytest.approx(scipy_stats.false_discovery_control(p))
+    shuffled = np.random.default_rng(0).permutation(p)
+    assert benjamini_hochberg(shuffled) == pytest.approx(scipy_stats.false_discovery_control(shuffled))
+    assert len(benjamini_hochberg([])) == 0

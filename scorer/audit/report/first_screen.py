@@ -161,7 +161,7 @@ def _tiles(document: Document) -> tuple[Tile, ...]:
     tiles = [Tile("Rows", numbers.count(rows["in"]), (f"{numbers.count(rows['reused'])} reused",))]
     for name in RATES:
         rate = whole["rates"].get(name)
-        if rate is None:
+        if rate is None or (rate["value"] is None and name == "unsupported_numbers_rate"):  # the run did not look
             continue
         interval = numbers.span(rate["low"], rate["high"])
         notes: list[Shown] = [interval] if interval else []

@@ -16,6 +16,7 @@ MEASURES: Final = {
     "hallucination_rate": "Hallucination",
     "error_rate": "Errors",
     "empty_rate": "Empty texts",
+    "unsupported_numbers_rate": "Unsupported numbers",
 }
 OTHER_METRICS: Final = {
     "backoff_rate": "Backoff",

@@ -30,7 +30,7 @@ def change(rows: int, rates: dict[str, Rate], before: dict[str, int], significan
         is_significant = significant and abs(difference) > 0.01
         q = 0.00004 if is_significant else 0.61
         test: Any = {
-            "name": "two_proportions",
+            "name": "mantel_haenszel",
             "n_before": rows // 20,
             "n_after": rows // 18,
             "statistic": 4.4,
@@ -44,6 +44,7 @@ def change(rows: int, rates: dict[str, Rate], before: dict[str, int], significan
             "difference": difference,
             "low": difference - 0.004,
             "high": difference + 0.004,
+            "rewritten": {"n": rows // 20, "worse": 3, "better": 1, "correlation": 0.6},
             "tests": [test],
             "significant": is_significant,
         }
@@ -52,6 +53,8 @@ def change(rows: int, rates: dict[str, Rate], before: dict[str, int], significan
         "added": rows // 18,
         "removed": rows // 20,
         "kept": rows - rows // 18,
+        "rewritten": rows // 20,
+        "flips": 0,
         "rates": moved,
         "confidence": {
             "before": confidence(rows, 0.08, 0.921),
@@ -75,6 +78,7 @@ def group(
         "hallucination_rate": rate(hallucinations, rows),
         "error_rate": rate(errors, rows),
         "empty_rate": rate(empty, rows),
+        "unsupported_numbers_rate": rate(0, rows),
     }
     earlier = {
         "not_ok_rate": not_ok - (int(rows * 0.047) if worse else 3),
@@ -101,6 +105,7 @@ def group(
         "notes": {"empty_text": empty},
         "rates": rates,
         "labels": {"OK": rate(rows - not_ok, rows)},
+        "design_effects": dict.fromkeys(rates, 1.0),
         "backoff": rate(rows // 30, rows * 4),
         "confidence": confidence(rows - errors, not_ok / rows, 0.9034),
         "predicates": [],

@@ -1,0 +1,107 @@
+"""Whether a share changed, from pairs and from two samples at once (Mantel & Haenszel, JNCI 22, 1959, 719-748).
+
+Each pair is a stratum, and so are the two samples together. Given how many rows of each stratum are hits, the hits
+among the later rows are a sum of independent parts: of ``gained`` + ``lost`` pairs that changed, a binomial number
+gained; of the hits of both samples, a hypergeometric number is in the later one. With pairs alone this is McNemar's
+test, with samples alone Fisher's exact test.
+
+The distribution is taken as it is, and as normal where its variance is so large that this makes no difference. The
+two-sided p is the mid-p, which keeps its level without being too cautious for small numbers (Fagerland, Lydersen &
+Laake, BMC Medical Research Methodology 13:91, 2013); the one-sided one is exact and never too small.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .intervals import Pairs
+
+LARGE = 2_500.0
+"""Variance from which on the normal distribution is used."""
+_REACH = 40
+"""Standard deviations around the mean; what is further away is 0 as a double."""
+_AS_LIKELY = 1 + 1e-7
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """``count`` hits of ``n`` rows. ``effect``: their design effect."""
+
+    count: int = 0
+    n: int = 0
+    effect: float = 1.0
+
+    def effective(self) -> tuple[int, int]:
+        """Hits and rows over the design effect, rounded."""
+        n = round(self.n / self.effect)
+        return min(n, round(self.count / self.effect)), n
+
+
+@dataclass(frozen=True)
+class Tested:
+    """``z``: the excess of hits among the later rows in standard deviations. ``p``: how often chance alone gives a
+    number of hits that is less likely, and half of how often one as likely. ``p_rise``: as many or more."""
+
+    z: float
+    p: float
+    p_rise: float
+
+
+def compare(pairs: Pairs, after: Sample, before: Sample) -> Tested | None:
+    """Test pairs, and two disjoint samples beside them; ``None`` where neither can say anything.
+
+    Correlated rows are counted as fewer, by their design effects (Rao & Scott 1992).
+    """
+    gained, lost = (round(one / pairs.effect) for one in (pairs.gained, pairs.lost))
+    (count, n), (other, m) = after.effective(), before.effective()
+    if not pairs.n and not (n and m):
+        return None
+    hits, total = (count + other, n + m) if n and m else (0, 0)
+    changed, seen = gained + lost, gained + (count if total else 0)
+    mean, variance = changed / 2, changed / 4
+    if total > 1:
+        mean += hits * n / total
+        variance += hits * (total - hits) * n * m / (total**2 * (total - 1))
+    if variance == 0:
+        return Tested(0.0, 1.0, 1.0)
+    z = (seen - mean) / math.sqrt(variance)
+    if variance >= LARGE:
+        return Tested(z, math.erfc(abs(z) / math.sqrt(2)), 0.5 * math.erfc(z / math.sqrt(2)))
+    first, weights = _distribution(changed, hits, n, m)
+    at = seen - first
+    if not 0 <= at < len(weights):  # so far away that its probability is 0 as a double
+        return Tested(z, 0.0, 0.0 if z > 0 else 1.0)
+    upto, below = (float(weights[weights <= weights[at] * limit].sum()) for limit in (_AS_LIKELY, 1 / _AS_LIKELY))
+    return Tested(z, min(1.0, (upto + below) / 2), min(1.0, float(weights[at:].sum())))
+
+
+def _distribution(changed: int, hits: int, n: int, m: int) -> tuple[int, Floats]:
+    """Probabilities of the hits among the later rows, from a first number on."""
+    first = 0.0
+    weights: Floats = np.ones(1)
+    if hits:
+        spread = hits * (n + m - hits) * n * m / ((n + m) ** 2 * max(n + m - 1, 1))
+        x = _window(max(0, hits - m), min(hits, n), hits * n / (n + m), spread)
+        first, weights = x[0], _from_ratios((n - x) * (hits - x), (x + 1) * (m - hits + x + 1))
+    if changed:
+        x = _window(0, changed, changed / 2, changed / 4)
+        first, weights = first + x[0], np.convolve(weights, _from_ratios(changed - x, x + 1))
+    return int(first), weights
+
+
+def _window(least: int, most: int, mean: float, variance: float) -> Floats:
+    reach = _REACH * math.sqrt(variance) + 1
+    return np.arange(max(least, math.floor(mean - reach)), min(most, math.ceil(mean + reach)) + 1, dtype=np.float64)
+
+
+def _from_ratios(over: Floats, under: Floats) -> Floats:
+    """Probabilities from the ratios of each to the one before it; the last ratio leads out of the window."""
+    logs = np.concatenate([[0.0], np.cumsum(np.log(over[:-1] / under[:-1]))])
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())

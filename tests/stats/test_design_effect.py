@@ -1,0 +1,61 @@
+"""The design effect against the variance of simulated clusters, and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from scorer.stats.design_effect import ClusterSums, correlation
+from scorer.stats.intervals import wilson
+
+
+def sums(n: npt.NDArray[np.int64], x: npt.NDArray[np.int64]) -> ClusterSums:
+    return ClusterSums(*(int(one) for one in (len(n), n.sum(), x.sum(), (n * n).sum(), (n * x).sum(), (x * x).sum())))
+
+
+def test_rows_that_share_nothing_have_none() -> None:
+    ones = np.ones(50, np.int64)
+    found = sums(ones, (np.arange(50) < 10).astype(np.int64))
+    assert found.size == 1 and correlation(found) == 0 and found.effect(0.0) == 1
+
+
+def test_copies_count_as_one_row() -> None:
+    n = np.full(200, 4)
+    found = sums(n, n * (np.arange(200) < 50))
+    within = correlation(found)
+    assert within == pytest.approx(1.0, abs=0.01)
+    assert found.effect(1.0) == 4
+
+
+def test_where_nothing_can_be_estimated() -> None:
+    assert correlation(sums(np.full(9, 3), np.arange(9) % 4)) is None  # few inputs
+    assert correlation(sums(np.full(50, 3), np.zeros(50, np.int64))) is None  # no hit
+    assert correlation(ClusterSums()) is None
+
+
+def test_the_interval_covers_what_it_should_where_rows_are_correlated() -> None:
+    """A beta-binomial with correlation .3 in 150 inputs of 1 to 8 texts: the naive interval covers far too seldom."""
+    random = np.random.default_rng(5)
+    share, within, covered, naive = 0.2, 0.3, 0, 0
+    a, b = share * (1 - within) / within, (1 - share) * (1 - within) / within
+    for _ in range(1_000):
+        n = random.integers(1, 9, 150)
+        found = sums(n, random.binomial(n, random.beta(a, b, 150)))
+        effect = found.effect(correlation(found) or 0.0)
+        low, high = wilson(found.hits, found.rows, effect)
+        covered += low <= share <= high
+        low, high = wilson(found.hits, found.rows)
+        naive += low <= share <= high
+    assert 930 <= covered <= 970
+    assert naive < 860
+
+
+def test_differences_of_pairs() -> None:
+    """Twenty inputs of two pairs: both got worse, both got better, or nothing changed."""
+    n, x = np.full(20, 2), np.repeat([2, -2, 0, 0], 5)
+    found = sums(n, x)
+    assert found.effect(correlation(found, 20) or 0.0) == pytest.approx(2, rel=0.06)
+    apart = sums(np.ones(40, np.int64), np.repeat([1, -1, 0, 0], 10))
+    assert correlation(apart, 20) == 0
+    assert correlation(sums(n, n), 40) is None  # all got worse: nothing varies

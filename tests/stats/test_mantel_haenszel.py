@@ -1,0 +1,96 @@
+"""The test of pairs and two samples, against scipy and published tables."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from scorer.stats.intervals import Pairs
+from scorer.stats.mantel_haenszel import Sample, compare
+
+stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
+NONE = Sample()
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0, 1), (3, 9), (12, 12), (0, 24), (24, 0), (150, 86)])
+def test_of_pairs_it_is_mcnemars_test(gained: int, lost: int) -> None:
+    found = compare(Pairs(5, gained, lost, 7), NONE, NONE)
+    n = gained + lost
+    assert found is not None
+    # The mid-p of Fagerland, Lydersen & Laake (2013): the exact p less the probability of what was seen.
+    tail = min(2 * stats.binom.cdf(min(gained, lost), n, 0.5), 1 + stats.binom.pmf(gained, n, 0.5) * (gained == lost))
+    double = stats.binom.pmf(gained, n, 0.5)
+    assert found.p == pytest.approx(tail - double if gained != lost else 1 - double / 2)
+    assert found.p_rise == pytest.approx(stats.binomtest(gained, n, alternative="greater").pvalue)
+    assert found.z == pytest.approx((gained - lost) / math.sqrt(n))
+
+
+@pytest.mark.parametrize(
+    ("count", "n", "other", "m"),
+    [
+        (3, 10, 1, 12),
+        (0, 5, 3, 8),
+        (100, 100, 11, 100),
+        (2, 40, 9, 3000),
+        (3, 200_000, 1, 100_000),
+        (120, 1000, 150, 1000),
+    ],
+)
+def test_of_two_samples_it_is_fishers_test(count: int, n: int, other: int, m: int) -> None:
+    found = compare(Pairs(), Sample(count, n), Sample(other, m))
+    table = [[count, n - count], [other, m - other]]
+    assert found is not None
+    assert found.p_rise == pytest.approx(stats.fisher_exact(table, alternative="greater").pvalue, rel=1e-6)
+    seen = stats.hypergeom.pmf(count, n + m, count + other, n)
+    assert found.p < stats.fisher_exact(table).pvalue
+    assert found.p >= (stats.fisher_exact(table).pvalue - seen) * (1 - 1e-6)
+
+
+def test_many_rows_are_compared_by_the_normal_distribution() -> None:
+    found = compare(Pairs(), Sample(12_000, 100_000), Sample(11_700, 100_000))
+    theirs = stats.chi2_contingency([[12_000, 88_000], [11_700, 88_300]], correction=False)
+    assert found is not None
+    assert (found.z**2, found.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-4)
+    few = compare(Pairs(), Sample(1_200, 10_000), Sample(1_170, 10_000))  # just below the bound
+    assert few is not None and few.p == pytest.approx(math.erfc(few.z / math.sqrt(2)), rel=0.02)
+
+
+def test_pairs_and_samples_are_strata_of_one_table() -> None:
+    """All tables that have the same margins, one by one."""
+    pairs, after, before = Pairs(4, 5, 1, 9), Sample(3, 4), Sample(1, 6)
+    found = compare(pairs, after, before)
+    totals = {}
+    for gained in range(7):
+        for count in range(5):
+            chance = stats.binom.pmf(gained, 6, 0.5) * stats.hypergeom.pmf(count, 10, 4, 4)
+            totals[gained + count] = totals.get(gained + count, 0.0) + chance
+    assert found is not None
+    assert found.p_rise == pytest.approx(sum(chance for total, chance in totals.items() if total >= 8))
+    seen = totals[8]
+    less = sum(chance for chance in totals.values() if chance < seen * (1 - 1e-9))
+    assert found.p == pytest.approx(less + sum(c for c in totals.values() if math.isclose(c, seen)) / 2)
+
+
+def test_correlated_rows_count_as_fewer() -> None:
+    one = compare(Pairs(), Sample(20, 100), Sample(40, 400))
+    three = compare(Pairs(), Sample(60, 300, effect=3.0), Sample(120, 1200, effect=3.0))
+    assert one == three
+    assert compare(Pairs(0, 9, 3, 40), NONE, NONE) == compare(Pairs(0, 18, 6, 80, effect=2.0), NONE, NONE)
+
+
+def test_where_nothing_varies_nothing_is_found() -> None:
+    assert compare(Pairs(), Sample(1, 3), NONE) is None
+    same = compare(Pairs(5, 0, 0, 5), NONE, NONE)
+    assert same is not None and (same.p, same.p_rise) == (1.0, 1.0)
+
+
+def test_chance_alone_gives_such_a_rise_as_seldom_as_p_says() -> None:
+    """20,000 nights without a change: 100 new rows against 100 removed ones, and against a baseline of 5,000."""
+    random = np.random.default_rng(40)
+    for m in (100, 5_000):
+        drawn = zip(random.binomial(100, 0.1, 20_000).tolist(), random.binomial(m, 0.1, 20_000).tolist(), strict=True)
+        found = [compare(Pairs(), Sample(count, 100), Sample(other, m)) for count, other in drawn]
+        for level in (0.01, 0.05):
+            assert sum(one is not None and one.p_rise < level for one in found) / 20_000 < level * 1.1
