@@ -11,7 +11,7 @@ Names are loaded when they are first used, so that ``import scorer`` costs next 
 from __future__ import annotations
 
 import os
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ __all__ = ["CheckResult", "ColumnNames", "Ranking", "Scorer", "ScorerError", "Tr
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib import metadata  # takes longer than everything else here
+
         try:
             return metadata.version("d2t-scorer")
         except metadata.PackageNotFoundError:  # a source tree on the path, never installed

@@ -13,7 +13,6 @@ variables override the file; the option parser does that, which takes the file a
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +39,8 @@ def configured(command: Any) -> dict[str, Any]:
     try:
         if not named and not path.is_file():
             return {}
+        import tomllib
+
         content = tomllib.loads(read_small(path, LARGEST_FILE).decode("utf-8"))
     except OSError as error:
         where = f"{CONFIG}={named}" if named else NAME

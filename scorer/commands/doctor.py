@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,6 +72,8 @@ def runtime_lines() -> list[str]:
 
 
 def _packages() -> dict[str, str | None]:
+    from importlib import metadata
+
     found: dict[str, str | None] = {}
     for name in _PACKAGES:
         try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +44,8 @@ def conflicting_wheels() -> list[str]:
 
     Wheels in different folders do not mix: Python takes the whole package from the first folder of its path.
     """
+    from importlib import metadata  # not needed where nothing is wrong
+
     folders: dict[str, list[str]] = {}
     for name in ("onnxruntime", "onnxruntime-gpu"):
         try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 
 from ..errors import MissingDependencyError
 
@@ -35,6 +34,8 @@ def open_splitter() -> Splitter:
     Raises:
         MissingDependencyError: the extra is not installed.
     """
+    from importlib import metadata
+
     try:
         from nupunkt import sentence_spans
     except ImportError as e:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -64,6 +63,8 @@ def print_json(value: Any, *, allow_nan: bool = True) -> None:
     Raises:
         ValueError: NaN or infinity without ``allow_nan``.
     """
+    import json
+
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     text = json.dumps(value, indent=1, ensure_ascii=encoding != "utf8", allow_nan=allow_nan)
     typer.echo(json_visible(text))

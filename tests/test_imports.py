@@ -1,0 +1,31 @@
+"""What is not imported before it is needed: counted as modules, since seconds depend on the machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+OPTIONAL = {"torch", "transformers", "optimum", "onnx", "sklearn", "scipy", "sacrebleu", "obstore", "deltalake", "ray",
+            "polars", "pandas", "nupunkt"}  # fmt: skip
+COMMANDS = {"numpy", "pyarrow", "tokenizers", "onnxruntime", "msgspec", "rich", "jinja2", "duckdb"}
+SCORER = {"onnxruntime", "typer", "rich", "jinja2", "duckdb", "pyarrow.dataset", "pyarrow.flight"}
+
+
+@pytest.mark.parametrize(
+    ("program", "absent", "most"),
+    [
+        ("import scorer", OPTIONAL | COMMANDS | {"importlib.metadata", "typer"}, 30),
+        ("import scorer.commands", OPTIONAL | COMMANDS | {"importlib.metadata", "tomllib"}, 200),
+        ("from scorer.commands import app; import typer.main; typer.main.get_command(app)", OPTIONAL | COMMANDS, 230),
+        ("from scorer import Scorer", OPTIONAL | SCORER | {"importlib.metadata"}, 420),
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(program: str, absent: set[str], most: int) -> None:
+    listing = f"import sys; before = set(sys.modules); {program}; print(*set(sys.modules) - before)"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True).stdout.split()
+    )
+    assert not loaded & absent
+    assert len(loaded) <= most
