@@ -1,0 +1,54 @@
+"""Rows of ``tests/fixtures/rows``: each file is read without preparation and gives what is written beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scorer import Scorer
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.numbers.support import unsupported_in_rows
+from scorer.metric.subset import take
+from scorer.storage import ShardReader
+
+FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "rows"
+EXPECTED: dict[str, dict[str, Any]] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def scorer() -> Iterator[Scorer]:
+    with Scorer.embedded() as opened:
+        yield opened
+
+
+def test_every_file_is_described() -> None:
+    assert set(EXPECTED) == {path.name for path in FOLDER.iterdir()} - {"README.md", "expected.json"}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_rows_give_what_is_written(name: str, scorer: Scorer) -> None:
+    expected = EXPECTED[name]
+    with ShardReader(delimiter=expected.get("delimiter")) as reader:
+        table = pa.concat_tables(reader.windows(str(FOLDER / name), max_rows=100, max_bytes=1 << 20))
+    columns = find_columns(table.schema, ColumnNames(**expected.get("columns", {})))
+    rows = columns.rows(table)
+    assert len(rows) == len(expected["rows"])
+    for number, (wanted, numbers) in enumerate(zip(expected["rows"], unsupported_in_rows(rows), strict=True)):
+        found = scorer.score_row(take(rows, np.array([number])))
+        assert found.error == wanted.get("error")
+        assert (found.facts or None) == wanted.get("facts")
+        if "fine" in wanted:
+            assert (found.fine, found.omitted) == (wanted["fine"], wanted.get("omitted", []))
+        assert found.note == wanted.get("note")
+        bad = columns.bad_rows(table.slice(number, 1))
+        if bad is not None:
+            assert wanted["why"] in bad.why
+            assert numbers is None
+        else:
+            assert numbers == wanted.get("numbers", [])
