@@ -41,6 +41,7 @@ from .effects import RunRates
 from .facts import FactReader
 from .figures import Context, effect_notes, group_figures
 from .grouping import DEFAULT, Grouping
+from .headline import headline
 from .reference import Reference, read_reference
 from .rows import flips, group_columns, worst_rows
 from .scan import ScannedRun, fact_column, fact_form, scan_output
@@ -148,6 +149,7 @@ class _Audit:
             finished=self.output.summary.finished,
             partial=self.output.extent.reason,
             status="fail" if checked["nothing_checked"] and checked["required"] else gates.worst_of(found),
+            headline=headline(shown, checked),
             checked=checked,
             signature=signature,
             bundle=_bundle(signature),

@@ -350,6 +350,7 @@ class Document(TypedDict):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
     first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
     what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
+    ``headline``: what changed most, in a sentence or two.
     ``worse``: null without a baseline; ``reference``: null without ``--reference``;
     ``true_rates``: null without ``--rates``."""
 
@@ -359,6 +360,7 @@ class Document(TypedDict):
     finished: str
     partial: str | None
     status: Status
+    headline: str
     checked: Checked
     signature: str
     bundle: BundleShown

@@ -2,25 +2,30 @@
 
 ::
 
-    page.py          the order of the sections   first_screen.py        did it pass, what changed
-    gates.py figures.py comparison.py trend.py predicates.py cases.py   what each section shows
-    labels.py        what sections share     tables.py, views.py    what sections are made of
-    numbers.py       figures as text            charts.py              drawings
-    limits.py        caps and clipping          notebook.py            the same in a frame
-    templates/       all markup but drawings     environment.py         what holds in every template
-    earlier.py       documents of earlier versions
-    unseen.py        invisible characters   report.css, report.js  style and script; the page works without
-
-Python computes what is shown, as typed views; the templates mark it up.
+    templates/       the page: page.html.jinja and a file for each section
+    content.py       order, choice and words      numbers.py    figures as text
+    charts.py        drawings                     limits.py     caps and clipping
+    environment.py   what holds in every template unseen.py     invisible characters
+    notebook.py      the same in a frame          report.css, report.js  style and script; the page works without
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from functools import cache
+from importlib import resources
+
+import msgspec
+from markupsafe import Markup
+
+from ... import __version__
+from ...errors import UsageError
+from ...system.formats import AUDIT_SCHEMA
 from ..document import Document
-from .earlier import completed, lacking
+from .environment import rendered
 from .limits import MAX_BYTES, steps
 from .notebook import Audit
-from .page import page
 
 __all__ = ["MAX_BYTES", "Audit", "render"]
 
@@ -29,19 +34,55 @@ def render(document: Document, *, embedded: bool = False) -> str:
     """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is.
 
     Args:
-        document: as :func:`json.loads` gives it, or as the audit made it, also with an earlier version; it is not
-            changed.
+        document: as the audit made it, or as :func:`json.loads` gives it; it is not changed.
         embedded: for a frame in another page, where links stay inside the frame.
 
     Raises:
-        UsageError: it has another schema, or lacks what every audit has; see :func:`.earlier.completed`.
+        UsageError: it is no document of this version; says what is missing or wrong.
     """
-    document = completed(document)
+    _check(document)
+    style, script = _own("report.css"), _own("report.js")
     for limits in steps():
-        try:
-            found = page(document, limits, embedded)
-        except KeyError as error:
-            raise lacking(document, str(error.args[0])) from error
+        found = rendered(
+            "page.html.jinja",
+            document=document,
+            limits=limits,
+            embedded=embedded,
+            policy=_policy(style, script),
+            style=style,
+            script=script,
+        )
         if len(found.encode()) < MAX_BYTES:
             break
     return found
+
+
+def _check(document: Document) -> None:
+    schema = document.get("schema")
+    if schema != AUDIT_SCHEMA:
+        raise UsageError(
+            f"the document has schema {schema!r}, and this version ({__version__}) shows schema {AUDIT_SCHEMA}; give "
+            "what scorer.audit.audit or `audit --json` made, or use the version that made it"
+        )
+    try:
+        msgspec.convert(document, Document)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"the document cannot be shown: {error}; audit the output again with this version ({__version__})"
+        ) from error
+
+
+@cache
+def _own(name: str) -> Markup:
+    """A file of this package: its style sheet or its script."""
+    return Markup(resources.files(__package__).joinpath(name).read_text("utf-8"))
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing may be loaded or run but these two, recognised by their digests; the icon is an empty ``data:`` one."""
+    digests = {
+        kind: f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+        for kind, content in (("style-src", style), ("script-src", script))
+    }
+    allowed = "; ".join(f"{kind} {digest}" for kind, digest in digests.items())
+    return f"default-src 'none'; {allowed}; img-src data:; base-uri 'none'; form-action 'none'"

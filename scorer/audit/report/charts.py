@@ -14,10 +14,13 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
+from ..document import Rate
+
 ROW_HEIGHT = 20
 SPARK_HEIGHT = 34
 PLOT_HEIGHT = 200
 _TOP = 14  # room for the label of the highest line
+_WIDE = 0.2  # of an interval: such a rate is too uncertain to make a scale for
 LEAST = 1.0  # height of a column that is not empty
 
 
@@ -43,6 +46,18 @@ def across(share: float) -> str:
 def nice_top(value: float) -> float:
     """The least of 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1 that is not below ``value``."""
     return next((top for top in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if value <= top), 1.0)
+
+
+def scale(rates: Sequence[Rate]) -> float:
+    """A round end of the scale for rates drawn beneath one another.
+
+    Rates of few rows scatter, and a scale made for them would press all others together: where there are surer ones,
+    the scale is theirs, and what lies beyond it is drawn at its end.
+    """
+    known = [rate for rate in rates if rate["value"] is not None]
+    firm = [rate for rate in known if (rate["high"] or 0.0) - (rate["low"] or 0.0) < _WIDE] or known
+    highest = max((rate["high"] or 0.0 for rate in firm), default=0.0)
+    return nice_top(max(min(highest, 2 * max((rate["value"] or 0.0 for rate in firm), default=0.0)), 0.01))
 
 
 def interval(

@@ -1,4 +1,4 @@
-"""The templates of the report and what holds in all of them.
+"""The templates of the page and what holds in all of them.
 
 - Text is never markup: autoescape is on, and only ``charts.py``, ``unseen.py`` and the package's own style sheet and
   script are :class:`markupsafe.Markup`.
@@ -20,7 +20,8 @@ from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 
 from ..escapes import plain
-from . import numbers
+from . import charts, content, numbers
+from .limits import clip, clip_plain
 from .unseen import framed
 
 _BREAK = re.compile(r"[ \t]*\n\s*")
@@ -52,10 +53,16 @@ def environment() -> Environment:
         extensions=[_NoBreaks],
         auto_reload=False,
     )
-    made.filters = {"plain": plain, "count": numbers.count, "length": len}
+    made.filters |= {
+        "plain": plain,
+        "clip": clip,
+        "clip_plain": clip_plain,
+        **{one.__name__: one for one in numbers.FILTERS},
+    }
+    made.globals |= {"charts": charts, "content": content}
     return made
 
 
-def rendered(template: str, **views: object) -> str:
+def rendered(template: str, **names: object) -> str:
     """A template of the package as HTML."""
-    return environment().get_template(template).render(views)
+    return environment().get_template(template).render(names)

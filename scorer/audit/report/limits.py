@@ -6,20 +6,16 @@ the page fits: data that is merely large fits the first, data whose every text i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple
 
 from ..escapes import plain
 from .unseen import cost
-from .views import Text
 
 MAX_BYTES = 1_000_000
 """A page is smaller than this, in UTF-8."""
 
 _BYTES = 4  # a character takes at most so many, unless it has to be escaped
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,6 +41,13 @@ class Limits:
         return replace(self, **{key: max(value // 2, 2) for key, value in vars(self).items()})
 
 
+class Clipped(NamedTuple):
+    """A text of the data. ``more``: how many characters are cut off."""
+
+    shown: str
+    more: int
+
+
 def steps() -> list[Limits]:
     """Limits to try, each half of the one before; the last shows two of everything."""
     found = [Limits()]
@@ -53,12 +56,7 @@ def steps() -> list[Limits]:
     return found
 
 
-def first(items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
-    """The first items, and how many are left out."""
-    return items[:most], max(len(items) - most, 0)
-
-
-def clip(value: str, most: int) -> Text:
+def clip(value: str, most: int) -> Clipped:
     """As much of a text of the data as is shown; what is missing is counted.
 
     ``most``: characters, fewer where escaping makes them much longer than any script's letters are.
@@ -66,7 +64,7 @@ def clip(value: str, most: int) -> Text:
     kept = min(len(value), most)
     while kept > 1 and cost(value[:kept]) > _BYTES * most:
         kept //= 2
-    return Text(value[:kept], len(value) - kept)
+    return Clipped(value[:kept], len(value) - kept)
 
 
 def clip_plain(value: str, most: int) -> str:

@@ -74,12 +74,16 @@ def small(value: object) -> str:
     return f"{number:.3f}".replace("-", _MINUS)
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
+def plural(number: int, one: str) -> str:
     """``1 row``, ``2 rows``."""
-    return f"{count(number)}{_SPACE}{one if number == 1 else many or one + 's'}"
+    return f"{count(number)}{_SPACE}{one if number == 1 else one + 's'}"
 
 
 def sortable(value: object) -> str:
     """What the script sorts a cell by; nothing where there is no figure."""
     number = _known(value)
     return "" if number is None else f"{number:.10g}"
+
+
+FILTERS = (count, percent, span, points, point_span, probability, small, plural, sortable)
+"""What templates can do with figures."""

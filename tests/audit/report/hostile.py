@@ -39,9 +39,14 @@ TEXTS = {
 """By name, a text that a careless page would run, be reordered by, or break on."""
 
 
+CHOICES = {"status", "severity", "against", "rings", "missing", "why"}
+"""Keys of texts that are one of a few words; another one is refused before anything is shown."""
+
+
 def infected(text: str, base: Document | None = None) -> Document:
     """A document with every text in it replaced, those that the program writes itself too, and every key from data."""
-    return _mapped(base or document(), lambda _: text)
+    found = _mapped(base or document(), lambda _: text)
+    return {**found, "options": {**found["options"], "errors": "not-ok"}}
 
 
 def longer(text: str, characters: int) -> str:
@@ -51,7 +56,7 @@ def longer(text: str, characters: int) -> str:
 
 def _mapped(value: Any, change: Callable[[str], str], key: str = "") -> Any:
     if isinstance(value, str):
-        return change(value)
+        return value if key in CHOICES else change(value)
     if isinstance(value, list):
         return [_mapped(item, change, key) for item in value]
     if isinstance(value, dict):

@@ -131,6 +131,8 @@ def worse() -> dict[str, Any]:
     rows = worst()
     return {
         "flipped": 2,
+        "rewritten": 40,
+        "better": 17,
         "added_failing": 31,
         "rows": [
             {"why": "flipped", "before": "OK", "text_before": rows[0]["text"], "now": rows[0]},

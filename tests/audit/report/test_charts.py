@@ -11,7 +11,7 @@ from tests.audit.report.parsing import Node, parse
 
 def charted(plot: charts.Plot) -> Node:
     """A chart as it stands in the page."""
-    return parse(environment().get_template("figures.html.jinja").module.plot(plot))  # type: ignore[attr-defined]
+    return parse(environment().get_template("tables.html.jinja").module.drawn(plot))  # type: ignore[attr-defined]
 
 
 def at(node: Node, name: str) -> float:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from itertools import pairwise
 
 from scorer.audit.report.environment import environment
-from scorer.audit.report.limits import Limits, clip, clip_plain, first, steps
+from scorer.audit.report.limits import Limits, clip, clip_plain, steps
 from tests.audit.report.parsing import parse
 
 
 def test_a_cut_text_says_how_much_is_missing() -> None:
-    data = environment().get_template("values.html.jinja").module.data  # type: ignore[attr-defined]
-    assert data(clip("abc", 3)) == '<bdi class="data">abc</bdi>'
-    assert parse(data(clip("abcdef", 4))).text == "abcd … 2 more characters"
+    data = environment().get_template("values.html.jinja").make_module({"limits": Limits()}).data  # type: ignore[attr-defined]
+    assert data("abc", 3) == '<bdi class="data">abc</bdi>'
+    assert parse(data("abcdef", 4)).text == "abcd … 2 more characters"
+    assert clip("abcdef", 4) == ("abcd", 2)
     assert clip_plain("abcdef", 4) == "abcd…"
     assert clip_plain("abcd", 4) == "abcd"
-
-
-def test_the_first_and_how_many_are_left() -> None:
-    assert first([1, 2, 3], 2) == ([1, 2], 1)
-    assert first([1], 2) == ([1], 0)
 
 
 def test_every_step_shows_less_and_the_last_next_to_nothing() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scorer.audit.report import MAX_BYTES, render
+from scorer.errors import UsageError
 from tests.audit.report.documents import document
 from tests.audit.report.hostile import TEXTS, huge, infected
 from tests.audit.report.parsing import Node, parse
@@ -50,11 +51,10 @@ def test_the_first_screen_answers_four_questions(page: Node) -> None:
     header = page.one("header", class_="top fail")
     said = words(header)
     assert words(header.one("h1")) == "Failed"
-    assert "Of 6 gates, 1 failed, 1 warned, 3 passed and 1 stayed silent." in said
-    assert "10.1% of 48,210 rows are not OK." in said
+    assert "system=tgen: not_OK 7.6% → 12.3%; no other system changed." in said
+    assert "42 rows got worse, 17 got better." in said
     assert "2,678 rows added, 2,410 removed, 45,532 kept." in said
     assert "2 kept rows changed label, 0 of them beyond the bound." in said
-    assert "Not OK in system = tgen: +4.7 points (+4.3 to +5.1)" in said
     assert "The template of “customer rating” looks wrong" in said
     assert "roberta-large-mnli 90dcdf1ea4b0" in said and "/data/templates/e2e.json 5b2f0c1d9e77" in said
     assert document()["signature"] in said
@@ -126,7 +126,6 @@ def test_without_a_baseline_it_says_so() -> None:
 def test_without_gates_nothing_has_passed() -> None:
     root = parse(render(document(gated=False)))
     assert words(root.one("h1")) == "Nothing checked"
-    assert "No gate was given, so nothing could fail." in words(root.one("header", class_="top warn"))
     assert words(root.one("title")).startswith("Nothing checked: audit of ")
 
 
@@ -136,7 +135,7 @@ def test_gates_that_all_stayed_silent_have_not_passed() -> None:
     found |= {"status": "pass", "checked": {"gates": 1, "silent": 1, "nothing_checked": True, "required": False}}
     root = parse(render(found))
     assert words(root.one("h1")) == "Nothing checked"
-    assert "Every gate was silent" in words(root.one("header", class_="top warn"))
+    assert root.one("header", class_="top warn")
     found |= {"status": "fail", "checked": {**found["checked"], "required": True}}
     assert words(parse(render(found)).one("header", class_="top fail").one("h1")) == "Nothing checked"
 
@@ -310,3 +309,17 @@ def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
     assert len(root.find("li", class_="case")) == 20 * 6
     assert "up to 20 rows of each kind" in words(root.one("section", id="worst"))
     assert len(cells(table_of(root, "Verdict rates by system"))) == 201
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({**document(), "schema": 7}, "has schema 7, and this version .* shows schema"),
+        ({}, "has schema None"),
+        ({key: value for key, value in document().items() if key != "status"}, "missing required field `status`"),
+        ({**document(), "status": "<b>"}, r"Invalid enum value.*\$.status"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        render(given)
