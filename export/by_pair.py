@@ -1,7 +1,7 @@
 """A quantised graph that computes each pair of a call by itself, at its exact length.
 
 Dynamic quantisation takes one scale for all activations of a product. Were several pairs in it, a pair's numbers would
-depend on its company. So attention and feed-forward blocks become bodies of Scan, which the runtime calls pair after
+depend on the others. So attention and feed-forward blocks become bodies of Scan, which the runtime calls pair after
 pair: every product sees one pair without its padding, as if the call had been for that pair alone. Compared with
 one call per pair, this saves calls, and the weights that one pair brought into the processor's caches serve the next.
 """

@@ -111,7 +111,7 @@ def finish(
     settings: Mapping[str, Any] | None = None,
     by_predicate: Mapping[str, Mapping[str, int]] | None = None,
     prefix: str = "",
-    company_bound: float | None = 0.0,
+    invariance_error: float | None = 0.0,
 ) -> Path:
     """Write shards that have their output columns as a finished output folder."""
     found = {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}}
@@ -136,7 +136,7 @@ def finish(
                 "rows": found,
                 "facts": {**facts, "by_predicate": dict(counted)},
                 "device": {"kind": "cpu", "name": "made up"},
-                "company_bound": company_bound,
+                "invariance_error": invariance_error,
                 "versions": {"d2t-scorer": "0"},
                 "finished": finished,
             }

@@ -149,7 +149,7 @@ def company(asked: Asked) -> dict[str, Any]:
         for words, one in asked.of_forms("device.company:facts", found, {}, name=f"{name}, ", bundle=bundle):
             asked.say(
                 f"{words}: {one['label_agreement']:.2%} of the labels of {one['probes']} probes, largest |Δlogit| "
-                f"{one['bound']:.3g}; alone against in company {one['company_bound']:.3g}"
+                f"{one['bound']:.3g}; alone against in company {one['invariance_error']:.3g}"
             )
     return found
 

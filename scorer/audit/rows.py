@@ -129,7 +129,7 @@ def flips(before: ScannedRun, after: ScannedRun, flipped: Flipped, *, same_signa
     Under equal signatures a probability may differ by the effect of the other pairs in its batch, which both runs
     measured as a bound on logits. Across signatures there is no bound.
     """
-    bounds = [run.output.summary.company_bound for run in (before, after)]
+    bounds = [run.output.summary.invariance_error for run in (before, after)]
     numbers = [bound for bound in bounds if bound is not None]
     known = same_signature and len(numbers) == 2
     allowed = allowed_difference(*numbers) if known else None

@@ -161,7 +161,7 @@ def _bundle(bundle: str) -> BundleFindings:
         instead=engine.instead or None,
         label_agreement=facts.label_agreement,
         bound=facts.bound,
-        company_bound=facts.company_bound,
+        invariance_error=facts.invariance_error,
         isolated=facts.isolated,
         pairs_per_second=round(len(probes.premises[few]) / seconds, 1),
     )

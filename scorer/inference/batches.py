@@ -30,7 +30,7 @@ Feed = dict[str, npt.NDArray[Any]]
 
 PAIRS_A_CALL, TOKENS_A_CALL = 8, 1024
 """At most, of a graph that takes pairs one after the other. Weights come from memory once for so many pairs. Long pairs
-gain little by company, and an interrupted run ends when its calls do."""
+gain little in larger batches, and an interrupted run ends when its calls do."""
 
 
 @dataclass(frozen=True)

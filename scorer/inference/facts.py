@@ -19,18 +19,18 @@ class DeviceFacts(cache.Entry, frozen=True):
     """Figures of a variant on a device.
 
     ``label_agreement``: share of probes with the checkpoint's fp32 label. ``bound``: largest |Δlogit| against it.
-    ``company_bound``: largest |Δlogit| of a pair between being alone and being in company; ``isolated``: it is 0.
+    ``invariance_error``: largest |Δlogit| of a pair between being alone and with others; ``isolated``: 0.
     """
 
     probes: Annotated[int, Meta(gt=0)]
     label_agreement: Annotated[float, Meta(ge=0, le=1)]
     bound: Annotated[float, Meta(ge=0)]
-    company_bound: Annotated[float, Meta(ge=0)]
+    invariance_error: Annotated[float, Meta(ge=0)]
     isolated: bool
 
     def __post_init__(self) -> None:
-        if self.isolated != (self.company_bound == 0):
-            raise ValueError(f"isolated is {self.isolated}, and company_bound {self.company_bound}")
+        if self.isolated != (self.invariance_error == 0):
+            raise ValueError(f"isolated is {self.isolated}, and invariance_error {self.invariance_error}")
 
     @classmethod
     def of(cls, content: Any) -> DeviceFacts | None:

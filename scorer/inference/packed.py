@@ -3,15 +3,15 @@
 Padding is wasted work, and a kernel that is planned for each shape costs time for each shape. So the
 pairs of a call follow each other without padding, and every call of a size has the same number of tokens and of pairs.
 What the pairs leave over is filled with filler pairs whose answers are dropped. With the same number of rows in every
-matrix product, the device takes the same kernel in every call; whether a pair's numbers then do not depend on its
-company is measured on the device (:mod:`.verify`).
+matrix product, the device takes the same kernel in every call; whether a pair's numbers then do not depend on the
+others is measured on the device (:mod:`.verify`).
 
 Sizes: a call has one of at most three numbers of tokens, the budget and its eighth and sixty-fourth, so that a single
 row does not cost a full call. Its other two dimensions follow from the length of the pairs themselves: pairs of 2^k to
 2^(k+1) - 1 tokens share calls of tokens / 2^k pairs, with places for 2^(k+1) tokens each. No call of such pairs can
 have more of them, fillers are never longer than the call's longest pair, and pairs × places, by which the operators
-size their memory and choose their kernel, is at most twice the number of tokens. So a pair's company decides on the
-number of tokens of its call, and on nothing else of its shape.
+size their memory and choose their kernel, is at most twice the number of tokens. So the other pairs decide on the
+number of tokens of a call, and on nothing else of its shape.
 
 The inputs are those of ONNX Runtime's operator PackedMultiHeadAttention (contrib operators,
 ``docs/ContribOperators.md``).

@@ -2,7 +2,7 @@
 
 Figures of the export machine do not hold on this one: fp16 on CUDA exists only there, and int8 kernels differ between
 instruction sets. So the first use of a variant on a device compares it with the checkpoint's own fp32 logits, which
-ship in the bundle, and measures how far a pair's numbers move with its company. That happens in a process of its own
+ship in the bundle, and measures how far a pair's numbers depend on its batch. That happens in a process of its own
 (:mod:`.first_use`), and the result is kept in the user's cache by bundle, variant, device and versions.
 """
 
@@ -24,7 +24,7 @@ _LARGE = 50_000_000
 _PROBES_OF_LARGE = 256
 """A model of more than so many parameters is verified on a CPU with this many probes, taken evenly over the lengths:
 with all of them it would take many minutes there."""
-_COMPANY = 16
+_GROUP = 16
 _FAR = 1e30
 """Stands for an infinite difference, which JSON cannot say."""
 
@@ -55,12 +55,12 @@ def measure(engine: Engine) -> DeviceFacts:
     # What is not finite has no label, which agrees with none.
     scheme = engine.bundle.scheme
     agreement = float((scheme.decisions(found) == scheme.decisions(expected)).mean())
-    company = _company_bound(engine, probes)
+    invariance = _invariance_error(engine, probes)
     bound = float(np.nan_to_num(np.abs(found - expected), nan=_FAR, posinf=_FAR, neginf=_FAR).max())
-    return DeviceFacts(len(chosen), agreement, bound, company, company == 0.0)
+    return DeviceFacts(len(chosen), agreement, bound, invariance, invariance == 0.0)
 
 
-def _company_bound(engine: Engine, probes: Probes) -> float:
+def _invariance_error(engine: Engine, probes: Probes) -> float:
     """Largest |Δlogit| between pairs alone and the same pairs in other batches: of other sizes and orders, and full."""
     n = len(probes.premises)
     positions = np.arange(2 * n, dtype=np.int32)
@@ -70,7 +70,7 @@ def _company_bound(engine: Engine, probes: Probes) -> float:
     worst = 0.0
     sizes, counts = np.unique(padded, return_counts=True)
     for size in sizes[np.argsort(-counts, kind="stable")[:3]]:
-        group = np.flatnonzero(padded == size)[:_COMPANY]
+        group = np.flatnonzero(padded == size)[:_GROUP]
         alone = np.concatenate([_logits(engine, probes, group[i : i + 1]) for i in range(len(group))])
         together = _logits(engine, probes, group)
         turned = _logits(engine, probes, group[::-1])[::-1]

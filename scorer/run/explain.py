@@ -177,10 +177,10 @@ def _allowed(run: RunSummary | None, scorer: Scorer, same: bool) -> float | None
     """
     if run is None:
         return None
-    stored = run.company_bound if same else run.bound
+    stored = run.invariance_error if same else run.bound
     if stored is None:
         return None
-    return allowed_difference(stored, scorer.facts.company_bound if same else scorer.facts.bound)
+    return allowed_difference(stored, scorer.facts.invariance_error if same else scorer.facts.bound)
 
 
 def _input_names(table: pa.Table, names: ColumnNames) -> list[str]:

@@ -213,7 +213,7 @@ class Pool(Executor):
             padding=round(1 - tokens.real / tokens.padded, 4) if tokens.padded else 0.0,
             duplicates=round(1 - checks.unique / checks.all, 4) if checks.all else 0.0,
         )
-        bounds = (origin.bound, origin.company_bound) if origin is not None else (None, None)
+        bounds = (origin.bound, origin.invariance_error) if origin is not None else (None, None)
         return Report(speed, self._budgets.exact, *bounds)
 
     def close(self) -> None:

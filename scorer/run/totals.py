@@ -116,7 +116,7 @@ def summary_of(
         exact=found.exact or plan.budgets.exact,
         device=facts.origin.device,
         bound=found.bound,
-        company_bound=found.company_bound,
+        invariance_error=found.invariance_error,
         origins=tuple(origins),
         reuse=reuse,
         recheck=Recheck(again.rows, again.disagreed, facts.reuse.bound if facts.reuse is not None else None),

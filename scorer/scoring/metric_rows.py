@@ -115,7 +115,7 @@ class MetricRows:
     def report(self, counts: Counts, seconds: float) -> Report:
         facts = self.scorer.facts
         measured = speed(counts, seconds, self.scorer.engine)
-        return Report(measured, self.scorer.exact_bound, facts.bound, facts.company_bound)
+        return Report(measured, self.scorer.exact_bound, facts.bound, facts.invariance_error)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Origin:
     """Where labels were computed, and how far logits stray there; kept in ``_run.json`` as ``origins``.
 
     ``runtime``: version of ONNX Runtime. ``bound``: largest |Δlogit| against the
-    checkpoint's fp32; ``company_bound``: with the company in a batch. See
+    checkpoint's fp32; ``invariance_error``: with the other pairs of a batch. See
     :class:`scorer.inference.verify.DeviceFacts`. ``exact``: the margin below which pairs ran again in fp32, if they
     did; it is measured on the data of each run, so a pair may come from another variant than in an earlier run.
     """
@@ -44,7 +44,7 @@ class Origin:
     device: Device
     runtime: str
     bound: float
-    company_bound: float
+    invariance_error: float
     exact: float | None = None
 
     def allowed(self, other: Origin) -> float:
@@ -54,7 +54,7 @@ class Origin:
         :data:`NOISE` is left of that.
         """
         same = (self.device, self.runtime, self.exact) == (other.device, other.runtime, other.exact)
-        isolated = self.company_bound == 0.0 == other.company_bound
+        isolated = self.invariance_error == 0.0 == other.invariance_error
         return min(self.bound + other.bound, NOISE if same and isolated else float("inf"))
 
     def to_json(self) -> dict[str, object]:
@@ -63,7 +63,7 @@ class Origin:
             "device": self.device.to_json(),
             "runtime": self.runtime,
             "bound": self.bound,
-            "company_bound": self.company_bound,
+            "invariance_error": self.invariance_error,
             "exact": self.exact,
         }
 
@@ -74,8 +74,8 @@ class Origin:
         Raises:
             OutputError: a field is missing, unknown or of another type: nothing can be said of such labels.
         """
-        bound, company_bound = found.magnitude("bound"), found.magnitude("company_bound")
-        if found.content.keys() != cls.__dataclass_fields__.keys() or bound is None or company_bound is None:
+        bound, invariance_error = found.magnitude("bound"), found.magnitude("invariance_error")
+        if found.content.keys() != cls.__dataclass_fields__.keys() or bound is None or invariance_error is None:
             raise OutputError(f"{found.where} is damaged: {found.within} is no origin of labels; {found.advice}")
         device = Device.from_json(found.inner("device"))
-        return cls(device, found.text("runtime"), bound, company_bound, found.magnitude("exact"))
+        return cls(device, found.text("runtime"), bound, invariance_error, found.magnitude("exact"))

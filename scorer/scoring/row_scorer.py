@@ -36,7 +36,7 @@ class Report:
     speed: Speed
     exact: ExactBound | None = None
     bound: float | None = None
-    company_bound: float | None = None
+    invariance_error: float | None = None
 
 
 class RowScorer(Protocol[Columns]):

@@ -213,7 +213,7 @@ class Scorer(Closing):
         exact = self.exact_bound
         bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
         margin = None if exact is None else exact.margin
-        return Origin(device, self.engine.runtime, bound, self.facts.company_bound, margin)
+        return Origin(device, self.engine.runtime, bound, self.facts.invariance_error, margin)
 
     @classmethod
     def embedded(cls, **options: Any) -> Scorer:

@@ -136,8 +136,8 @@ class RunSummary:
     """How a run went.
 
     ``counts``: of all shards that are done. ``seconds``: by stage. ``computed_now``: pairs that this process computed.
-    ``speed``: ``None`` only in files of earlier versions, as ``bound`` and ``company_bound``, the largest |Δlogit|
-    against fp32 and with the company in a batch. ``exact``: the bound of ``--exact``. ``origins``: where the labels
+    ``speed``: ``None`` only in files of earlier versions, as ``bound`` and ``invariance_error``, the largest |Δlogit|
+    against fp32 and with the other pairs of a batch. ``exact``: the bound of ``--exact``. ``origins``: where the labels
     were computed. ``reuse``: the earlier outputs given. ``finished``: when, UTC, ISO 8601.
     """
 
@@ -150,7 +150,7 @@ class RunSummary:
     exact: ExactBound | None = None
     device: Device = field(default_factory=lambda: Device("", ""))
     bound: float | None = None
-    company_bound: float | None = None
+    invariance_error: float | None = None
     origins: tuple[Origin, ...] = ()
     reuse: tuple[ReusedOutput, ...] = ()
     recheck: Recheck = field(default_factory=Recheck)
@@ -170,7 +170,7 @@ class RunSummary:
             "exact": None if self.exact is None else asdict(self.exact),
             "device": self.device.to_json(),
             "bound": self.bound,
-            "company_bound": self.company_bound,
+            "invariance_error": self.invariance_error,
             "origins": [one.to_json() for one in self.origins],
             "reuse": [one.to_json() for one in self.reuse],
             "recheck": self.recheck.to_json(),
@@ -197,7 +197,7 @@ class RunSummary:
             ExactBound.read(found.content.get("exact")),
             Device.from_json(found.inner("device")),
             found.magnitude("bound"),
-            found.magnitude("company_bound"),
+            found.magnitude("invariance_error"),
             _origins(found),
             tuple(map(ReusedOutput.from_json, found.items("reuse"))),
             Recheck.from_json(found.inner("recheck")),

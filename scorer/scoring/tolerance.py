@@ -1,6 +1,6 @@
 """When two probabilities of the same check agree: the one tolerance for audit, explain and rechecked rows.
 
-What is measured are bounds on logits: how far a logit may move with the company in a batch, with the precision or
+What is measured are bounds on logits: how far a logit may move with the other pairs of a batch, with the precision or
 with the provider. If no logit moves by more than d, no softmax probability moves by more than d/2, since the absolute
 entries of a row of its Jacobian sum to 2p(1 - p).
 """

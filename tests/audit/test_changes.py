@@ -157,7 +157,7 @@ def test_flips_are_counted_listed_and_put_to_the_bound(tmp_path: Path) -> None:
     before[4]["facts"], after[4]["facts"] = [("food", 0.9)], [("food", 0.1)]
     after[5]["error"] = "not_finite:omission"
     nights = [
-        night(tmp_path / name, rows, shards=2, company_bound=0.01) for name, rows in (("b", before), ("a", after))
+        night(tmp_path / name, rows, shards=2, invariance_error=0.01) for name, rows in (("b", before), ("a", after))
     ]
     document = audit(nights[1], AuditOptions(baseline=nights[0]))
     changes = document["baseline_changes"]

@@ -101,7 +101,7 @@ def test_without_a_home_nothing_is_kept_on_disk(tiny: Path, monkeypatch: pytest.
     assert start(tiny, precision="fp32").calls == 0
 
 
-FACTS = {"schema": 1, "probes": 32, "label_agreement": 1.0, "bound": 0.0, "company_bound": 0.0, "isolated": True}
+FACTS = {"schema": 1, "probes": 32, "label_agreement": 1.0, "bound": 0.0, "invariance_error": 0.0, "isolated": True}
 DAMAGED: list[Any] = [
     {**FACTS, "label_agreement": "1.0"},
     {**FACTS, "label_agreement": None},
@@ -111,8 +111,8 @@ DAMAGED: list[Any] = [
     {**FACTS, "bound": float("inf")},
     {**FACTS, "bound": -1.0},
     {**FACTS, "bound": 10**400},
-    {**FACTS, "company_bound": []},
-    {**FACTS, "company_bound": 1.0},
+    {**FACTS, "invariance_error": []},
+    {**FACTS, "invariance_error": 1.0},
     {**FACTS, "isolated": 1},
     {**FACTS, "probes": 0},
     {**FACTS, "probes": 32.0},

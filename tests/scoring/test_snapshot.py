@@ -146,9 +146,9 @@ def test_a_fifo_is_not_waited_for(tmp_path: Path, name: str) -> None:
         ("facts", {"by_predicate": {"food": {"template": "1"}}}),
         ("facts", {"by_predicate": {"food": {"template": -1}}}),
         ("versions", ["x"]),
-        ("company_bound", float("inf")),
-        ("company_bound", float("nan")),
-        ("company_bound", "0"),
+        ("invariance_error", float("inf")),
+        ("invariance_error", float("nan")),
+        ("invariance_error", "0"),
     ],
 )
 def test_totals_that_no_run_writes(tmp_path: Path, key: str, value: Any) -> None:

@@ -17,7 +17,7 @@ class BundleFindings:
 
     ``caveat``: why its labels should not be trusted, where that is known. ``label_agreement``: share of the probes
     whose label is that of the checkpoint. ``bound``: largest difference of a logit from the checkpoint's.
-    ``company_bound``: largest change of a logit with the other pairs of a batch; it is 0 where ``isolated``.
+    ``invariance_error``: largest change of a logit with the other pairs of a batch; it is 0 where ``isolated``.
     ``layout``, ``attention``: how pairs lie in a call, and the operator of attention with its options. ``instead``: why
     the layout that the device prefers is not used. ``pairs_per_second``: speed over the bundle's probes.
     """
@@ -34,7 +34,7 @@ class BundleFindings:
     instead: str | None
     label_agreement: float
     bound: float
-    company_bound: float
+    invariance_error: float
     isolated: bool
     pairs_per_second: float
 
@@ -105,5 +105,5 @@ def print_findings(findings: Findings) -> None:
     if bundle.isolated:
         console.print("batches: a pair's result does not depend on the rest of its batch")
     else:
-        console.print(f"batches: a logit changes by up to {number(bundle.company_bound)} with the rest of its batch")
+        console.print(f"batches: a logit changes by up to {number(bundle.invariance_error)} with the rest of its batch")
     console.print(f"speed: {bundle.pairs_per_second:,.0f} pairs/s")
