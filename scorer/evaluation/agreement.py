@@ -6,14 +6,16 @@ span is an error if most annotators mark it; its category is the one that most a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .span_report import AnnotatorAgreement
+from .bootstrap import RESAMPLES, Indices, drawn_interval, ends_of
+from .figures import Values, ratio
+from .span_report import AnnotatorAgreement, Kappa
 
 NO_ERROR, NO_TYPE, NO_MAJORITY = "no_error", "no_type", "no_majority"
 """Label of an annotator who did not mark the span; of one who marked it without a category; category of a marked span
@@ -92,21 +94,43 @@ def fleiss_kappa(counts: npt.NDArray[np.int64]) -> float | None:
         )
     if n < 2:
         return None
-    agreement = ((counts**2).sum(axis=1) - n) / (n * (n - 1))
-    shares = counts.sum(axis=0) / counts.sum()
-    chance = float((shares**2).sum())
-    return float((agreement.mean() - chance) / (1 - chance)) if chance < 1 else None
+    found = float(_kappa(np.ones((1, len(counts)), np.int64), counts, n)[0])
+    return None if np.isnan(found) else found
 
 
-def agreement(votes: Votes) -> AnnotatorAgreement:
+def _kappa(weights: Indices, counts: Indices, raters: int) -> Values:
+    """κ of samples of items. *Shape:* (samples, items), (items, labels) → (samples,); NaN with one label alone."""
+    agreed = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    items = weights.sum(axis=1)
+    chance = ((weights @ counts / (items * raters)[:, None]) ** 2).sum(axis=1)
+    return ratio(weights @ agreed / items - chance, 1 - chance)
+
+
+def _line(counts: Indices, texts: Indices, resamples: int) -> Kappa:
+    """κ with its interval over texts. ``texts``: the text of each item, *Shape:* (items,)."""
+    kappa = fleiss_kappa(counts)
+    ends = None
+    if kappa is not None:
+        raters, codes = int(counts[0].sum()), np.unique(texts, return_inverse=True)[1].reshape(-1)
+        ends = drawn_interval(
+            lambda weights: _kappa(weights[:, codes], counts, raters), int(codes.max()) + 1, resamples
+        )
+    return {"kappa": kappa, "n": len(counts), "interval": ends_of(ends)}
+
+
+def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int = RESAMPLES) -> AnnotatorAgreement:
     """Fleiss' κ over the items to which every annotator gave a category, and over all items, where "not marked" is a
-    label too."""
+    label too.
+
+    ``texts``: the text of each item, for the intervals; by default every item is one of its own.
+    """
     typed = (votes.count(NO_ERROR) == 0) & (votes.count(NO_TYPE) == 0)
+    names = np.arange(len(votes.items)) if texts is None else np.unique(list(texts), return_inverse=True)[1].reshape(-1)
     return {
         "annotators": int(votes.annotators.max(initial=0)),
         "fleiss_kappa": {
-            "typed_by_all": {"kappa": fleiss_kappa(votes.counts[typed]), "n": int(typed.sum())},
-            "all_items": {"kappa": fleiss_kappa(votes.counts), "n": len(votes.items)},
+            "typed_by_all": _line(votes.counts[typed], names[typed], resamples),
+            "all_items": _line(votes.counts, names, resamples),
             "published": PUBLISHED_KAPPA,
         },
     }

@@ -5,25 +5,28 @@ scipy computes them (extra ``stats``); without it every coefficient is ``None`` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import util
 
 import numpy as np
 import numpy.typing as npt
 
+from ..stats.multiple import holm
 from .bootstrap import Floats, Indices, Statistic, cluster_samples, compare_correlations, ends_of, percentiles
-from .label_report import Correlation, CountCorrelation, Difference, Differences, Kind, Ranking
+from .label_report import Correlation, CountCorrelation, Difference, Differences, Kind
 
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
 MINIMUM = 3  # with two pairs every correlation is 1 or -1
 # Above this number of rows, a thousand resampled coefficients take minutes, and the interval is None.
 _INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
 _COMPARED_ROWS = 20000
+LEVEL = 0.05
 
 
 def available() -> bool:
     """Whether the extra ``stats`` is installed."""
     try:
-        return all(util.find_spec(name) is not None for name in ("scipy", "sklearn"))
+        return util.find_spec("scipy") is not None
     except (ImportError, ValueError):  # a module of the user has the name of the package
         return False
 
@@ -91,6 +94,24 @@ def compare(first: Floats, second: Floats, human: Floats, inputs: Indices | None
     return Differences(pearson=difference("pearson"), spearman=difference("spearman"), kendall=difference("kendall"))
 
 
+def corrected(found: Sequence[Differences]) -> list[Differences]:
+    """Comparisons of one metric with several, with p-values corrected for their number (Holm), by coefficient."""
+    by_kind: dict[Kind, list[Difference | None]] = {}
+    for kind in KINDS:
+        adjusted = holm([None if (line := one[kind]) is None else line["p"] for one in found])
+        by_kind[kind] = [_with_p(one[kind], p) for one, p in zip(found, adjusted, strict=True)]
+    return [
+        Differences(pearson=pearson, spearman=spearman, kendall=kendall)
+        for pearson, spearman, kendall in zip(*(by_kind[kind] for kind in KINDS), strict=True)
+    ]
+
+
+def _with_p(found: Difference | None, p: float | None) -> Difference | None:
+    if found is None or p is None:
+        return None
+    return Difference(**{**found, "p": p, "higher": found["higher"] if p < LEVEL else None})
+
+
 def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tuple[list[Floats], npt.NDArray[np.bool_]]:
     """Means by system over the rows that have all values, and a mask of the systems that have such a row.
 
@@ -102,27 +123,15 @@ def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tupl
     return [np.where(counts, total / np.maximum(counts, 1), np.nan) for total in sums], counts > 0
 
 
-def ranking(confidence: Floats, not_ok: npt.NDArray[np.bool_]) -> Ranking:
-    """How well low confidence finds the rows that are not OK, over all thresholds: ROC AUC and average precision.
-
-    *Shape:* (rows,) each; float64 and bool.
-    """
-    there = ~np.isnan(confidence)
-    confidence, not_ok = confidence[there], not_ok[there]
-    result = Ranking(n=len(confidence), roc_auc=None, average_precision=None)
-    if not available() or not not_ok.any() or not_ok.all():
-        return result
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
-    result["roc_auc"] = float(roc_auc_score(not_ok, -confidence))
-    result["average_precision"] = float(average_precision_score(not_ok, -confidence))
-    return result
-
-
-def spearman_with_count(counts: Floats, correct: npt.NDArray[np.bool_]) -> CountCorrelation:
+def spearman_with_count(
+    counts: Floats, correct: npt.NDArray[np.bool_], inputs: Indices, resamples: int
+) -> CountCorrelation:
     """Spearman's ρ of the number of facts with correctness, and with errors (the same value, opposite sign)."""
-    found = correlate(counts, correct.astype(np.float64))["spearman"]
-    return CountCorrelation(n=len(counts), correctness=found, errors=None if found is None else -found)
+    found = correlate(counts, correct.astype(np.float64), inputs, resamples)
+    value, interval = found["spearman"], found.get("interval", {}).get("spearman")
+    return CountCorrelation(
+        n=len(counts), correctness=value, errors=None if value is None else -value, interval=interval
+    )
 
 
 def _plain(value: float) -> float | None:

@@ -15,8 +15,17 @@ from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import group_codes, label_codes, list_reduced, numbers
 from . import correlation
 from .bootstrap import Floats, Indices
+from .estimates import Design
 from .gold import Scored
-from .label_report import ComparisonLine, CorrelationLine, HalvesCeiling, RatingBlocks, SentenceCeiling
+from .label_report import (
+    ComparisonLine,
+    CorrelationLine,
+    Differences,
+    HalvesCeiling,
+    Level,
+    RatingBlocks,
+    SentenceCeiling,
+)
 from .reliability import halves_ceiling, sentence_ceiling
 
 RATINGS = (
@@ -38,6 +47,8 @@ SIDES = (
     ("text_entailment", "human_relevance"),
 )
 """Each side of the metric, and the rating that it should correlate with."""
+
+LEVELS: tuple[Level, ...] = ("sentence", "system")
 
 TEXT_ID, ANNOTATED_ID = "id", "row_id"
 """Column that identifies a text in a scored file, and in a file of annotations."""
@@ -125,7 +136,7 @@ class Ratings:
             correlation=lines[0] if lines else nothing,
             correlations=lines,
             comparisons=self._comparisons(values),
-            side_validity=self._side_validity(),
+            side_validity=self._side_validity(resamples),
         )
 
     def lines(self, name: str, value: Floats, column: str, resamples: int = 0) -> list[CorrelationLine]:
@@ -138,6 +149,9 @@ class Ratings:
                 [value, rating], self.systems, len(self.system_names)
             )
             by_system = correlation.correlate(metric_means, human_means)
+            if resamples and by_system["spearman"] is not None:
+                ends = Design(self.inputs, self.systems, resamples).by_system(value, rating)["interval"]
+                by_system["interval"] = {"spearman": ends}
             lines.append(CorrelationLine(metric=name, human=column, level="system", **by_system))
         return lines
 
@@ -149,16 +163,17 @@ class Ratings:
         column = self.columns[0]
         rating = self.human(column)
         lines = []
-        for first, second in [(names[0], other) for other in names[1:]]:
-            found = correlation.compare(values[first], values[second], rating, self.inputs)
-            lines.append(ComparisonLine(first=first, second=second, human=column, level="sentence", **found))
-            if self.systems is not None:
-                means, _ = correlation.system_means(
-                    [values[first], values[second], rating], self.systems, len(self.system_names)
-                )
-                found = correlation.compare(means[0], means[1], means[2])
-                lines.append(ComparisonLine(first=first, second=second, human=column, level="system", **found))
+        for level in LEVELS if self.systems is not None else LEVELS[:1]:
+            found = [self._compared(values[names[0]], values[other], rating, level) for other in names[1:]]
+            for other, one in zip(names[1:], correlation.corrected(found), strict=True):
+                lines.append(ComparisonLine(first=names[0], second=other, human=column, level=level, **one))
         return lines
+
+    def _compared(self, first: Floats, second: Floats, rating: Floats, level: Level) -> Differences:
+        if level == "sentence" or self.systems is None:
+            return correlation.compare(first, second, rating, self.inputs)
+        means, _ = correlation.system_means([first, second, rating], self.systems, len(self.system_names))
+        return correlation.compare(means[0], means[1], means[2])
 
     def system_ceilings(self) -> dict[str, HalvesCeiling]:
         """The ceiling by system of each column of ratings; empty where no column names the systems."""
@@ -166,12 +181,12 @@ class Ratings:
             return {}
         return {column: halves_ceiling(self.human(column), self.systems, self.inputs) for column in self.columns}
 
-    def _side_validity(self) -> list[CorrelationLine]:
+    def _side_validity(self, resamples: int) -> list[CorrelationLine]:
         lines = []
         for name, column in SIDES:
             value = self.metric(name, required=False) if self.scored.has(column) else None
             if value is not None:
-                lines += self.lines(name, value, column)
+                lines += self.lines(name, value, column, resamples)
         return lines
 
 

@@ -97,14 +97,16 @@ class Ranking(TypedDict):
     n: int
     roc_auc: float | None
     average_precision: float | None
+    interval: NotRequired[dict[str, Ends]]
 
 
 class CountCorrelation(TypedDict):
-    """Spearman's ρ of the number of facts with correct labels, and with wrong ones."""
+    """Spearman's ρ of the number of facts with correct labels (``interval``), and with wrong ones."""
 
     n: int
     correctness: float | None
     errors: float | None
+    interval: Ends
 
 
 class LabelExtras(TypedDict, total=False):
@@ -141,7 +143,8 @@ class CorrelationLine(Correlation):
 
 
 class Difference(TypedDict):
-    """Two correlations with the same rating, as :class:`scorer.evaluation.bootstrap.Comparison`."""
+    """Two correlations with the same rating, as :class:`scorer.evaluation.bootstrap.Comparison`. ``p``: corrected for
+    the number of metrics that the first one is compared with (Holm); ``higher``: ``None`` if it is not below .05."""
 
     difference: float
     low: float

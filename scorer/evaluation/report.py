@@ -37,6 +37,7 @@ from .label_report import (
     SentenceCeiling,
 )
 from .labels import Labels, Mask, farthest, no_figures
+from .ranking import ranking
 from .truth import find_truth
 
 MAX_GROUPS = 1000
@@ -225,11 +226,13 @@ class _Evaluation:
         confidence = self.ratings.metric("confidence", required=False)
         if confidence is not None:
             shown = np.where(judged, confidence, np.nan)
-            extras["ranking"] = correlation.ranking(shown, labels.gold_rough == 1)
+            extras["ranking"] = ranking(shown, labels.gold_rough == 1, self.inputs.codes, self.resamples)
         lengths = self.inputs.lengths
         if lengths is not None:
             extras["triples_correlation"] = {
-                name: correlation.spearman_with_count(lengths[there].astype(float), right[there])
+                name: correlation.spearman_with_count(
+                    lengths[there].astype(float), right[there], self.inputs.codes[there], self.resamples
+                )
                 for name, (there, right) in labels.correct().items()
             }
         return extras

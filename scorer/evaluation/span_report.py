@@ -110,10 +110,12 @@ class PublishedFigures(TypedDict):
 
 
 class Kappa(TypedDict):
-    """Fleiss' κ and its number of items; ``None`` with fewer than two annotators or one label."""
+    """Fleiss' κ, its number of items, and its interval over texts; ``None`` with fewer than two annotators or one
+    label."""
 
     kappa: float | None
     n: int
+    interval: Ends
 
 
 class Kappas(TypedDict):

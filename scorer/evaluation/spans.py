@@ -20,7 +20,7 @@ from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from .agreement import PUBLISHED_KAPPA, agreement, majority
 from .bootstrap import RESAMPLES
 from .span_counts import CATEGORIES, SpanCounts
-from .span_files import Flags, Spans, read_flags
+from .span_files import Flags, Spans, read_flags, strings
 from .span_gold import Annotators, Gold, read_annotators, read_votes
 from .span_report import AgreementBlock, GroupLine, PublishedFigures, RivalLine, SpanReport
 
@@ -138,7 +138,7 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
         "rivals": [rival(*one) for one in _rivals(flags, every, annotators, options)],
         "published": PUBLISHED,
         "about": AGAINST_DATA if set(DATA_CATEGORIES) & set(counted.names) else REAL_WORLD,
-        "agreement": _agreement(options.annotations) if options.annotations is not None else None,
+        "agreement": _agreement(options) if options.annotations is not None else None,
     }
 
 
@@ -172,10 +172,13 @@ def _marked(spans: Spans, known: list[str] | None) -> Flags:
     return Flags(spans, np.ones(len(spans), bool), False, known)
 
 
-def _agreement(annotations: Path) -> AgreementBlock:
-    votes, _ = read_votes(annotations)
+def _agreement(options: SpanOptions) -> AgreementBlock:
+    assert options.annotations is not None
+    votes, items = read_votes(options.annotations)
     joined = majority(votes)
-    found = agreement(votes)
+    named = options.id_column in items.column_names
+    texts = [str(name) for name in strings(items[options.id_column])] if named else None
+    found = agreement(votes, texts, options.resamples)
     categories = {name: joined.count(name) for name in CATEGORIES if name in joined}
     return {
         **found,

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from scorer.evaluation.challenge.build import ABOUT
 
 
 def scorer(*arguments: Any, code: int = 0) -> Any:
@@ -48,7 +49,7 @@ def test_a_bundle() -> None:
 def test_the_texts_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / "set.parquet"
     scorer("--write", path, "--per-kind", 2)
-    assert pq.read_table(path).num_rows == 100
+    assert pq.read_table(path).num_rows == 4 * len(ABOUT)
 
 
 @pytest.mark.parametrize(

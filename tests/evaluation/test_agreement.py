@@ -8,6 +8,7 @@ import pytest
 
 from scorer.errors import InputError
 from scorer.evaluation.agreement import agreement, collect, fleiss_kappa, majority
+from scorer.evaluation.bootstrap import cluster_samples
 from scorer.evaluation.span_gold import read_votes
 
 FLEISS = [
@@ -70,3 +71,15 @@ def test_kappa_of_the_published_annotations(shared_data: Path) -> None:
     assert found["fleiss_kappa"]["all_items"]["kappa"] == pytest.approx(0.50, abs=0.005)
     assert found["fleiss_kappa"]["all_items"]["n"] == 335
     assert found["fleiss_kappa"]["published"] == 0.79
+
+
+def test_the_interval_of_kappa_draws_texts() -> None:
+    """Five items a text that share their difficulty, three annotators; against samples drawn one by one."""
+    rng = np.random.default_rng(6)
+    texts = np.repeat(np.arange(30), 5)
+    hard = rng.random(30)[texts]
+    labels = np.where(rng.random((150, 3)) < hard[:, None] / 2, "name", "number")
+    votes = collect(np.repeat([f"i{i}" for i in range(150)], 3).tolist(), labels.reshape(-1).tolist())
+    found = agreement(votes, [f"t{text}" for text in texts], 3000)["fleiss_kappa"]["all_items"]["interval"]
+    drawn = [fleiss_kappa(votes.counts[rows]) for rows in cluster_samples(texts, 1500, 4)]
+    assert found == pytest.approx(np.percentile([one for one in drawn if one is not None], (2.5, 97.5)), abs=0.02)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from scorer.evaluation import correlation
+from scorer.evaluation.label_report import Difference, Differences
 
 pytest.importorskip("scipy")
-pytest.importorskip("sklearn")
 
 RNG = np.random.default_rng(2)
 X = np.round(RNG.normal(size=40), 1)  # with ties
@@ -57,7 +57,6 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(correlation, "available", lambda: False)
     assert correlation.correlate(X, Y) == {"n": 40, "pearson": None, "spearman": None, "kendall": None}
     assert correlation.compare(X, Y, Y) == {"pearson": None, "spearman": None, "kendall": None}
-    assert correlation.ranking(X, Y > 0)["roc_auc"] is None
 
 
 def test_interval_holds_the_value_and_is_asked_for() -> None:
@@ -76,17 +75,23 @@ def test_system_means() -> None:
     assert np.isnan(means[1])
 
 
-def test_ranking_by_counting_pairs() -> None:
-    confidence, wrong = np.array([0.1, 0.4, 0.35, 0.8, np.nan]), np.array([True, True, False, False, True])
-    # Of four pairs (wrong, right) the wrong row has the lower confidence in three.
-    found = correlation.ranking(confidence, wrong)
-    assert found["roc_auc"] == pytest.approx(3 / 4)
-    assert found["n"] == 4
-
-
 def test_spearman_with_the_number_of_triples_has_two_names() -> None:
     counts, correct = np.arange(1.0, 9.0), np.array([1, 1, 1, 1, 0, 1, 0, 0], bool)
-    found = correlation.spearman_with_count(counts, correct)
+    found = correlation.spearman_with_count(counts, correct, np.arange(8), 0)
     assert found["correctness"] == pytest.approx(_pearson(counts, _ranks(correct.astype(float))))
     assert found["errors"] == -found["correctness"]
     assert found["correctness"] < 0, "more triples, fewer right labels"
+
+
+def test_comparisons_with_several_metrics_are_corrected_by_holm() -> None:
+    def line(p: float | None) -> Differences:
+        found = None if p is None else Difference(difference=0.1, low=0.01, high=0.2, p=p, higher="first", n=9)
+        return Differences(pearson=found, spearman=found, kendall=None)
+
+    found = [one["pearson"] for one in correlation.corrected([line(0.01), line(0.04), line(None), line(0.03)])]
+    assert [one and (one["p"], one["higher"]) for one in found] == [
+        (pytest.approx(0.03), "first"),
+        (pytest.approx(0.06), None),
+        None,
+        (pytest.approx(0.06), None),
+    ]

@@ -29,7 +29,7 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
     say(
         f"\nsensitivity {share(result.sensitivity['value'])} ({_interval(result.sensitivity)}), "
         f"specificity {share(result.specificity['value'])} ({_interval(result.specificity)}), "
-        f"balanced accuracy over kinds {number(result.score)}"
+        f"balanced accuracy over kinds {number(result.score)} ({interval((result.low, result.high))})"
     )
     say("\nBy domain (sensitivity: wrong texts flagged; specificity: right texts, changed or not, passed)")
     say(_domains(result))

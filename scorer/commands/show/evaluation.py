@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -17,6 +18,7 @@ from ...evaluation.label_report import (
     Kind,
     LabelReport,
     PublishedLine,
+    Ranking,
     ShareLine,
     ends,
     figure,
@@ -88,7 +90,7 @@ def print_report(
         say("\nEach side against the rating that it should predict")
         say(_correlations(report["side_validity"], KINDS))
     if full and report["comparisons"]:
-        say("\nIs one correlation higher? Difference of correlations, percentile bootstrap over pairs (Wilcox 2009)")
+        say("\nIs one correlation higher? Percentile bootstrap over inputs (Wilcox 2009); p corrected (Holm)")
         say(_comparisons(report["comparisons"]))
     if "metrics" in report:
         print_metrics(console, report["metrics"])
@@ -136,14 +138,18 @@ def _details(console: Console, report: LabelReport) -> None:
     if report.get("ranking"):
         ranking = report["ranking"]
         say(
-            f"low confidence as a predictor of not_OK: ROC AUC {number(ranking['roc_auc'])}, "
-            f"average precision {number(ranking['average_precision'])} (n {ranking['n']:,})"
+            f"low confidence as a predictor of not_OK: ROC AUC {_with_ends(ranking, 'roc_auc')}, "
+            f"average precision {_with_ends(ranking, 'average_precision')} (n {ranking['n']:,})"
         )
     for name, found in report.get("triples_correlation", {}).items():
         say(
-            f"Spearman of the number of triples with {name.upper()} correctness {signed(found['correctness'])}, "
-            f"with errors {signed(found['errors'])} (n {found['n']:,})"
+            f"Spearman of the number of triples with {name.upper()} correctness {signed(found['correctness'])} "
+            f"({interval(found['interval'], signed)}), with errors {signed(found['errors'])} (n {found['n']:,})"
         )
+
+
+def _with_ends(found: Ranking, name: Literal["roc_auc", "average_precision"]) -> str:
+    return f"{number(found[name])} ({interval(found.get('interval', {}).get(name))})"
 
 
 def _print_shares(console: Console, report: LabelReport) -> None:

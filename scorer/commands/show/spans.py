@@ -125,5 +125,7 @@ def _agreement(console: Console, found: AgreementBlock) -> None:
         (kappa["typed_by_all"], "items to which all gave a category"),
         (kappa["all_items"], "all items, with 'not marked' as a label"),
     ):
-        console.print(f"Fleiss' kappa over {what}: {number(one['kappa'])} (n {one['n']:,})")
+        console.print(
+            f"Fleiss' kappa over {what}: {number(one['kappa'])} ({interval(one['interval'])}; n {one['n']:,})"
+        )
     console.print(f"Fleiss' kappa of Thomson & Reiter (INLG 2020): {number(kappa['published'], 2)}")

@@ -20,7 +20,9 @@ from ...scoring.output_columns import fine_codes, numbers
 from ...scoring.output_files import guarded, open_parquet
 from ...scoring.scorer import Scorer
 from ...stats.intervals import Rate
-from ..bootstrap import RESAMPLES, Floats, Indices, Interval, cluster_samples, percentiles, share_rate
+from ..bootstrap import RESAMPLES, Floats, Indices, drawn_interval, ends_of, share_rate
+from ..figures import Values, ratio
+from ..ranking import ranking
 from .judging import WINDOW
 from .sentence_pairs import SETS, SentencePair, tests
 
@@ -57,7 +59,7 @@ class Figure:
     """A value from 0 to 1 and its 95 % interval over premises; ``None`` where undefined."""
 
     value: float | None
-    interval: Interval | None
+    interval: list[float] | None
 
 
 @dataclass(frozen=True)
@@ -120,16 +122,14 @@ def judge_natural(
 def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> NaturalResult:
     """The figures of one set."""
     truth, passes, premises = judged.truth, judged.passes, judged.premises
-    known = ~np.isnan(judged.score)
-    right = passes == truth
+    counts = [np.bincount(premises, mask) for mask in (truth, truth & passes, ~truth, ~truth & ~passes)]
 
-    def balanced(rows: Indices) -> float:
-        shares = [right[rows][truth[rows] == side] for side in (True, False)]
-        return float(np.mean([share.mean() for share in shares])) if all(map(len, shares)) else float("nan")
+    def balanced(weights: Indices) -> Values:
+        entailed, passed, others, flagged = (weights @ count for count in counts)
+        return (ratio(passed, entailed) + ratio(flagged, others)) / 2
 
-    def area(rows: Indices) -> float:
-        return auc(judged.score[rows], truth[rows])
-
+    accuracy = float(balanced(np.ones((1, len(counts[0])), np.int64))[0])
+    order = ranking(judged.score, ~truth, premises, resamples)
     contrasts, higher, both = _contrasts(judged)
     return NaturalResult(
         name=one.name,
@@ -137,32 +137,16 @@ def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> Natu
         file=one.file,
         part=one.part,
         pairs=len(truth),
-        errors=int((~known).sum()),
+        errors=int(np.isnan(judged.score).sum()),
         passed=share_rate(passes[truth], premises[truth]),
         flagged=share_rate(~passes[~truth], premises[~truth]),
-        balanced_accuracy=_figure(balanced, np.arange(len(truth)), premises, resamples),
-        auc=_figure(area, np.flatnonzero(known), premises, resamples),
+        balanced_accuracy=Figure(None, None)
+        if np.isnan(accuracy)
+        else Figure(accuracy, ends_of(drawn_interval(balanced, len(counts[0]), resamples))),
+        auc=Figure(order["roc_auc"], order.get("interval", {}).get("roc_auc")),
         right_higher=share_rate(higher, contrasts) if len(contrasts) else None,
         both_pass=share_rate(both, contrasts) if len(contrasts) else None,
     )
-
-
-def auc(score: Floats, truth: Bools) -> float:
-    """How often an entailed pair has a higher score than another; ties count half. *Shape:* (n,); NaN without both."""
-    ones, zeros = np.sort(score[truth]), np.sort(score[~truth])
-    if not len(ones) or not len(zeros):
-        return float("nan")
-    below, not_above = (np.searchsorted(zeros, ones, side) for side in ("left", "right"))
-    return float((below + not_above).sum() / (2 * len(ones) * len(zeros)))
-
-
-def _figure(statistic: Callable[[Indices], float], rows: Indices, premises: Indices, resamples: int) -> Figure:
-    """A statistic of row numbers, and its bootstrap interval."""
-    value = statistic(rows)
-    if np.isnan(value):
-        return Figure(None, None)
-    drawn = [statistic(rows[sample]) for sample in cluster_samples(premises[rows], resamples)]
-    return Figure(value, percentiles(np.array(drawn)))
 
 
 def _contrasts(judged: Judged) -> tuple[Indices, Bools, Bools]:

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 
 from ...metric.triples import Triple
-from ...stats.intervals import Rate, rate
+from ...stats.intervals import Rate, combined, rate
 from .build import ABOUT, PER_KIND, REVISION, SEED
 from .case import HALLUCINATION, OK, OMISSION, Case
 from .domains import DOMAINS
@@ -65,7 +65,8 @@ class DomainResult:
 
 @dataclass(frozen=True)
 class ChallengeResult:
-    """``score``: mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy. ``errors``: rows that
+    """``score``: mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy; ``low``, ``high``: its
+    95 % interval. ``errors``: rows that
     the metric gave no label; they count as flagged. ``left_out``: cases that the metric cannot judge. ``natural``: the
     sets of :mod:`.natural`, where their files were given."""
 
@@ -78,6 +79,8 @@ class ChallengeResult:
     errors: int
     left_out: int
     score: float
+    low: float
+    high: float
     sensitivity: Rate
     specificity: Rate
     kinds: tuple[KindResult, ...]
@@ -138,13 +141,21 @@ def challenge(
         len(rows),
         int((found.fine < 0).sum()),
         len(cases) - len(chosen),
-        float(np.mean([(_value(kind.right) + _value(kind.base)) / 2 for kind in kinds])),
+        *_score(kinds),
         sensitivity,
         specificity,
         kinds,
         tuple(_domain(name, chosen, found, bases, edits) for name in sorted({one.domain for one in chosen})),
         tuple(check for check in _checks(chosen, found, bases, edits, orders, appended) if check is not None),
     )
+
+
+def _score(kinds: Sequence[KindResult]) -> tuple[float, float, float]:
+    """The mean over kinds, and its interval: Wilson's of each kind, as if its two shares were of other pairs, combined
+    by the squares of the distances to them."""
+    rates = [one for kind in kinds for one in (kind.right, kind.base)]
+    value = float(np.mean([one["count"] / one["n"] for one in rates]))
+    return value, *combined(value, [(1 / len(rates), one["count"], one["n"]) for one in rates])
 
 
 def _kind(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, edits: np.ndarray) -> KindResult:
@@ -264,7 +275,3 @@ def _lengthened(cases: Sequence[Case]) -> Iterator[tuple[Row, Row]]:
         rng = Random(text)
         added = make_record(rng.choice([domain for domain in DOMAINS if domain.name != one.domain]), 3, rng)
         yield (one.triples, text), ((*one.triples, *added.triples), text)
-
-
-def _value(one: Rate) -> float:
-    return one["value"] or 0.0

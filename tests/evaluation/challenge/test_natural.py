@@ -1,4 +1,4 @@
-"""The public sentence pairs: which are judged, and their figures against counts by hand and sklearn."""
+"""The public sentence pairs: which are judged, and their figures against counts by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ColumnError, InputError
-from scorer.evaluation.challenge.natural import NATURAL, Judged, auc, judge_natural, measure
+from scorer.evaluation.challenge.natural import NATURAL, Judged, judge_natural, measure
 from scorer.evaluation.challenge.sentence_pairs import is_trained
 from scorer.scoring.scorer import Scorer
 
@@ -81,14 +81,6 @@ def test_files_of_another_form_are_refused(tmp_path: Path, columns: dict[str, An
 def test_a_folder_without_the_sets_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="none of the files"):
         judge_natural(tmp_path, cast(Scorer, Truthful()))
-
-
-def test_the_area_is_that_of_sklearn() -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        score, truth = rng.integers(0, 6, 40) / 5, rng.random(40) < 0.4
-        assert auc(score, truth) == pytest.approx(metrics.roc_auc_score(truth, score), abs=1e-12)
 
 
 def test_contrasts_are_of_premises_with_one_right_and_one_wrong_pair() -> None:
