@@ -3,7 +3,7 @@
     python -m benchmarks.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
 
 Distinct pairs with a full-size model of random weights; whole rows, Parquet to Parquet, with the embedded model; and
-the program against its own bare session. Prints a Markdown table; writes a JSON with every round and an SVG to
+the program against its own bare session. Prints a Markdown table; writes a JSON with every round to
 ``benchmarks/results``, or to ``results`` below ``--folder`` in a smoke run. docs/bench.md explains the figures.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from scorer.inference.bundle import Bundle
 
-from . import machine, picture, results, settings
+from . import machine, results, settings
 from .prepare import prepare
 from .rounds import Group, run_rounds
 from .sample import Sample, write_sample
@@ -173,7 +173,7 @@ def results_folder(folder: Path, *, smoke: bool) -> Path:
 
 
 def report(bench: Bench, args: argparse.Namespace, started: str, seconds: float) -> None:
-    """Print the tables on stdout; write the JSON and the SVG to the results folder."""
+    """Print the tables on stdout; write the JSON to the results folder."""
     here = machine.describe()
     groups = [results.summarise(group) for group in bench.groups]
     name = args.name or ("smoke" if args.smoke else "cpu")
@@ -188,14 +188,12 @@ def report(bench: Bench, args: argparse.Namespace, started: str, seconds: float)
         "groups": groups,
     }
     results.write_json(args.results / f"{name}.json", content)
-    caption = f"{machine.in_words(here)}; {started[:10]}; {results.rounds_done(groups)}"
-    (args.results / f"{name}.svg").write_text(picture.draw(groups, caption))
     for group in groups:
         print(results.table(group) + "\n")
     print(f"Machine: {machine.in_words(here)}.")
     print(f"{results.rounds_done(groups)}, interleaved, on {started[:10]}, {seconds / 60:.0f} minutes.")
     print("Versions: " + ", ".join(f"{package} {version}" for package, version in versions.items()) + ".")
-    print(f"Every round: {args.results / f'{name}.json'}; picture: {args.results / f'{name}.svg'}")
+    print(f"Every round: {args.results / f'{name}.json'}")
 
 
 if __name__ == "__main__":

@@ -74,11 +74,6 @@ def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0,
     return sample
 
 
-def read_pairs(path: str | Path) -> list[tuple[str, str]]:
-    """The pairs of a sample, in the order of their rows."""
-    return [(premise, hypothesis) for premise, hypothesis in json.loads(Path(path).read_text())["pairs"]]
-
-
 def _first_of_each(checks: Checks) -> np.ndarray:
     """Positions of the first check of every distinct pair, int64, *Shape:* (distinct,), ascending."""
     keys = checks.premise.astype(np.int64) << 32 | checks.hypothesis.astype(np.int64)

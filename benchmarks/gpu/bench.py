@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import machine, picture, results
+from benchmarks import machine, results
 from benchmarks.prepare import prepare
 from benchmarks.rounds import Group, Measured, WorkerError, ask_once, run_rounds
 from benchmarks.settings import REFERENCE, Setting
@@ -241,8 +241,6 @@ class Bench:
             "checks": self.earlier.get("checks", {}) | self.checked, "groups": groups,
         }  # fmt: skip
         results.write_json(self.results, content)
-        caption = f"{self._where()}; {self.started[:10]}; {results.rounds_done(groups)}"
-        self.results.with_suffix(".svg").write_text(picture.draw(groups, caption))
 
     def _end(self) -> None:
         """What was seen of the device, versions, and the time, to stdout."""

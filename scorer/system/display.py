@@ -31,7 +31,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def all_visible(value: T) -> T:
-    """The same value with every string in it :func:`visible`: keys, items and fields of data classes too."""
+    """The same value with every string in it :func:`visible`: keys, items and fields too."""
     result: T = _all_visible(value)
     return result
 
@@ -50,6 +50,10 @@ def _all_visible(value: Any) -> Any:
         return {_all_visible(key): _all_visible(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
         return type(value)(_all_visible(inner) for inner in value)
+    if hasattr(value, "__struct_fields__"):
+        from msgspec.structs import replace  # whoever has a struct has loaded it
+
+        return replace(value, **{name: _all_visible(getattr(value, name)) for name in value.__struct_fields__})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = {field.name: _all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **named)

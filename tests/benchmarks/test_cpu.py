@@ -34,4 +34,4 @@ def test_results_go_where_they_are_asked_to(tmp_path: Path, monkeypatch: pytest.
     bench = cpu.Bench(tmp_path, 1, 1, [], 0.0)
     args = argparse.Namespace(results=cpu.results_folder(tmp_path, smoke=True), name=None, smoke=True)
     cpu.report(bench, args, "2026-01-01T00:00:00", 1.0)
-    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["smoke.json", "smoke.svg"]
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["smoke.json"]

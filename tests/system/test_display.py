@@ -8,11 +8,18 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.table import Table
 
 from scorer.commands.show.console import make_console
 from scorer.system.display import all_visible, json_visible, visible
+
+
+class Row(msgspec.Struct):
+    name: str
+    counts: list[int]
+
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,11 +58,17 @@ class Held:
 
 
 def test_values_of_any_shape() -> None:
-    given = {"a\n": ["\x1b", {"b": ("\x07", 3, None)}], "held": Held("\x9b", ("\t",)), "path": Path("x\x1b")}
+    given = {
+        "a\n": ["\x1b", {"b": ("\x07", 3, None)}],
+        "held": Held("\x9b", ("\t",)),
+        "path": Path("x\x1b"),
+        "row": Row("\x1b", [1]),
+    }
     assert all_visible(given) == {
         "a<U+000A>": ["<U+001B>", {"b": ("<U+0007>", 3, None)}],
         "held": Held("<U+009B>", ("<U+0009>",)),
         "path": Path("x<U+001B>"),
+        "row": Row("<U+001B>", [1]),
     }
 
 

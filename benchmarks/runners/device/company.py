@@ -16,7 +16,7 @@ from ..ours import open_engine
 def facts(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
     """The fields of :class:`scorer.inference.facts.DeviceFacts`, measured now.
 
-    ``invariance_error`` is the largest |Δlogit| between a pair alone and the same pair in a group, in the reverse order,
+    ``invariance_error`` is the largest |Δlogit| between a pair alone and the same pair in a group, in reverse order,
     in a group of another size, and in a full call.
     """
     engine = open_engine(spec)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ...evaluation.rates.estimates import LEVEL, TrueRate
 from ...evaluation.rates.result import RateReport
-from ...system.display import visible
+from ...system.display import all_visible
 from .evaluation import wide_console
 from .figures import INTERVAL, MISSING, interval, number, points, share, table
 
@@ -21,10 +21,10 @@ def print_rates(report: RateReport, console: Console | None = None) -> None:
 
     ``console``: by default a wide one on stdout.
     """
-    console = console or wide_console()
+    console, report = console or wide_console(), all_visible(report)
     say = console.print
-    say(f"{visible(report.path)}: {report.rows:,} rows")
-    say(f"signature: {visible(report.signature or 'no signature')}")
+    say(f"{report.path}: {report.rows:,} rows")
+    say(f"signature: {report.signature or 'no signature'}")
     if report.rates:
         say("\nTrue rates, from the labels and the metric together")
         say(_overall(report))
@@ -40,12 +40,12 @@ def print_rates(report: RateReport, console: Console | None = None) -> None:
         for rate in (rate for rate in report.rates if rate.group is None and not rate.metric_inside):
             say(f"note: the metric's own {_NAMES[rate.rate]} rate, {share(rate.metric)}, is outside the interval")
     if report.by is not None:
-        say(f"\nBy {visible(report.by)}")
+        say(f"\nBy {report.by}")
         say(_groups(report))
         say("outside: the metric's own rate contradicts the labels, corrected for the number of groups (Holm)")
         _differences(report, say)
     if report.transferred:
-        labelled = visible(report.calibration or "")
+        labelled = report.calibration or ""
         say(f"\nTrue rates, if the metric is right as often as in {labelled}")
         say(_transferred(report))
     if report.calibration is not None:
@@ -68,7 +68,7 @@ def _groups(report: RateReport) -> Table:
     made = table("group", "rate", "true", INTERVAL, "metric's own", "outside", "rows", "labels", left=2)
     for rate in report.rates:
         if rate.group is not None:
-            made.add_row(visible(rate.group), _NAMES[rate.rate], share(rate.true.value),
+            made.add_row(rate.group, _NAMES[rate.rate], share(rate.true.value),
                          interval((rate.true.low, rate.true.high), share), share(rate.metric),
                          "" if rate.metric_inside else "yes", f"{rate.rows:,}", f"{rate.labels:,}")  # fmt: skip
     return made
@@ -110,7 +110,7 @@ def _differences(report: RateReport, say: Callable[..., None]) -> None:
     if apart:
         made = table("first", "second", "rate", "difference, points", INTERVAL, "p", left=3)
         for one in apart:
-            made.add_row(visible(one.first), visible(one.second), _NAMES[one.rate], points(one.difference),
+            made.add_row(one.first, one.second, _NAMES[one.rate], points(one.difference),
                          interval((one.low, one.high), points), number(one.p))  # fmt: skip
         say(made)
 
