@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from scorer.audit.power import detectable, rings
+from scorer.audit.power import Rows, detectable, rings
 
 BEFORE = 0.10
 ROWS = (50, 100, 120, 200, 500, 1000, 5000)
@@ -21,7 +21,8 @@ def lines() -> list[str]:
     for rows in ROWS:
         cells = []
         for threshold in THRESHOLDS:
-            least, by_chance = detectable(rows, threshold, BEFORE), rings(rows, threshold, BEFORE, 0.0)
+            new = Rows.all_new(rows)
+            least, by_chance = detectable(new, threshold, BEFORE), rings(new, threshold, BEFORE)
             seldom = "< 0.1 %" if by_chance < 0.0005 else f"{100 * by_chance:.1f} %"
             cells.append("-" if least is None else f"+{100 * least:.1f} ({seldom})")
         found.append(f"| {rows:,} | {' | '.join(cells)} |")

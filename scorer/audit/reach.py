@@ -1,8 +1,8 @@
-"""Which gates can fire on an output: before the first run that needs them, instead of after it.
+"""Which gates can fire on an output, and how often chance alone makes them: before the first run that needs them.
 
 A gate that is silent everywhere, or whose threshold no value can pass, protects nothing and does not say so until
-somebody looks. A gate that compares is judged without a baseline too: by the rows of this output, as if another run of
-the same size were compared with it.
+somebody looks. A gate that fails every week without a reason is switched off. A gate that compares is judged without a
+baseline too: by the rows of this output, as if another run of the same size, all of it new, were compared with it.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from ..stats.percentages import percent
 from .document import ADDED_RATES, RATES, Document, Gate, Group, GroupFigures
 from .gates import describe, evaluate, shown
 from .grouping import Grouping
-from .power import MOST_ROWS, detectable, rings
+from .power import Rows, any_of, detectable, in_nights, rings, scaled, threshold_of
 from .reference import Reference
 from .rules import SHARES, Rule
 
 FiresNow = Literal["fail", "warn", "pass"]
+_LEAST_PAIRS = 30
+"""Fewer pairs say too little about their correlation, and count as two samples."""
 
 
 @dataclass(frozen=True)
 class Reach:
     """What one gate can do in one group.
 
-    ``where``: the gate, as messages name it. ``can_fire``: a value that warns or fails is possible. ``now``: its
-    result on this output, ``None`` where that needs a baseline that was not given, or where it is silent. ``reason``:
-    why it cannot fire, otherwise ``None``. ``finds``: for a rate against the baseline, the smallest true increase that
-    it finds with a probability of 80 %; ``by_chance``: how often it fires although nothing changed; both for rows that
-    are all new (:mod:`.power`), ``None`` for other gates.
+    ``can_fire``: a value that warns or fails is possible. ``now``: its result on this output, ``None`` where that needs
+    a run that was not given, or where it is silent. ``reason``: why it cannot fire, otherwise ``None``. ``finds``: the
+    smallest true increase that it finds with a probability of 80 %; ``by_chance``: how often it fails although nothing
+    changed, at most; ``None`` for gates that are not on rates.
     """
 
-    where: str
-    metric: str
     group: Group
     rows: int
     can_fire: bool
@@ -47,6 +46,29 @@ class Reach:
     message: str
 
 
+@dataclass(frozen=True)
+class GateReach:
+    """A gate, ``where`` as messages name it, in each of its groups. ``by_chance``, ``by_chance_30``: how often any of
+    them fails in a run, and in 30 runs, although nothing changed; ``None`` where that is known of no group."""
+
+    where: str
+    metric: str
+    by_chance: float | None
+    by_chance_30: float | None
+    groups: tuple[Reach, ...]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """All gates, and how often any of them fails in a run, and in 30 runs, although nothing changed. ``kept``: share of
+    the rows that this run has from the baseline, which keep their labels; ``None`` without a baseline."""
+
+    by_chance: float
+    by_chance_30: float
+    kept: float | None
+    gates: tuple[GateReach, ...]
+
+
 def groupings_of(rules: Sequence[Rule]) -> tuple[Grouping, ...]:
     """The groupings that the gates need, without that of all rows."""
     return tuple(dict.fromkeys(rule.grouping for rule in rules if rule.grouping))
@@ -54,7 +76,7 @@ def groupings_of(rules: Sequence[Rule]) -> tuple[Grouping, ...]:
 
 def check_gates(
     rules: Sequence[Rule], document: Document, rates: RatesFile | None = None, reference: Reference | None = None
-) -> list[Reach]:
+) -> Checked:
     """What every gate can do, in order.
 
     Args:
@@ -75,14 +97,20 @@ def check_gates(
     for rule in rules:
         gates = evaluate([rule], figures, omissions, rates, reference)
         given = (reference if rule.against == "reference" else document["baseline"]) is not None
-        found += [_reach(rule, gate, _of(figures, rule, gate), given) for gate in gates]
-    return found
+        reached = tuple(_reach(rule, gate, _of(figures, rule, gate), given) for gate in gates)
+        chances = [one.by_chance for one in reached if one.by_chance is not None]
+        night = any_of(chances) if chances else None
+        month = in_nights(night) if night is not None else None
+        found.append(GateReach(rule.where, rule.metric, night, month, reached))
+    every = any_of(one.by_chance for one in found if one.by_chance is not None)
+    change = groups[0]["change"] if document["baseline"] is not None else None
+    kept = change["kept"] / groups[0]["rows"] if change is not None and groups[0]["rows"] else None
+    return Checked(every, in_nights(every), kept, tuple(found))
 
 
-def useless(found: Sequence[Reach]) -> list[str]:
+def useless(found: Checked) -> list[str]:
     """The gates that can fire in no group, by name."""
-    able = {one.where for one in found if one.can_fire}
-    return [where for where in dict.fromkeys(one.where for one in found) if where not in able]
+    return [gate.where for gate in found.gates if not any(one.can_fire for one in gate.groups)]
 
 
 def _of(figures: Callable[[Grouping], list[GroupFigures]], rule: Rule, gate: Gate) -> GroupFigures:
@@ -90,17 +118,20 @@ def _of(figures: Callable[[Grouping], list[GroupFigures]], rule: Rule, gate: Gat
     return (chosen or figures(()))[0]
 
 
-def _reach(rule: Rule, gate: Gate, group: GroupFigures, has_baseline: bool) -> Reach:
-    pinned = rule.against == "reference" and has_baseline
-    before = gate["before"] if pinned else _before(rule, group, has_baseline and rule.needs_baseline)
-    reason = _why_not(rule, gate, group, before, has_baseline)
+def _reach(rule: Rule, gate: Gate, group: GroupFigures, given: bool) -> Reach:
+    pinned = rule.against == "reference" and given
+    before = gate["before"] if pinned else _before(rule, group, given and rule.needs_baseline)
+    reason = _why_not(rule, gate, group, before, given)
+    now = gate["status"] if gate["status"] != "silent" and (given or not rule.compares) else None
     finds = by_chance = None
-    if reason is None and rule.signed and rule.metric in RATES and before is not None:
-        finds, by_chance = of_increase(group["rows"], _threshold(rule), before)
-    now = gate["status"] if gate["status"] != "silent" and (has_baseline or not rule.compares) else None
+    if reason is None and before is not None and rule.metric in (*RATES, *ADDED_RATES):
+        rows = _rows(rule, group)
+        threshold = _chance_limit(rule, rows, before)
+        if rule.compares:
+            finds = detectable(rows, threshold, before)
+        if rule.compares or now != "fail":  # what fails now does not do so by chance
+            by_chance = min(rings(rows, threshold, before), rule.fail_p or 1.0)
     return Reach(
-        where=rule.where,
-        metric=rule.metric,
         group=group["group"],
         rows=group["rows"],
         can_fire=reason is None,
@@ -112,20 +143,33 @@ def _reach(rule: Rule, gate: Gate, group: GroupFigures, has_baseline: bool) -> R
     )
 
 
-def of_increase(rows: int, threshold: float, before: float) -> tuple[float | None, float]:
-    """What a rate against the baseline finds, and how often it fires by chance; for at most :data:`.MOST_ROWS` rows.
+def _rows(rule: Rule, group: GroupFigures) -> Rows:
+    """What may change from a run to the next: what changed since the baseline or, without one, everything."""
+    change = group["change"] if rule.against != "reference" else None
+    added_only = rule.metric in ADDED_RATES
+    metric = rule.metric.removeprefix("added_")
+    n, effect = group["rows"], group["design_effects"][metric]
+    if change is None or not change["rows_before"]:
+        return Rows.all_new(n, effect) if rule.signed else Rows(n, n, 0, effect=effect)
+    pairs, added, removed, before = change["rewritten"], change["added"], change["removed"], change["rows_before"]
+    if added_only:
+        n, before = added, removed
+    if not rule.signed:
+        return Rows(n, added, 0, effect=effect)
+    if added_only and (rule.against == "baseline" or 2 * removed < added):
+        return scaled(Rows(n, added, change["rows_before"], effect=effect), change["rows_before"])
+    found = change["rates"][metric]["rewritten"]
+    within = max(0.0, found["correlation"]) if found["n"] >= _LEAST_PAIRS else 0.0
+    return scaled(Rows(n, added - pairs, removed - pairs, pairs, within, effect), before)
 
-    Returns:
-        The smallest increase found with 80 % power (``None``: none is), and the share of runs without any change in
-        which the gate fires.
-    """
-    rows = min(rows, MOST_ROWS)
-    return detectable(rows, threshold, before), rings(rows, threshold, before, 0.0)
 
-
-def _threshold(rule: Rule) -> float:
-    """The threshold of the gate's most severe result."""
-    return next(limit for limit in (rule.fail, rule.warn) if limit is not None)
+def _chance_limit(rule: Rule, rows: Rows, before: float) -> float:
+    """The increase of the rate from which on the gate fails."""
+    limits = [] if rule.fail_p is None else [threshold_of(rows, before, rule.fail_p)]
+    limit = rule.fail if rule.fail is not None else rule.warn if rule.fail_p is None else None
+    if limit is not None:
+        limits.append(limit if rule.signed else limit - before)
+    return max(limits)
 
 
 def _first(rule: Rule) -> float:
@@ -191,16 +235,22 @@ def _message(
     if reason is not None:
         return f"{describe(group['group'])}: {rule.metric}: {reason}"
     if by_chance is not None:
-        found = "no increase reliably" if finds is None else f"an increase of {shown(rule.metric, finds, signed=True)}"
-        bound = "at most " if group["rows"] > MOST_ROWS else ""
+        found = ""
+        if rule.compares:
+            least = (
+                "no increase reliably" if finds is None else f"an increase of {shown(rule.metric, finds, signed=True)}"
+            )
+            found = f"finds {least} (80% power); "
+        word = "warns" if rule.fail is None and rule.fail_p is None else "fails"
         return (
-            f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: finds {found} (80% power); without a "
-            f"change {'fails' if rule.fail is not None else 'warns'} in {bound}{_seldom(by_chance)} of runs"
+            f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: {found}without a change {word} in "
+            f"{seldom(by_chance)} of runs"
         )
     if rule.compares and now is None:
         return f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: fires on a change"
     return gate["message"]
 
 
-def _seldom(share: float) -> str:
+def seldom(share: float) -> str:
+    """A chance in percent."""
     return "less than 0.1%" if share < 0.0005 else percent(share)

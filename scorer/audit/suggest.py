@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from ..stats.percentages import percent
 from ..system.display import visible
 from .document import Document, GroupFigures, Rate
 from .gates import describe
 from .grouping import Grouping
-from .power import MOST_ROWS, rings
-from .reach import of_increase
+from .power import NIGHTS, Rows, any_of, detectable, in_nights, rings, threshold_of
+from .reach import seldom
 
-INCREASES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4)
-"""Thresholds to choose from, as shares."""
+INCREASES = tuple(step / 200 for step in range(1, 121))
+"""Thresholds to choose from, as shares: half a point to sixty."""
 SELDOM = 0.01
-"""A gate that fails in a smaller share of runs without a change is chosen."""
+"""Share of runs without a change in which any group of a gate may fail."""
+OFTEN = 0.1
+"""The same for a warning."""
 FEW_ROWS = 50
 """No gate looks at smaller groups: chance alone moves their rates by more than ten points."""
 LEAST_SHARE = 0.02
@@ -41,12 +42,16 @@ def value_gates(document: Document) -> str:
     """A TOML file of gates on values."""
     everything = document["groups"][0]
     rates = everything["rates"]
-    parts = [
-        _head(document, _VALUES),
-        _gate("error_rate", rates["error_rate"], 0.001, 0.01, "Rows without a label."),
-        _gate("empty_rate", rates["empty_rate"], 0.001, 0.01, "Rows with a blank text."),
-        _gate("not_ok_rate", rates["not_ok_rate"], 0.05, 0.1, "Rows that are not OK; catches a slow rise as well."),
+    kinds = [
+        ("error_rate", 0.001, 0.01, "Rows without a label."),
+        ("empty_rate", 0.001, 0.01, "Rows with a blank text."),
+        ("not_ok_rate", 0.05, 0.1, "Rows that are not OK; catches a slow rise as well."),
     ]
+    if rates["unsupported_numbers_rate"]["n"]:
+        kinds.append(("unsupported_numbers_rate", 0.02, 0.05, "Rows with a number that no fact has."))
+    effects = everything["design_effects"]
+    parts = [_head(document, _VALUES)]
+    parts += [_gate(name, rates[name], warn, fail, said, effects[name]) for name, warn, fail, said in kinds]
     if everything["backoff"] is not None:
         said = "Facts without a template; a new predicate in the data raises it."
         parts.append(_gate("backoff_rate", everything["backoff"], 0.02, 0.1, said))
@@ -74,7 +79,7 @@ def _head(document: Document, what: str) -> str:
     return _HEAD.format(out=out, rows=document["rows"]["in"], finished=document["finished"], what=what)
 
 
-def _gate(metric: str, rate: Rate, warn: float, fail: float, said: str) -> str:
+def _gate(metric: str, rate: Rate, warn: float, fail: float, said: str, effect: float = 1.0) -> str:
     """A gate on a value: ``warn`` and ``fail`` above the interval of what the output has."""
     value, high = rate["value"], rate["high"]
     if value is None or high is None:
@@ -82,7 +87,9 @@ def _gate(metric: str, rate: Rate, warn: float, fail: float, said: str) -> str:
     comment = f"# {said}\n# This output: {_percent(value)}, 95% interval {_percent(rate['low'])} to {_percent(high)}.\n"
     if high > _NO_ROOM:
         return comment + f"# A threshold above that would hardly ever fail, so there is no gate on {metric}.\n"
-    limits = [("warn", _share(_up(high + warn))), ("fail", _share(_up(high + fail)))]
+    # In a run without a change the fail limit is passed at most once in a hundred.
+    by_chance = value + threshold_of(Rows(rate["n"], rate["n"], 0, effect=effect), value, SELDOM)
+    limits = [("warn", _share(_up(high + warn))), ("fail", _share(_up(max(high + fail, by_chance))))]
     return comment + _table(metric, limits)
 
 
@@ -94,23 +101,23 @@ def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> s
     comment = f"# {said}\n"
     if not large:
         return comment + f"# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
-    # The smallest group, and the share that varies most: a threshold that suits them suits the others.
-    smallest = min(large, key=lambda group: group["rows"])
+    sizes = [Rows.all_new(group["rows"], group["design_effects"]["not_ok_rate"]) for group in large]
     shares = [max(group["rates"]["not_ok_rate"]["value"] or 0.0, LEAST_SHARE) for group in large]
-    rows, share = min(smallest["rows"], MOST_ROWS), min(shares, key=lambda value: abs(value - 0.5))
-    limits = _limits(lambda limit: rings(rows, limit, share, 0.0), 1 - share)
-    if limits is None:
+
+    def by_chance(limit: float) -> float:
+        return any_of(rings(rows, limit, share) for rows, share in zip(sizes, shares, strict=True))
+
+    warn, fail = (next((limit for limit in INCREASES if by_chance(limit) <= often), None) for often in (OFTEN, SELDOM))
+    if warn is None or fail is None or fail >= 1 - max(shares):
         return comment + "# No threshold could be passed by the rates of this output, so there is no gate.\n"
-    warn, fail = limits
-    finds, by_chance = of_increase(rows, fail, share)
-    where = (
-        f"{visible(describe(smallest['group']))} ({smallest['rows']:,} rows)"
-        if columns
-        else f"{smallest['rows']:,} rows"
-    )
+    at = min(range(len(large)), key=lambda one: sizes[one].n / sizes[one].effect)
+    finds = detectable(sizes[at], fail, shares[at])
+    where = f"{visible(describe(large[at]['group']))} ({large[at]['rows']:,} rows)" if columns else "all rows"
     found = "no increase reliably" if finds is None else f"an increase by {100 * finds:.1f} points"
-    comment += f"# Of {where} it finds {found} with a probability of 80%, and fails by chance in\n"
-    comment += f"# {'less than 0.1%' if by_chance < 0.0005 else percent(by_chance)} of runs, if all rows are new.\n"
+    chance, any_group = by_chance(fail), f"any of {len(large)} groups" if len(large) > 1 else "it"
+    comment += f"# Of {where} it finds {found} with a probability of 80%.\n"
+    comment += f"# If all rows are new and nothing changes, {any_group} fails in {seldom(chance)} of runs, and at\n"
+    comment += f"# least once in {NIGHTS} runs with a chance of {seldom(in_nights(chance))}.\n"
     if left := len(groups) - len(large):
         comment += f"# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there.\n"
     keys = [("by", json.dumps(list(columns), ensure_ascii=False))] if columns else []
@@ -120,22 +127,20 @@ def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> s
 
 def _added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     """A gate on the rows that are new, which finds a few bad ones among many that were kept."""
-    chance = SELDOM / max(len(groups), 1)
+    chance = _rounded_down(SELDOM / max(len(groups), 1))
     what = f"each group of {visible(', '.join(columns))}" if columns else "all groups together"
     comment = f"# The new rows of {what} against those that they replace. Few bad ones hardly move a rate over\n"
     comment += f"# all rows. Without a change it fails in at most {percent(SELDOM)} of runs"
     comment += f", over all {len(groups)} groups.\n" if columns else ".\n"
     keys = [("by", json.dumps(list(columns), ensure_ascii=False))] if columns else []
-    keys += [("against", '"removed"'), ("fail_p", f"{chance:.1g}")]
+    keys += [("against", '"removed"'), ("fail_p", f"{chance:g}")]
     return comment + _table("added_not_ok_rate", keys)
 
 
-def _limits(by_chance: Callable[[float], float], room: float) -> tuple[float, float] | None:
-    """The two smallest thresholds next to each other of which chance seldom passes the larger."""
-    for warn, fail in pairwise(INCREASES):
-        if fail < room and by_chance(fail) < SELDOM:
-            return warn, fail
-    return None
+def _rounded_down(chance: float) -> float:
+    """To one digit."""
+    unit: float = 10.0 ** math.floor(math.log10(chance) + 1e-9)
+    return round(math.floor(chance / unit + 1e-9) * unit, 12)
 
 
 def _table(metric: str, keys: Sequence[tuple[str, str]]) -> str:

@@ -82,6 +82,8 @@ def test_gates_check_judges_it_with_or_without_a_reference(month: list[Path], tm
     command = ["gates", "check", str(month[4]), "--gates", str(path), "--json"]
     result = CliRunner().invoke(app, [*command, *(["--reference", str(month[0])] if pinned else [])])
     assert result.exit_code == 0, result.output
-    found = {one["group"]["system"]: one for one in json.loads(result.stdout)}
+    (gate,) = json.loads(result.stdout)["gates"]
+    found = {one["group"]["system"]: one for one in gate["groups"]}
+    assert gate["by_chance"] >= found["a"]["by_chance"] > 0
     assert found["a"]["finds"] > 0.05 and found["a"]["now"] == ("fail" if pinned else None)
     assert found["new"]["can_fire"] is not pinned

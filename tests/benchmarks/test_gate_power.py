@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gate_power import lines
-from scorer.audit.power import detectable, rings
+from scorer.audit.power import Rows, detectable, rings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
 NIGHTS = 400_000
@@ -22,23 +22,23 @@ def test_simulated_nights_ring_as_often(rows: int, threshold: float, difference:
     made = np.random.default_rng(1)
     before, after = made.binomial(rows, 0.1, NIGHTS), made.binomial(rows, 0.1 + difference, NIGHTS)
     seen = float((after - before > rows * threshold + 1e-9).mean())
-    assert rings(rows, threshold, 0.1, difference) == pytest.approx(seen, abs=5 * 0.5 / math.sqrt(NIGHTS))
+    assert rings(Rows.all_new(rows), threshold, 0.1, difference) == pytest.approx(seen, abs=5 * 0.5 / math.sqrt(NIGHTS))
 
 
 @pytest.mark.parametrize(("rows", "threshold"), [(100, 0.05), (120, 0.08), (500, 0.02), (5000, 0.02)])
 def test_the_formula_of_the_page_comes_close(rows: int, threshold: float) -> None:
-    found = detectable(rows, threshold, 0.1)
+    found = detectable(Rows.all_new(rows), threshold, 0.1)
     assert found is not None
-    assert rings(rows, threshold, 0.1, found) == pytest.approx(0.8, abs=1e-6)
+    assert rings(Rows.all_new(rows), threshold, 0.1, found) == pytest.approx(0.8, abs=1e-6)
     p, q = 0.1, 0.1 + found
     formula = threshold + 0.84 * math.sqrt((p * (1 - p) + q * (1 - q)) / rows)
     assert formula == pytest.approx(found, abs=1.0 / rows)  # a share moves in steps of one row
 
 
 def test_what_cannot_be_found_is_none() -> None:
-    assert detectable(10, 0.9, 0.5) is None
-    assert rings(10, 0.0, 0.0, 0.0) == 0.0
-    assert rings(10, 0.0, 0.0, 1.0) == 1.0
+    assert detectable(Rows.all_new(10), 0.9, 0.5) is None
+    assert rings(Rows.all_new(10), 0.0, 0.0, 0.0) == pytest.approx(0.0, abs=1e-12)
+    assert rings(Rows.all_new(10), 0.0, 0.0, 1.0) == pytest.approx(1.0)
 
 
 def test_the_table_of_the_page() -> None:

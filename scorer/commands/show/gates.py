@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.text import Text
 
-from ...audit.reach import Reach
+from ...audit.power import NIGHTS
+from ...audit.reach import Checked, seldom
 from ...system.display import all_visible
 from .console import make_console
 
 _STYLES = {True: "green", False: "bold red"}
 
 
-def print_reach(found: Sequence[Reach]) -> None:
+def print_reach(found: Checked) -> None:
     """Print what every gate can do, under the name of the gate. Names from data are made visible."""
     console = make_console()
-    where = None
-    for one in found:
-        if one.where != where:
-            where = one.where
-            console.print(Text(str(all_visible(where))))
-        word = "can fire" if one.can_fire else "cannot fire"
-        console.print(Text.assemble("  ", (f"{word:11}", _STYLES[one.can_fire]), f"  {all_visible(one.message)}"))
+    for gate in found.gates:
+        line = str(all_visible(gate.where))
+        if gate.by_chance is not None and gate.by_chance_30 is not None:
+            groups = f"any of its {len(gate.groups)} groups" if len(gate.groups) > 1 else "it"
+            line += f": without a change {groups} fails in {_chances(gate.by_chance, gate.by_chance_30)}"
+        console.print(Text(line))
+        for one in gate.groups:
+            word = "can fire" if one.can_fire else "cannot fire"
+            console.print(Text.assemble("  ", (f"{word:11}", _STYLES[one.can_fire]), f"  {all_visible(one.message)}"))
+    if found.by_chance:
+        kept = "all rows new" if found.kept is None else f"{100 * found.kept:.0f}% of the rows kept"
+        console.print(
+            Text(f"All gates, {kept}: without a change any fails in {_chances(found.by_chance, found.by_chance_30)}")
+        )
+
+
+def _chances(run: float, runs: float) -> str:
+    return f"{seldom(run)} of runs, and at least once in {NIGHTS} runs with a chance of {seldom(runs)}"
