@@ -26,6 +26,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -110,11 +111,11 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     wall = time.perf_counter() - began
     own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {
-        "rows": summary.counts.rows.to_json(),
+        "rows": msgspec.to_builtins(summary.rows),
         "wall": round(wall, 2),
         "cpu": round(sum(used.ru_utime + used.ru_stime for used in (own, child)), 2),
         "peak_mb": round(own.ru_maxrss / 1024),
-        "recheck": summary.recheck.to_json(),
+        "recheck": msgspec.to_builtins(summary.recheck),
         "stages": dict(summary.seconds),
     }
 

@@ -13,7 +13,6 @@ Goal: 100,000 shards in 60 s, and no cost that grows faster than the number of s
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import shutil
 import subprocess
@@ -25,9 +24,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
 from benchmarks import RESTAURANTS
 from scorer.storage import Receipts
+from scorer.system.codec import seal
 
 from . import machine
 
@@ -64,9 +65,9 @@ def make(base: Path, shards: int) -> tuple[Path, Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(data / FIRST, data / relative)
         shutil.copy2(out / FIRST, out / relative)
-        record = dataclasses.replace(receipt.input, uri=str(data / relative))
-        one = dataclasses.replace(receipt, relative=relative, input=record)
-        (out / "_receipts" / f"{relative}.json").write_text(json.dumps(one.to_json(), sort_keys=True, indent=1))
+        record = replace(receipt.input, uri=str(data / relative))
+        one = replace(receipt, relative=relative, input=record)
+        (out / "_receipts" / f"{relative}.json").write_bytes(seal(one))
     return data, out
 
 

@@ -7,21 +7,25 @@ the output columns already into such a folder; ``scored`` adds made-up output co
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import convert
 
 from scorer.metric.columns import OUTPUT
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.keys import row_keys
 from scorer.metric.rows import Rows
 from scorer.metric.verdict import FINE, ROUGH
-from scorer.scoring.signature import FOOTER_KEY
-from scorer.storage import Receipts, RunOutput, ShardWriter
-from tests.storage.receipts import receipt
+from scorer.scoring.signature import Signature
+from scorer.storage import InputRecord, Receipts, RunOutput, ShardWriter
+from scorer.storage.counts import FactCounts, PredicateCounts, RowCounts
+from tests.plans import made_plan, made_summary
+from tests.storage.receipts import fingerprint, receipt
 
 SIGNATURE = (
     "model:made-up@0123456789ab|prec:fp32|ep:cpu|exact:no|templates:none|protocol:paper|optional:none|checks:both|"
@@ -115,32 +119,28 @@ def finish(
 ) -> Path:
     """Write shards that have their output columns as a finished output folder."""
     found = {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}}
-    columns = {"text": "text", "triples": "triples", "mr": None, "keep": None, "prefix": prefix, "details": False}
+    columns = asdict(ColumnNames(triples="triples", prefix=prefix))
     with RunOutput.open(out, create=True) as folder:
-        plan = {"schema": 1, "signature": signature, "inputs": {name: {"uri": name, "identity": {}} for name in shards}}
-        folder.write_plan({**plan, "settings": {"columns": columns, **(settings or {})}})
+        plan = made_plan(signature, shards, settings={"columns": columns, **(settings or {})})
+        folder.write_plan(plan.content)
         receipts = Receipts(out)
         for relative, table in shards.items():
-            writer = ShardWriter(out / relative, table.schema, metadata={FOOTER_KEY: signature})
+            writer = ShardWriter(out / relative, table.schema, metadata=Signature(signature).footer)
             for start in range(0, len(table), WINDOW):
                 writer.write(table.slice(start, WINDOW))
             written = writer.commit()
-            receipts.write(receipt(relative, {"signature": signature}, written, relative))
+            receipts.write(receipt(relative, fingerprint(signature), written, InputRecord(relative, None)))
             _count(found, table, prefix)
-        counted = by_predicate or {}
-        facts = {kind: sum(n.get(kind, 0) for n in counted.values()) for kind in ("template", "backoff")}
-        folder.write_run(
-            {
-                "schema": 1,
-                "signature": signature,
-                "rows": found,
-                "facts": {**facts, "by_predicate": dict(counted)},
-                "device": {"kind": "cpu", "name": "made up"},
-                "invariance_error": invariance_error,
-                "versions": {"d2t-scorer": "0"},
-                "finished": finished,
-            }
+        counted = {name: PredicateCounts(**n) for name, n in (by_predicate or {}).items()}
+        template, backoff = (sum(getattr(n, kind) for n in counted.values()) for kind in ("template", "backoff"))
+        summary = made_summary(
+            signature,
+            rows=convert(found, RowCounts),
+            facts=FactCounts(template, backoff, counted),
+            invariance_error=invariance_error,
+            finished=finished,
         )
+        folder.write_run(summary.content)
         folder.write_success()
     return out
 

@@ -89,7 +89,7 @@ def rate_command(
     with local_copy(out) as folder:
         population = read_population(folder, tuple(name for name in (by, label_column) if name), str(out))
     if not population.scored.finished:
-        say(f"note: {out} has no _SUCCESS: the rates cover only the shards that are done")
+        say(f"note: {out} is not finished: the rates cover only the shards that are done")
     earlier = RatesFile.read(calibration, "--calibration") if calibration is not None else None
     labelled = None
     if labels:

@@ -108,7 +108,7 @@ def sample_command(
         if by is None and population.scored.has(SYSTEM):
             by = SYSTEM
         if not population.scored.finished:
-            say(f"note: {out} has no _SUCCESS: the sample covers only the shards that are done")
+            say(f"note: {out} is not finished: the sample covers only the shards that are done")
         first = from_files(population, [pilot]) if pilot is not None else None
         before = len(first.rows) if first is not None else 0
         count = rows or 200

@@ -227,7 +227,7 @@ def _end(options: RunOptions, outcome: Outcome, *, as_json: bool) -> None:
     from .show.summary import print_summary
 
     if as_json:
-        print_json(outcome.summary.to_json())
+        print_json(outcome.summary)
     print_summary(outcome.summary, options.out, to_stderr=as_json)
     if outcome.exit_code:
         say_always(f"scorer: {outcome.reason}")

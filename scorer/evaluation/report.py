@@ -115,7 +115,7 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
     wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
     scored = load(path, [*wanted, *published.COLUMNS, *(column for _, column in human.SIDES)])
     if not scored.finished:
-        note(f"{path} has no _SUCCESS: the figures cover only the shards that are done")
+        note(f"{path} is not finished: the figures cover only the shards that are done")
     if not correlation.available():
         note("correlations are null: install the extra stats (pip install 'd2t-scorer[stats]')")
     if not scored.omissions_checked:

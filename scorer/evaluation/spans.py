@@ -188,7 +188,7 @@ def _agreement(options: SpanOptions) -> AgreementBlock:
 
 def _tell(flags: Flags, gold: Gold, texts: list[str], options: SpanOptions, note: Callable[[str], None]) -> None:
     if not flags.finished:
-        note("the run has no _SUCCESS: the figures cover only the shards that are done")
+        note("the run is not finished: the figures cover only the shards that are done")
     if flags.known is not None and len(flags.known) > len(texts):
         left = len(flags.known) - len(texts)
         note(f"{left} texts are left out: the gold does not mention them, not even as texts without errors")

@@ -8,14 +8,10 @@ they are run, and taken half as large again, since the largest of a sample is no
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Annotated, Any
-
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta, ValidationError, convert
 
+from ..system.codec import Count, Magnitude, OpenRecord
 from .batches import Batch
 from .schemes import Scheme
 
@@ -24,27 +20,16 @@ PAIRS = 4096
 """Pairs that the bound is measured on, at least, where the data has so many."""
 
 
-@dataclass(frozen=True)
-class ExactBound:
+class ExactBound(OpenRecord, frozen=True):
     """``largest``: the largest |Δlogit| between a variant and fp32 seen on ``pairs`` pairs."""
 
-    pairs: Annotated[int, Meta(ge=0)]
-    largest: Annotated[float, Meta(ge=0)]
+    pairs: Count
+    largest: Magnitude
 
     @property
     def margin(self) -> float:
         """Pairs whose two highest logits are nearer than this run again."""
         return 2 * FACTOR * self.largest
-
-    @classmethod
-    def read(cls, content: Any) -> ExactBound | None:
-        """From what a plan recorded, or ``None`` where it is nothing of the kind."""
-        try:
-            found = convert(content, cls)
-        except ValidationError:
-            return None
-        # Measured again: with NaN as its margin, no pair would be too close to call.
-        return found if math.isfinite(found.largest) else None
 
 
 def bound_of(

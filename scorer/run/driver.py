@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from ..errors import OutputError, ScorerError, ShardError, UsageError
 from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse.earlier import check_earlier
@@ -72,7 +74,7 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter, executor: 
             ShardReader(form=options.form, delimiter=options.delimiter, split_rows=options.split_rows)
         )
         seen = SeenOutput(options.out)
-        before = Plan.usable(seen.read_plan()) if present else None
+        before = Plan.usable(seen, reporter.say) if present else None
         found = survey(files, reader, scoring.find_columns, options.limit, before.inputs if before is not None else {})
         refuse_unscorable(found, reader, options.max_error_rate, reporter.say)
         chosen = executor or Inline(scoring, options.max_error_rate)
@@ -84,7 +86,7 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter, executor: 
         try:
             return _Run(options, scoring, reporter, chosen, output, found, facts, earlier).execute(started)
         except OtherBudgetsError as other:  # of parts that started a moment before this one
-            facts = chosen.prepare(other.budgets, Plan.usable(output.read_plan()), found, reader, (), reporter)
+            facts = chosen.prepare(other.budgets, Plan.usable(output), found, reader, (), reporter)
             return _Run(options, scoring, reporter, chosen, output, found, facts, other.budgets).execute(started)
 
 
@@ -192,16 +194,21 @@ class _Run:
             self.output.store.upload(relative, Path(made.temporary), made.written.sha256)
         else:
             self.output.check()
-        host = f"{made.origin.device.kind} {made.origin.device.name}".strip()
         self.verified.write(
             Receipt(
                 relative=relative,
                 input=made.record,
-                fingerprint=Fingerprint(made.fingerprint),
+                fingerprint=made.fingerprint,
                 output=made.written,
                 counts=made.counts,
                 plan=self.plan.digest,
-                maker=Maker.of(self.id, host, made.origin.to_json(), made.seconds, made.computed),
+                maker=Maker(
+                    run=self.id,
+                    worker=made.origin.device.words,
+                    origin=msgspec.to_builtins(made.origin),
+                    seconds={stage: round(value, 3) for stage, value in made.seconds.items()},
+                    computed=made.computed,
+                ),
             )
         )
         self.receipts.clear_failed(relative)
@@ -228,11 +235,11 @@ class _Run:
         """
         options, inputs, output = self.options, self.plan.inputs.keys(), self.output
         others = output.others()
-        present = Plan.usable(output.read_plan())
-        if others and present is None and output.create_plan(self.plan.to_json()):
+        present = Plan.usable(output)
+        if others and present is None and output.create_plan(self.plan.content):
             present = self.plan
         if others:
-            present = present or Plan.usable(output.read_plan())
+            present = present or Plan.usable(output)
             refuse_another_plan(present, self.plan, sorted(others), options.out)
             self.plan = present or self.plan
         before = present.inputs if present is not None else {}
@@ -245,15 +252,15 @@ class _Run:
             return
         for line in removals(output.remove_stale(inputs), self.plan.inputs, before):
             self.reporter.say(line)
-        if present is None and not output.create_plan(self.plan.to_json()):
-            again = Plan.usable(output.read_plan())  # of a part that began at the same moment, or damaged
+        if present is None and not output.create_plan(self.plan.content):
+            again = Plan.usable(output)  # of a part that began at the same moment, or damaged
             if again is not None and options.part is not None:
                 refuse_another_plan(again, self.plan, sorted(output.others()), options.out)
                 self.plan = again
                 return
-            output.write_plan(self.plan.to_json())
+            output.write_plan(self.plan.content)
         elif present is not None and present != self.plan:
-            output.write_plan(self.plan.to_json())
+            output.write_plan(self.plan.content)
 
     def _confirm_plan(self) -> None:
         """Make sure that the plan is still there; what else was taken away, the totals find.
@@ -261,10 +268,10 @@ class _Run:
         Raises:
             OutputError: another plan is there.
         """
-        present = Plan.usable(self.output.read_plan())
+        present = Plan.usable(self.output)
         if present is None:
             self.reporter.say("_plan.json was removed or damaged during the run; it is written again")
-            self.output.write_plan(self.plan.to_json())
+            self.output.write_plan(self.plan.content)
         elif present != self.plan:
             raise OutputError(
                 f"{self.options.out}: _plan.json was replaced during the run, so that the folder is another run's "
@@ -298,7 +305,7 @@ class _Run:
             summary = self._summary(totals, started, scoring, skipped)
             if totals.failed or totals.missing:
                 self.output.reopen()  # a marker of an earlier run no longer holds
-            self.output.write_run(summary.to_json())
+            self.output.write_run(summary.content)
             if not totals.failed and not totals.missing:
                 self.output.write_success(totals.receipts)
                 break

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+import msgspec
+
 from ..scoring.summary import ReusedOutput
 from ..storage.counts import FactCounts
 from .preview import Losses
@@ -129,12 +131,12 @@ class Estimate:
             "signature": self.signature,
             "shards": self.shards.to_json(),
             "rows": self.rows.to_json(),
-            "reuse": [one.to_json() for one in self.reuse],
+            "reuse": msgspec.to_builtins(self.reuse),
             "estimated": self.estimated,
             "errors": dict(self.errors),
             "notes": dict(self.notes),
             "checks": asdict(self.checks),
-            "facts": self.facts.to_json(),
+            "facts": msgspec.to_builtins(self.facts),
             "first_facts": list(self.first_facts),
             "token_lengths": [asdict(one) for one in self.token_lengths],
             "too_long": self.too_long,

@@ -15,7 +15,7 @@ from ..scoring.origin import Origin
 from ..scoring.plan import Budgets, Plan, PlannedReuse
 from ..scoring.signature import Signature
 from ..scoring.summary import ReusedOutput
-from ..storage import Counts, Identity, InputRecord, WrittenFile
+from ..storage import Counts, Fingerprint, Identity, InputRecord, WrittenFile
 from ..storage.counts import RecheckCounts
 from ..storage.pieces import Piece
 
@@ -60,7 +60,7 @@ class Facts:
     @property
     def device(self) -> str:
         """What all workers have in common, in words."""
-        return f"{self.origin.device.kind} {self.origin.device.name}".strip()
+        return self.origin.device.words
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Made:
     temporary: str
     written: WrittenFile
     record: InputRecord
-    fingerprint: str
+    fingerprint: Fingerprint
     counts: Counts
     seconds: Mapping[str, float]
     computed: int

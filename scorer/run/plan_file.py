@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+
+from msgspec.structs import replace
 
 from ..errors import OutputError
 from ..scoring.plan import Budgets, Plan
@@ -37,7 +38,8 @@ def plan_of(
 ) -> Plan:
     """The plan of a run."""
     return Plan(
-        signature=facts.signature,
+        signature_line=facts.signature.line,
+        signature_parts=facts.signature.parts,
         inputs=found.planned,
         budgets=replace(facts.budgets, window_rows=window_rows, window_bytes=window_bytes, first_rows=first_rows),
         provider=facts.provider,
@@ -57,7 +59,7 @@ def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out
         OutputError: they differ, in what is said.
         OtherBudgetsError: they differ in budgets alone, which this part can take over.
     """
-    names = sorted(field.name for field in fields(Plan) if field.name != "settings")
+    names = sorted({"signature", *Plan.__struct_fields__} - {"schema", "settings", "signature_line", "signature_parts"})
     differing = [name for name in names if present is None or getattr(present, name) != getattr(plan, name)]
     if present is not None and differing == ["budgets"]:
         raise OtherBudgetsError(present.budgets)
@@ -75,10 +77,10 @@ def named_others(others: list[str]) -> str:
 
 def inputs_of(output: SeenOutput) -> Mapping[str, InputRecord]:
     """The inputs of the plan that is there; none where there is none that can be read."""
-    plan = Plan.usable(output.read_plan())
+    plan = Plan.usable(output)
     return plan.inputs if plan is not None else {}
 
 
 def earlier_plan(out: Location) -> Plan | None:
     """The plan that an unfinished or earlier run recorded here; ``None`` where there is none that can be read."""
-    return Plan.usable(SeenOutput(out).read_plan())
+    return Plan.usable(out)

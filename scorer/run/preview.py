@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ..errors import OutputError, ShardError
 from ..inference.shipped import SHIPPED
 from ..scoring.signature import Signature
-from ..storage import Fingerprint, InputRecord, Receipts, SeenOutput, ShardReader
+from ..storage import InputRecord, Receipts, SeenOutput, ShardReader
 from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
@@ -73,18 +73,16 @@ def refuse_rescore(output: SeenOutput, todo: Iterable[Shard], signature: Signatu
     Raises:
         OutputError: a shard that is to be scored has a whole receipt under another signature; names both.
     """
-    wanted = Fingerprint.of({"signature": signature.line, "signature_parts": signature.parts}).signature
     for shard in todo:
         receipt = output.receipts.read(shard.file.relative)
-        if receipt is None or receipt.fingerprint.signature == wanted or not output.receipts.is_intact(receipt):
+        if receipt is None or signature.is_of(receipt.fingerprint) or not output.receipts.is_intact(receipt):
             continue
         own = ""
         if str(signature.model) in {one.model for one in SHIPPED.values()}:
             own = " (the bundle is one that ships with this program; another version of it may have another model)"
-        found = receipt.fingerprint.to_json().get("signature")
         raise OutputError(
-            f"{output.path} has labels under the signature {found}, and this run has {signature.line}{own}; nothing "
-            "was written: pass --rescore to replace them, or choose another --out"
+            f"{output.path} has labels under the signature {receipt.fingerprint.signature}, and this run has "
+            f"{signature.line}{own}; nothing was written: pass --rescore to replace them, or choose another --out"
         )
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ..errors import ScorerError, ShardError
 from ..scoring.counts import total
@@ -149,7 +151,7 @@ class ShardWorker:
                 temporary=str(temporary) if written.e_tag == "" else "",
                 written=written,
                 record=record,
-                fingerprint=shard.fingerprint(self._scorer.signature, self._digest).text,
+                fingerprint=shard.fingerprint(self._scorer.signature, self._digest),
                 counts=total(counts),
                 seconds=seconds,
                 computed=computed,

@@ -63,10 +63,10 @@ def status_of(out: Location) -> RunStatus:
         OutputError: it is no output, or cannot be read.
     """
     output = SeenOutput(out)
-    fields, entry = output.read_plan(), output.store.look(PLAN)
-    if fields is None or entry is None:
+    plan, entry = Plan.load(output), output.store.look(PLAN)
+    if plan is None or entry is None:
         raise OutputError(f"{out} has no readable {PLAN}; name the --out folder of a run")
-    plan, receipts = Plan.from_json(fields), output.receipts
+    receipts = output.receipts
     found = [receipts.read(relative) for relative in receipts.all() if relative in plan.inputs]
     done = [receipt for receipt in found if receipt is not None]
     names = {receipt.relative for receipt in done}
@@ -83,7 +83,7 @@ def status_of(out: Location) -> RunStatus:
         failed=len(notes),
         waiting=waiting,
         failures=dict(sorted(Counter(note.kind for note in notes.values()).items())),
-        devices=dict(sorted(Counter(one.maker.worker for one in done if one.maker is not None).items())),
+        devices=dict(sorted(Counter(one.maker.worker for one in done).items())),
         rows=rows,
         rows_per_s=None if rate is None else round(rate, 1),
         left_s=None if left is None else round(left, 1),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from ..errors import ColumnError, InputError, ScorerError, ShardError
 from ..scoring.signature import Signature
 from ..scoring.windows import ShardColumns
 from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
+from ..storage.canonical import normal
 from ..storage.content import content_of
 from ..storage.filesystems import refuse_overlap
 from ..storage.pieces import Piece, piece_name, shard_of
@@ -87,16 +90,14 @@ class Shard:
 
         ``reuse``: the digest of the earlier outputs that labels may come from; empty when there are none.
         """
-        content: dict[str, object] = {
-            "signature": signature.line,
-            "signature_parts": signature.parts,
-            "columns": self.columns.shape,
-            "rows": self.limit,
-            "reuse": reuse,
-        }
-        if self.piece is not None:
-            content["piece"] = self.piece.to_json()
-        return Fingerprint.of(content)
+        return Fingerprint(
+            signature=signature.line,
+            signature_parts=signature.parts,
+            columns=normal(self.columns.shape),
+            rows=self.limit,
+            reuse=reuse,
+            piece=self.piece,
+        )
 
 
 def part_of(relative: str, parts: int) -> int:
@@ -183,7 +184,7 @@ def _divided(shard: Shard) -> list[Shard]:
         return [shard]
     uri, name = shard.file.uri, shard.file.relative
     return [
-        replace(shard, file=InputFile(uri, piece_name(name, number)), piece=piece)
+        dataclasses.replace(shard, file=InputFile(uri, piece_name(name, number)), piece=piece)
         for number, piece in enumerate(shard.info.pieces)
     ]
 

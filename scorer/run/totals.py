@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..errors import OutputError
+import msgspec
+
 from ..scoring.counts import total
 from ..scoring.origin import Origin
 from ..scoring.plan import Plan
@@ -15,6 +16,7 @@ from ..scoring.row_scorer import Report
 from ..scoring.summary import Recheck, ReusedOutput, RunSummary, ShardCounts
 from ..stats.percentages import percent
 from ..storage import Counts, Fingerprint, Receipt, Receipts
+from ..storage.canonical import canonical
 from ..storage.counts import RecheckCounts
 from .messages import Facts, Made
 from .options import Outcome, Reporter, RunOptions
@@ -107,8 +109,13 @@ def summary_of(
     origins += [one for one in (facts.reuse.origins if facts.reuse is not None else ()) if one not in origins]
     again = RecheckCounts.total([counts.recheck or RecheckCounts(), aside])
     return RunSummary(
-        signature=facts.signature,
-        counts=counts,
+        signature_line=facts.signature.line,
+        signature_parts=facts.signature.parts,
+        rows=counts.rows,
+        labels=counts.labels,
+        facts=counts.facts,
+        checks=counts.checks,
+        tokens=counts.tokens,
         shards=ShardCounts(len(totals.receipts), skipped, len(totals.failed), len(totals.missing)),
         seconds={**seconds, "total": round(total_seconds, 3)},
         computed_now=sum(one.computed for one in made),
@@ -128,14 +135,11 @@ def summary_of(
 
 def _origins(receipts: Sequence[Receipt], here: Origin) -> list[Origin]:
     """Where the shards were computed: this run's device first, then the others by the number of their shards."""
-    makers = {receipt.maker.origin: receipt.maker for receipt in receipts if receipt.maker is not None}
-    texts = Counter(receipt.maker.origin for receipt in receipts if receipt.maker is not None)
+    makers = {canonical(receipt.maker.origin): receipt.maker.origin for receipt in receipts}
+    texts = Counter(canonical(receipt.maker.origin) for receipt in receipts)
     found = [here]
     for text, _ in sorted(texts.items(), key=lambda item: (-item[1], item[0])):
-        try:
-            origin = Origin.from_json(makers[text].origin_fields())
-        except OutputError:
-            continue  # of another version
+        origin = msgspec.convert(makers[text], Origin)
         if origin not in found:
             found.append(origin)
     return found

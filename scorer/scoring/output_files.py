@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..metric.inputs import ColumnNames
 from ..storage.finished import PLAN
 from ..storage.listing import is_hidden
 from .plan import Plan
-from .settings import Settings
+from .settings import Settings, recorded_columns
 from .signature import Signature, what_differs
 
 
@@ -36,20 +35,17 @@ def settings_of(out: Path) -> Settings:
     return Settings.from_plan(plan.settings, str(out / PLAN))
 
 
-def columns_of(settings: Mapping[str, object]) -> ColumnNames:
-    """The column names among a run's settings; the default where a setting is missing or of another type."""
-    given = settings.get("columns")
-    given = dict(given) if isinstance(given, dict) else {}
-    if isinstance(given.get("keep"), list):
-        given["keep"] = tuple(given["keep"])
-    known = {}
-    for one in fields(ColumnNames):
-        if one.name in given:
-            try:
-                known[one.name] = getattr(ColumnNames(**{one.name: given[one.name]}), one.name)
-            except TypeError:
-                continue
-    return ColumnNames(**known)
+def columns_of(plan: Plan, where: str) -> ColumnNames:
+    """The column names among a plan's settings; the default ones where a row scorer has none.
+
+    Args:
+        where: the output, for messages.
+
+    Raises:
+        OutputError: they are not what a run records.
+    """
+    given = plan.settings.get("columns")
+    return recorded_columns(given, f"{where}/{PLAN}") if given is not None else ColumnNames()
 
 
 def run_columns(path: Path) -> ColumnNames:
@@ -59,7 +55,7 @@ def run_columns(path: Path) -> ColumnNames:
         OutputError: the plan was written by a newer version, or a field of it is damaged.
     """
     plan = Plan.load(path)
-    return columns_of(plan.settings) if plan is not None else ColumnNames()
+    return columns_of(plan, str(path)) if plan is not None else ColumnNames()
 
 
 def data_files(path: Path) -> list[Path]:

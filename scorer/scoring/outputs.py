@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 from ..errors import InputError, OutputError
 from ..metric.columns import OUTPUT
 from ..metric.inputs import ColumnNames
-from ..storage import Receipts, WrittenFile
-from ..storage.finished import RUN, SUCCESS
-from ..storage.output import is_finished
+from ..storage import Receipts, SeenOutput, WrittenFile
+from ..storage.finished import RUN
 from ..system.waiting import outcome
 from .extent import Extent, extent
 from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of
@@ -209,15 +208,15 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
         what = "has no readable _plan.json" if path.is_dir() else "is not a folder"
         raise OutputError(f"{path} is not an output folder of `scorer run`: it {what}")
     summary = RunSummary.load(path)
-    finished = is_finished(path)
+    why = SeenOutput(path).why_unfinished()
+    finished = why is None
     if summary is None or not (finished or allow_partial):
-        resume = "the same `scorer run` resumes it"
+        partial = "" if summary is None else ", or pass --allow-partial to audit what there is"
         raise OutputError(
-            f"{path} is not finished: it has no {RUN if finished or allow_partial else SUCCESS}; "
-            + (resume if finished or allow_partial else f"{resume}, or pass --allow-partial to audit what there is")
+            f"{path} is not finished: {why or f'it has no {RUN}'}; the same `scorer run` resumes it{partial}"
         )
     signature = summary.signature
-    columns = columns_of(plan.settings)
+    columns = columns_of(plan, str(path))
     signatures = OneSignature("run `scorer run` again", OutputError)
     signatures.add(str(path / RUN), signature)
     receipts = Receipts(path)

@@ -10,13 +10,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import structs
 
 from ..inference.engine import Answers, Work
 from ..metric.checks import Checks, Options, build_checks
@@ -164,7 +165,7 @@ class Pipeline:
         if judged.match is not None:
             names = [column.name for column in schema]
             found = _recheck(judged, judged.match, dict(zip(names, arrays, strict=True)))
-            counts = replace(counts, recheck=RecheckCounts(len(judged.match.to_recheck), len(found)))
+            counts = structs.replace(counts, recheck=RecheckCounts(len(judged.match.to_recheck), len(found)))
             arrays = judged.match.merge(names, arrays)
         table = window.table.select(list(window.columns.passed))
         for added, array in zip(schema, arrays, strict=True):

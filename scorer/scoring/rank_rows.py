@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import structs
 
 from ..errors import UsageError
 from ..metric.candidates import CANDIDATES, TEXT, CandidateColumns, CandidatePiece, Candidates, find_candidates
@@ -107,7 +108,8 @@ class RankRows:
     def warm_up(self, earlier: Plan | None, starts: Starts[CandidateColumns]) -> RankRows:
         """As the metric; a plan of an earlier ranking has the metric's bound."""
         if earlier is not None and earlier.signature == self.signature:
-            earlier = replace(earlier, signature=self.metric.signature)
+            metric = self.metric.signature
+            earlier = structs.replace(earlier, signature_line=metric.line, signature_parts=metric.parts)
         return replace(self, metric=self.metric.warm_up(earlier, [_AsRows(start) for start in starts]))
 
     def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
@@ -176,7 +178,7 @@ class RankRows:
         table = window.table.select(list(window.columns.passed))
         for field, column in zip(added, columns, strict=True):
             table = table.append_column(field.with_name(self._names.prefix + field.name), column)
-        counts = replace(
+        counts = structs.replace(
             Counts.total(piece.counts for piece in pieces),
             rows=RowCounts(
                 len(chosen),

@@ -118,41 +118,42 @@ class Settings:
 
     @classmethod
     def from_plan(cls, content: Any, where: str) -> Settings:
-        """The settings that a plan records; a setting of later versions than the plan's has its default.
+        """The settings that a plan records.
 
         Args:
             where: the plan, for messages.
 
         Raises:
-            OutputError: a setting is not known, is missing without having a default, or has an impossible value.
+            OutputError: a setting is missing, not known, or has an impossible value.
         """
-        if not isinstance(content, Mapping):
-            raise OutputError(f"{where}: settings is {described(content)}, not an object; run again")
-        given = dict(content)
-        known = {one.name for one in fields(cls)}
-        if "bundle" not in given:
-            raise OutputError(f"{where} names no bundle, so it is no plan of `scorer run`; give the folder of a run")
-        if unknown := sorted(given.keys() - known):
-            raise OutputError(
-                f"{where} has the setting {unknown[0]!r}, unknown to this version; use the version that wrote it"
-            )
+        given = _complete(content, cls, f"{where}: settings")
+        columns = recorded_columns(given["columns"], where)
         try:
-            return cls(**(given | {"columns": _columns(given.get("columns"))}))
+            return cls(**{**given, "columns": columns})
         except (TypeError, UsageError) as error:
             raise OutputError(f"{where}: {error}; run again into the folder") from error
 
 
-def _columns(given: Any) -> ColumnNames:
-    """The column names among recorded settings.
+def recorded_columns(content: Any, where: str) -> ColumnNames:
+    """The column names that a plan records. ``where``: the plan, for messages.
 
     Raises:
-        TypeError: no object, or a name that is not known or of another type.
+        OutputError: as :meth:`Settings.from_plan`.
     """
-    if given is None:
-        return ColumnNames()
-    if not isinstance(given, dict):
-        raise TypeError(f"columns is {type(given).__name__}; give an object")
-    if unknown := sorted(given.keys() - {one.name for one in fields(ColumnNames)}):
-        raise TypeError(f"columns has {unknown[0]!r}, which this version does not know")
-    keep = given.get("keep")
-    return ColumnNames(**(given | {"keep": tuple(keep) if isinstance(keep, list) else keep}))
+    given = _complete(content, ColumnNames, f"{where}: columns")
+    keep = given["keep"]
+    try:
+        return ColumnNames(**{**given, "keep": tuple(keep) if isinstance(keep, list) else keep})
+    except TypeError as error:
+        raise OutputError(f"{where}: {error}; run again into the folder") from error
+
+
+def _complete(content: Any, kind: type[Any], what: str) -> dict[str, Any]:
+    """An object that has the fields of a data class, and no others."""
+    if not isinstance(content, Mapping):
+        raise OutputError(f"{what} is {described(content)}, not an object; run again into the folder")
+    known = {one.name for one in fields(kind)}
+    for name in sorted(known ^ content.keys()):
+        state = "lacks" if name in known else "has"
+        raise OutputError(f"{what} {state} {name!r}, so another version wrote it; use that version, or run again")
+    return dict(content)

@@ -17,15 +17,17 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
+import msgspec
+
 from ..inference.engine import Engine
 from ..inference.schemes import NLI
 from ..metric import REVISION
 from ..metric.checks import Options
 from ..metric.templates import Templates
 from ..storage.canonical import canonical, line_parts
+from ..storage.records import Fingerprint
 from ..system.formats import SIGNATURE_KEY as FOOTER_KEY
 from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
-from ..system.json_fields import Fields
 
 _SHOWN_DIGITS = 12
 _SEPARATORS = "%|,="
@@ -36,8 +38,8 @@ _NONE = "none"
 class Signature:
     """A signature.
 
-    ``line``: for people, digests cut to twelve digits. ``whole``: all parts as canonical JSON, with whole digests;
-    empty where only the line is known, as in files of earlier versions.
+    ``line``: for people, digests cut to twelve digits; empty where there is no signature. ``whole``: all parts as
+    canonical JSON, with whole digests; by default those of the line, which is then all that there is.
 
     Two signatures are equal when both forms are.
     """
@@ -45,10 +47,13 @@ class Signature:
     line: str
     whole: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "whole", self.whole or canonical(parse(self.line)))
+
     @property
     def parts(self) -> dict[str, Any]:
-        """The parts with whole digests; those of the line where no more is known."""
-        return dict(json.loads(self.whole)) if self.whole else dict(parse(self.line))
+        """The parts with whole digests."""
+        return dict(json.loads(self.whole))
 
     @property
     def model(self) -> str:
@@ -59,28 +64,31 @@ class Signature:
     @property
     def footer(self) -> dict[str, str]:
         """What a Parquet footer says of it."""
-        return {FOOTER_KEY: self.line, **({WHOLE_KEY: self.whole} if self.whole else {})}
+        return {FOOTER_KEY: self.line, WHOLE_KEY: self.whole}
+
+    def is_of(self, fingerprint: Fingerprint) -> bool:
+        """Whether an output was made under it."""
+        return (fingerprint.signature, fingerprint.signature_parts) == (self.line, self.parts)
 
     @classmethod
     def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Signature:
-        """The signature in a Parquet footer; both forms are empty when there is none."""
-        line, whole = ((metadata or {}).get(key.encode(), b"") for key in (FOOTER_KEY, WHOLE_KEY))
-        found = whole.decode(errors="replace")
-        return cls(line.decode(errors="replace"), found if _is_object(found) else "")
+        """The signature in a Parquet footer; its line is empty when there is none."""
+        line, whole = (
+            (metadata or {}).get(key.encode(), b"").decode(errors="replace") for key in (FOOTER_KEY, WHOLE_KEY)
+        )
+        return cls(line, whole if _is_object(whole) else "")
 
-    def to_json(self) -> dict[str, object]:
-        """As ``_plan.json`` and ``_run.json`` record it."""
-        return {"signature": self.line, **({"signature_parts": self.parts} if self.whole else {})}
 
-    @classmethod
-    def from_json(cls, found: Fields) -> Signature:
-        """The signature that ``_plan.json`` or ``_run.json`` records; empty where none is.
+class Signed(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that records a signature: its line, and its parts."""
 
-        Raises:
-            OutputError: it is of another type.
-        """
-        parts = found.optional_inner("signature_parts")
-        return cls(found.text("signature"), canonical(parts.content) if parts is not None else "")
+    signature_line: str = msgspec.field(name="signature")
+    signature_parts: Mapping[str, Any]
+
+    @property
+    def signature(self) -> Signature:
+        """Both forms of it."""
+        return Signature(self.signature_line, canonical(self.signature_parts))
 
 
 def signature(engine: Engine, templates: Templates, options: Options, *, truncate: bool) -> Signature:
@@ -150,7 +158,7 @@ def differences(one: Signature, other: Signature) -> list[str]:
     """
     a, b = parse(one.line), parse(other.line)
     found = [f"{key}: {a.get(key)} → {b.get(key)}" for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
-    if found or not (one.whole and other.whole):
+    if found:
         return found
     a, b = one.parts, other.parts
     return [f"{key}: {a.get(key)} → {b.get(key)}" for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]

@@ -11,18 +11,14 @@ written them. So the file is deleted and the error reported; it is never synced 
 from __future__ import annotations
 
 import errno
-import json
-import math
 import os
 import re
 import secrets
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any
 
 from ..errors import OutputError
 
@@ -201,19 +197,6 @@ def atomic_bytes(
             raise
 
 
-def atomic_json(path: Path, content: Any, label: str = "json", holder: Holder | None = None) -> None:
-    """Replace a file by an object as JSON: sorted keys, one space of indent, a newline at the end, ASCII.
-
-    NaN and infinity, which JSON cannot represent, become null.
-    """
-    atomic_bytes(path, json_bytes(content), label, holder)
-
-
-def json_bytes(content: Any) -> bytes:
-    """The content of a JSON file; see :func:`atomic_json`."""
-    return (json.dumps(_finite(content), sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
-
-
 def create_bytes(path: Path, content: bytes, label: str, holder: Holder | None) -> bool:
     """Write a file as :func:`atomic_bytes` does, unless there is one; tells whether it was written.
 
@@ -247,43 +230,7 @@ def create_bytes(path: Path, content: bytes, label: str, holder: Holder | None) 
     return True
 
 
-def read_json(path: Path) -> Any:
-    """The object in a JSON file, or ``None`` if there is no file, it is not JSON, or it is not a regular file.
-
-    Raises:
-        OutputError: the file exists and cannot be read.
-    """
-    try:
-        # Non-blocking: opening a FIFO would wait for its writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_JSON:
-                return None
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                content = file.read()
-        finally:
-            os.close(descriptor)
-        return json.loads(content)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    except (ValueError, RecursionError):
-        return None
-    except OSError as error:
-        raise OutputError(f"cannot read {path}: {error.strerror}") from error
-
-
 def discard(path: Path) -> None:
     """Remove a file if it exists and can be removed."""
     with suppress(OSError):
         path.unlink()
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, float):
-        return content if math.isfinite(content) else None
-    if isinstance(content, dict):
-        return {str(key): _finite(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_finite(value) for value in content]
-    return content

@@ -1,26 +1,32 @@
-"""The names of an output's own files, and which plans can be read."""
+"""The names of an output's own files, and what the storage itself reads of a plan."""
 
 from __future__ import annotations
 
-from ..errors import OutputError
+from collections.abc import Mapping
+
+from ..errors import DamagedFileError
+from ..system.codec import OpenRecord, decode
 from ..system.formats import PLAN_SCHEMA
-from ..system.json_fields import Fields
+from .records import InputRecord
 
 PLAN, RUN, SUCCESS = "_plan.json", "_run.json", "_SUCCESS"
 
 
-def plan_fields(plan: object, where: str) -> Fields | None:
-    """The fields of a plan; ``None`` when it is none, or damaged. ``where``: its file, for messages.
+class _PlannedInputs(OpenRecord, frozen=True, kw_only=True):
+    schema: int = PLAN_SCHEMA
+    inputs: Mapping[str, InputRecord]
+
+
+def planned_inputs(plan: bytes, where: str) -> Mapping[str, InputRecord] | None:
+    """The inputs of a plan by the relative path of their output; ``None`` of a damaged one.
+
+    Args:
+        where: the file, for messages.
 
     Raises:
-        OutputError: it was written by another version of this program.
+        SchemaError: it was written by another version of this program.
     """
-    if not isinstance(plan, dict):
+    try:
+        return decode(plan, _PlannedInputs, where).inputs
+    except DamagedFileError:
         return None
-    schema = plan.get("schema")
-    if isinstance(schema, int) and schema != PLAN_SCHEMA:
-        raise OutputError(
-            f"{where} has schema {schema}, and this version knows {PLAN_SCHEMA}: another version wrote it; "
-            "use that version or choose another --out"
-        )
-    return Fields(plan, where) if schema == PLAN_SCHEMA else None

@@ -16,17 +16,16 @@ from typing import IO, Self
 
 from ..errors import OutputError
 from ..system.closing import Closing
-from ..system.json_fields import Fields
 from . import folder_care, lease
-from .durable import Holder, crash_point, json_bytes, make_folders, output_errors
-from .finished import PLAN, RUN, SUCCESS, plan_fields
+from .durable import Holder, crash_point, make_folders, output_errors
+from .finished import PLAN, RUN, SUCCESS, planned_inputs
 from .folder import FolderStore
 from .folder_care import Found, inspect_folder, is_output
 from .objects import lease as store_lease
 from .objects.bucket import BucketStore
 from .objects.uri import Location, StoreUri
 from .receipt_files import FAILED, RECEIPTS
-from .receipts import Receipt, Receipts, digest_of, failed_name, parsed_json, receipt_name
+from .receipts import Receipt, Receipts, digest_of, failed_name, receipt_name
 from .space import require_space
 from .store import ABSENT, ANY, Entry, Store
 
@@ -119,39 +118,38 @@ class SeenOutput:
         found.refresh()
         return found
 
-    def read_plan(self) -> Fields | None:
-        """The fields of the plan; ``None`` where there is none, or it is damaged.
-
-        Raises:
-            OutputError: it was written by another version of this program.
-        """
-        return plan_fields(self._json(PLAN), self.store.uri(PLAN))
-
-    def read_run(self) -> object:
-        """The content of ``_run.json``; ``None`` where there is none, or it is not JSON."""
-        return self._json(RUN)
+    def read(self, name: str) -> bytes | None:
+        """The content of one of the output's own files; ``None`` where there is none."""
+        found = self.store.read(name)
+        return found[0] if found is not None else None
 
     @property
     def is_finished(self) -> bool:
         """Whether every planned shard is done: ``_SUCCESS`` is there, and agrees with the plan and all receipts."""
-        return self.agrees_with(self._planned_receipts())
+        return self.why_unfinished() is None
 
-    def agrees_with(self, receipts: Collection[Receipt | None]) -> bool:
-        """Whether ``_SUCCESS`` is there and agrees with these receipts, which are all that are planned."""
-        marker = self.store.read(SUCCESS)
-        known = [one for one in receipts if one is not None]
-        return marker is not None and len(known) == len(receipts) and digest_of(known).encode("ascii") == marker[0]
-
-    def _planned_receipts(self) -> list[Receipt | None]:
+    def why_unfinished(self) -> str | None:
+        """Why not every planned shard is done; ``None`` if it is."""
         if self.store.look(SUCCESS) is None:
-            return [None]
-        planned = self._inputs()
-        return [self.receipts.read(relative) for relative in planned] if planned is not None else [None]
+            return f"it has no {SUCCESS}"
+        inputs = self._inputs()
+        if inputs is None:
+            return f"its {PLAN} is damaged"
+        found = {relative: self.receipts.look(relative) for relative in inputs}
+        for relative, receipt in found.items():
+            if isinstance(receipt, str):
+                return f"{relative}: {receipt}"
+        agrees = self.agrees_with([one for one in found.values() if isinstance(one, Receipt)])
+        return None if agrees else f"its {SUCCESS} does not agree with its receipts"
+
+    def agrees_with(self, receipts: Collection[Receipt]) -> bool:
+        """Whether ``_SUCCESS`` is there and agrees with these receipts, which are those of all planned shards."""
+        return self.read(SUCCESS) == digest_of(receipts).encode("ascii")
 
     def _inputs(self) -> Mapping[str, object] | None:
-        plan = self.read_plan()
-        found = plan.content.get("inputs") if plan is not None else None
-        return found if isinstance(found, dict) and all(map(is_output, found)) else None
+        plan = self.read(PLAN)
+        found = planned_inputs(plan, self.store.uri(PLAN)) if plan is not None else None
+        return found if found is not None and all(map(is_output, found)) else None
 
     def stored(self, relatives: Iterable[str]) -> dict[str, str]:
         """Those of the outputs that are there, with the absolute path or the URI of each."""
@@ -187,10 +185,6 @@ class SeenOutput:
         if found is None:
             raise FileNotFoundError(f"{self.store.uri(relative)} is not there")
         return OutputFile(self.store, relative, found)
-
-    def _json(self, name: str) -> object:
-        found = self.store.read(name)
-        return parsed_json(found[0]) if found is not None else None
 
 
 class RunOutput(SeenOutput, Closing):
@@ -267,20 +261,20 @@ class RunOutput(SeenOutput, Closing):
             return self._lease.others()
         return lease.others(self._lease.path.parent, self._lease.path.name)
 
-    def write_plan(self, plan: Mapping[str, object]) -> None:
+    def write_plan(self, plan: bytes) -> None:
         """Take ``_SUCCESS`` and ``_run.json`` away, then replace the plan."""
         self.reopen()
         crash_point("plan.success_removed")
-        self._write(PLAN, json_bytes(plan), "plan")
+        self._write(PLAN, plan, "plan")
 
-    def create_plan(self, plan: Mapping[str, object]) -> bool:
+    def create_plan(self, plan: bytes) -> bool:
         """Write the plan of an output that has none; ``False`` if another part was faster."""
         self.reopen()
-        return self.store.put(PLAN, json_bytes(plan), ABSENT, label="plan") is not None
+        return self.store.put(PLAN, plan, ABSENT, label="plan") is not None
 
-    def write_run(self, summary: Mapping[str, object]) -> None:
+    def write_run(self, summary: bytes) -> None:
         """Replace ``_run.json``."""
-        self._write(RUN, json_bytes(summary), "run")
+        self._write(RUN, summary, "run")
 
     def write_success(self, receipts: Iterable[Receipt] | None = None) -> None:
         """Say that every planned shard is done; the last thing a run writes. ``receipts``: of all of them."""

@@ -1,35 +1,24 @@
 """Pieces of a shard (``--split-rows``): consecutive row groups of one input, with an output file of their own.
 
 The output of a shard in pieces is a folder that has the shard's name; its files in order have the rows of the input.
-Each piece has a receipt and a claim, like a shard that is not divided.
+Each piece has a receipt, like a shard that is not divided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from ..system.json_fields import Fields
+from ..system.codec import Count, Record
 
 MOST_PIECES = 100_000
 """Of one shard; their names have five digits."""
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Record, frozen=True):
     """Some of the rows of an input. ``first``: number of the first; ``rows``: how many."""
 
-    first: int
-    rows: int
-
-    def to_json(self) -> dict[str, object]:
-        """As a JSON object."""
-        return {"first": self.first, "rows": self.rows}
-
-    @classmethod
-    def from_json(cls, found: Fields) -> Piece:
-        """From a JSON object; see :class:`Fields` for errors."""
-        return cls(found.required_count("first"), found.required_count("rows"))
+    first: Count
+    rows: Count
 
 
 def cut_pieces(groups: Sequence[int], most: int) -> list[Piece]:

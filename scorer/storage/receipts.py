@@ -7,20 +7,20 @@ and the output must have the version that the store gave it, or the SHA-256 wher
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..errors import OutputError
-from ..system.formats import RECEIPT_SCHEMA as SCHEMA
-from ..system.json_fields import Fields
+from msgspec import field
+from msgspec.structs import replace
+
+from ..errors import DamagedFileError
+from ..system.codec import Record, decode, encode, seal, unseal
+from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA
 from .canonical import digest
 from .content import content_of
 from .counts import Counts
-from .durable import json_bytes
 from .folder import FolderStore
 from .listing import is_hidden
 from .receipt_files import FAILED, RECEIPTS, check_relative
@@ -29,11 +29,15 @@ from .store import ANY, Entry, Store
 
 _SUFFIX = ".json"
 _THREADS = 16
-NO_RECEIPT, DAMAGED_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its receipt is damaged", "its output is damaged"
+NO_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its output is damaged"
+_RECEIPT = "its receipt"
 
 
-@dataclass(frozen=True)
-class Receipt:
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class Receipt(Record, frozen=True, kw_only=True):
     """What was made of a shard.
 
     ``relative``: the output's path below OUT. ``input``: what was read. ``fingerprint``: what the content depends on,
@@ -41,90 +45,27 @@ class Receipt:
     it was made under. ``created``: when, UTC, ISO 8601. ``maker``: which run and worker made it, where, in what time.
     """
 
+    schema: int = RECEIPT_SCHEMA
     relative: str
     input: InputRecord
     fingerprint: Fingerprint
     output: WrittenFile
     counts: Counts
-    plan: str = ""
-    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    maker: Maker | None = None
-
-    def to_json(self) -> dict[str, object]:
-        """The receipt as a JSON object, with a digest of its content."""
-        content = {
-            "schema": SCHEMA,
-            "relative": self.relative,
-            "input": self.input.to_json(),
-            "fingerprint": self.fingerprint.to_json(),
-            "output": self.output.to_json(),
-            "counts": self.counts.to_json(),
-            "plan": self.plan,
-            "created": self.created,
-        }
-        if self.maker is not None:
-            content["maker"] = self.maker.to_json()
-        return {**content, "digest": digest(content)}
-
-    @classmethod
-    def from_json(cls, content: object) -> Receipt | None:
-        """A receipt from its JSON object; ``None`` when it is damaged or of another schema."""
-        if not isinstance(content, dict):
-            return None
-        body = {key: value for key, value in content.items() if key != "digest"}
-        try:
-            intact = content.get("digest") == digest(body)
-        except (ValueError, RecursionError):  # not-a-number, or nested too deeply: no receipt of ours
-            return None
-        schema = body.pop("schema", None)
-        if not intact or schema != SCHEMA or body.keys() | {"maker"} != cls.__dataclass_fields__.keys():
-            return None
-        try:
-            found = Fields(body, "a receipt")
-            return cls(
-                found.text("relative"),
-                InputRecord.from_json(found.inner("input")),
-                Fingerprint.of(found.inner("fingerprint").content),
-                WrittenFile.from_json(found.inner("output")),
-                Counts.from_json(found.inner("counts")),
-                found.text("plan"),
-                found.text("created"),
-                Maker.from_json(maker) if (maker := found.optional_inner("maker")) is not None else None,
-            )
-        except OutputError:
-            return None
+    plan: str
+    created: str = field(default_factory=_now)
+    maker: Maker
 
 
-@dataclass(frozen=True)
-class FailedShard:
+class FailedShard(Record, frozen=True, kw_only=True):
     """Why a shard was set aside. ``kind``: that of the error. ``identity``: of its input, ``None`` where that could not
     be opened or the note is damaged. ``created``: when, UTC, ISO 8601."""
 
+    schema: int = FAILED_SCHEMA
+    relative: str
     kind: str = ""
     message: str = ""
     identity: Identity | None = None
     created: str = ""
-
-    def to_json(self, relative: str) -> dict[str, object]:
-        """As the content of the note about the output ``relative``."""
-        return {
-            "schema": 1,
-            "relative": relative,
-            "kind": self.kind,
-            "message": self.message,
-            "identity": self.identity.to_json() if self.identity is not None else {},
-            "created": self.created,
-        }
-
-    @classmethod
-    def from_json(cls, content: object) -> FailedShard:
-        """From the content of a note; one without a field is what is left of a damaged note."""
-        try:
-            found = Fields.of(content, "a note")
-            identity = Identity.from_json(found.inner("identity"))
-            return cls(found.text("kind"), found.text("message"), identity, found.text("created"))
-        except OutputError:
-            return cls()
 
 
 class Receipts:
@@ -140,7 +81,7 @@ class Receipts:
     def __init__(self, store: Store | Path) -> None:
         self._store: Store = FolderStore(store) if isinstance(store, Path) else store
         self._listed: dict[str, Entry] | None = None
-        self._read: dict[str, tuple[str, Receipt | None]] = {}
+        self._read: dict[str, tuple[str, Receipt | str]] = {}
 
     @property
     def listed(self) -> dict[str, Entry]:
@@ -173,7 +114,7 @@ class Receipts:
             OutputError: the receipt cannot be written.
         """
         name = receipt_name(receipt.relative)
-        version = self._store.put(name, json_bytes(receipt.to_json()), ANY, label="receipt")
+        version = self._store.put(name, seal(receipt), ANY, label="receipt")
         if version is not None and self._store.is_remote:
             self._read[receipt.relative] = version, receipt
             if self._listed is not None:
@@ -181,14 +122,25 @@ class Receipts:
                 self._listed[receipt.relative] = Entry(receipt.output.bytes, receipt.output.e_tag, 0.0)
 
     def read(self, relative: str) -> Receipt | None:
-        """The receipt of a shard; ``None`` when there is none or it is damaged."""
+        """The receipt of a shard; ``None`` when there is none or it is damaged.
+
+        Raises:
+            SchemaError: it was written by another version of this program.
+        """
+        found = self.look(relative)
+        return found if isinstance(found, Receipt) else None
+
+    def look(self, relative: str) -> Receipt | str:
+        """The receipt of a shard, or why there is none; see :meth:`read`."""
         check_relative(relative)
         known = self._read.get(relative)
         if self._listed is not None and known is not None and known[0] == _version(self._listed, relative):
-            receipt = known[1]
+            found = known[1]
         else:
-            receipt = self._fetch(relative)
-        return receipt if receipt is not None and receipt.relative == relative else None
+            found = self._fetch(relative)
+        if isinstance(found, Receipt) and found.relative != relative:
+            return f"{_RECEIPT} is that of another output"
+        return found
 
     def remove(self, relative: str) -> None:
         """Make a shard not done."""
@@ -210,11 +162,9 @@ class Receipts:
         Args:
             uri: of the input; without it, its content is not looked at.
         """
-        receipt = self.read(relative)
-        if receipt is None:
-            name = receipt_name(relative)
-            there = name in self.listed if self._store.is_remote else self._store.look(name) is not None
-            return DAMAGED_RECEIPT if there else NO_RECEIPT
+        receipt = self.look(relative)
+        if isinstance(receipt, str):
+            return receipt
         if why := why_not_done(receipt, identity, fingerprint, uri):
             return why
         return receipt if self.is_intact(receipt) else DAMAGED_OUTPUT
@@ -257,8 +207,8 @@ class Receipts:
 
     def write_failed(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
         """Quarantine a shard, with the reason."""
-        note = FailedShard(kind, message, identity, datetime.now(UTC).isoformat(timespec="seconds"))
-        self._store.put(failed_name(relative), json_bytes(note.to_json(relative)), ANY, label="failed")
+        note = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=_now())
+        self._store.put(failed_name(relative), encode(note, indent=1), ANY, label="failed")
         self.forget()
 
     def clear_failed(self, relative: str) -> None:
@@ -272,22 +222,35 @@ class Receipts:
         return _relatives(self._listing(FAILED), FAILED)
 
     def failed(self) -> dict[str, FailedShard]:
-        """Quarantined shards, by relative path."""
+        """Quarantined shards, by relative path; of a damaged note, only that there is one.
+
+        Raises:
+            SchemaError: a note was written by another version of this program.
+        """
         found = {}
         for relative in self.failed_names():
             content = self._store.read(failed_name(relative))
-            found[relative] = FailedShard.from_json(parsed_json(content[0] if content is not None else b""))
+            try:
+                found[relative] = decode(content[0] if content is not None else b"", FailedShard, failed_name(relative))
+            except DamagedFileError:
+                found[relative] = FailedShard(relative=relative)
         return found
 
     def _listing(self, top: str) -> dict[str, Entry]:
         return self.listed if self._store.is_remote else self._store.list(top)
 
-    def _fetch(self, relative: str) -> Receipt | None:
-        content = self._store.read(receipt_name(relative))
-        receipt = Receipt.from_json(parsed_json(content[0])) if content is not None else None
+    def _fetch(self, relative: str) -> Receipt | str:
+        name = receipt_name(relative)
+        content = self._store.read(name)
+        found: Receipt | str = NO_RECEIPT
+        if content is not None:
+            try:
+                found = unseal(content[0], Receipt, self._store.uri(name), advice="")
+            except DamagedFileError as error:
+                found = _RECEIPT + str(error).removeprefix(self._store.uri(name))  # one reason for many shards
         if self._store.is_remote:
-            self._read[relative] = content[1] if content is not None else "", receipt
-        return receipt
+            self._read[relative] = content[1] if content is not None else "", found
+        return found
 
     def _delete(self, names: Sequence[str]) -> None:
         self._store.delete(names)
@@ -314,15 +277,6 @@ def failed_name(relative: str) -> str:
 def digest_of(receipts: Iterable[Receipt]) -> str:
     """SHA-256 over what receipts say of their outputs, as hex: the content of ``_SUCCESS``."""
     return digest(sorted([one.relative, one.output.sha256, one.output.rows] for one in receipts))
-
-
-def parsed_json(content: bytes) -> object:
-    """The content of a JSON file; ``None`` if it is none."""
-    try:
-        found: object = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return found
 
 
 def why_not_done(receipt: Receipt, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> str | None:

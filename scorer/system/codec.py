@@ -14,8 +14,9 @@ Rules for all kinds:
 
 from __future__ import annotations
 
+import hashlib
 import re
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -27,6 +28,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r"%(25|[89A-F][0-9A-F])")
 
 T = TypeVar("T")
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""How many of something: 0 or more."""
+Magnitude = Annotated[float, msgspec.Meta(ge=0)]
+"""A number that is 0 or more."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,6 +64,30 @@ def encode(content: Any, *, indent: int | None = None, canonical: bool = False) 
     return data if indent is None else msgspec.json.format(data, indent=indent)
 
 
+def seal(content: Any) -> bytes:
+    """An object as :func:`encode` gives it, one line for each field, with the SHA-256 of all others as ``digest``."""
+    data = encode(content, canonical=True)
+    closing = b',"digest":"' + hashlib.sha256(data).hexdigest().encode("ascii") + b'"}'
+    return msgspec.json.format(data[:-1] + closing, indent=1)
+
+
+def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
+    """What :func:`seal` gave, as :func:`decode`.
+
+    Raises:
+        DamagedFileError: also if the digest is not that of the rest. SchemaError: only of a file that is intact.
+    """
+    try:
+        found = msgspec.json.decode(data)
+        given = found.pop("digest", None) if isinstance(found, dict) else None
+        rest = msgspec.json.encode(found, order="sorted")
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError) as error:
+        raise _damaged(where, _reason(error), advice) from error
+    if given != hashlib.sha256(rest).hexdigest():
+        raise _damaged(where, "its digest is not that of its content", advice)
+    return decode(rest, kind, where, advice=advice)
+
+
 def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
     """A value of type ``kind`` from JSON.
 
@@ -66,7 +95,7 @@ def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
         data: JSON in UTF-8.
         kind: a struct, or any other type that msgspec decodes to.
         where: the file, as messages name it.
-        advice: what to do about damage.
+        advice: what to do about damage, if anything is to be done.
 
     Raises:
         SchemaError: it is an object with another ``schema`` than the default of the struct's field of that name.
@@ -86,7 +115,11 @@ def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
             return msgspec.convert(plain, type=kind)
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedFileError(f"{where} is damaged: {_reason(error)}; {advice}") from error
+        raise _damaged(where, _reason(error), advice) from error
+
+
+def _damaged(where: str, why: str, advice: str) -> DamagedFileError:
+    return DamagedFileError(f"{where} is damaged: {why}{f'; {advice}' if advice else ''}")
 
 
 def _schema_of(kind: Any) -> int | None:

@@ -11,6 +11,8 @@ import re
 from pathlib import PurePath
 from typing import Any, TypeVar
 
+import msgspec
+
 T = TypeVar("T")
 
 HIDDEN = (
@@ -57,4 +59,6 @@ def _all_visible(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = {field.name: _all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **named)
+    if isinstance(value, msgspec.Struct):
+        return type(value)(**{name: _all_visible(getattr(value, name)) for name in value.__struct_fields__})
     return value

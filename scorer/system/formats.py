@@ -1,6 +1,6 @@
 """The keys and schema numbers of all files that this program writes and reads again.
 
-A number is increased if a key is removed or changes its meaning; keys may be added under the same number.
+A number is increased if a key is removed or changes its meaning.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ PLAN_SCHEMA = 1
 """Of ``_plan.json`` and ``_run.json``."""
 RECEIPT_SCHEMA = 3
 """Of ``_receipts/*.json``."""
+FAILED_SCHEMA = 1
+"""Of ``_failed/*.json``."""
 BUNDLE_SCHEMA = 3
 """Of ``bundle.json``."""
 AUDIT_SCHEMA = 1

@@ -156,8 +156,8 @@ def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_pat
         (without_run, "it has no _run.json"),
         (cut, "another size"),
         (gone, "cannot be read"),
-        (receipt, "it has no _SUCCESS"),
-        (lost, "it has no _SUCCESS"),
+        (receipt, "part-1.parquet: its receipt is damaged: its digest is not that of its content"),
+        (lost, "part-1.parquet: it has no receipt"),
         (same_size, "cannot be read as Parquet"),
     ):
         for arguments in ((out,), (nights[1], "--baseline", out)):

@@ -11,8 +11,10 @@ from scorer.errors import ColumnError, InputError, UsageError
 from scorer.evaluation.gold import Scored, load
 from scorer.evaluation.inputs import find_inputs
 from scorer.metric.inputs import ColumnNames
+from scorer.storage.counts import FactCounts, RowCounts
 from scorer.storage.receipts import digest_of
 from tests.evaluation.scored import SIGNATURE, save, scored
+from tests.plans import made_plan, made_summary
 
 
 def _scored(**columns: object) -> Scored:
@@ -47,8 +49,8 @@ def test_inputs_without_facts() -> None:
 def test_folder_in_order_with_what_lies_beside(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "b.parquet")
     save(scored(["omission"], gold_fine=["OK"]), tmp_path / "a" / "a.parquet")
-    (tmp_path / "_run.json").write_text('{"rows": {"in": 2}, "facts": {"template": 3}}')
-    (tmp_path / "_plan.json").write_text('{"schema": 1, "inputs": {}}')
+    (tmp_path / "_run.json").write_bytes(made_summary(rows=RowCounts(2), facts=FactCounts(3)).content)
+    (tmp_path / "_plan.json").write_bytes(made_plan().content)
     found = load(tmp_path)
     assert found.table["fine"].to_pylist() == ["omission", "OK"]
     assert found.signature == SIGNATURE

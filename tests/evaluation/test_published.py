@@ -13,7 +13,9 @@ import pytest
 from scorer.evaluation.published import OPTIONAL_NOTE, PART_NOTE, TABLE_12
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.metric.verdict import FINE
+from scorer.storage.counts import FactCounts, RowCounts
 from tests.evaluation.scored import save, scored
+from tests.plans import made_summary
 
 # Labels of all 630 outputs of each system, in the order of FINE, as the data's description has them.
 GOLD_630 = {
@@ -65,7 +67,7 @@ def test_table_2_with_difference_and_n(tmp_path: Path) -> None:
 
 def test_a_run_by_backoff_stands_beside_backoff(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "x.parquet")
-    (tmp_path / "_run.json").write_text('{"rows": {"in": 1}, "facts": {"template": 0, "backoff": 5}}')
+    (tmp_path / "_run.json").write_bytes(made_summary(rows=RowCounts(1), facts=FactCounts(0, 5)).content)
     rows = {line["row"] for line in evaluate(tmp_path, AGAINST)["against"]["lines"]}
     assert rows == {"E2E Backoff"}
 

@@ -13,6 +13,7 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -68,7 +69,7 @@ def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
     # Not ru_maxrss for the first: it includes that of the parent process.
     own = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
-    print(json.dumps({"rows": outcome.summary.counts.rows.to_json(), "own": own, "children": children}))  # noqa: T201
+    print(json.dumps({"rows": msgspec.to_builtins(outcome.summary.rows), "own": own, "children": children}))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -169,10 +169,10 @@ class TestBesideAHeldPart:
         (out / "_plan.json").write_text(json.dumps(plan))
         real, looks = Plan.usable, []
 
-        def usable(found: Any) -> Plan | None:
+        def usable(found: Any, *say: Any) -> Plan | None:
             """The first look is before the other has begun."""
             looks.append(found)
-            return real(found) if len(looks) > 1 else None
+            return real(found, *say) if len(looks) > 1 else None
 
         monkeypatch.setattr(Plan, "usable", usable)
         result = CliRunner().invoke(app, harness.command(reference[0], out, bundle, "--part", "2/2")[3:])

@@ -119,36 +119,3 @@ def test_calls_in_fp32_have_one_shape_a_length() -> None:
         ([4, 4], 24), ([0, 2], 16), ([5, 5], 16), ([1, 1], 8)
     ]  # fmt: skip
     assert fixed_shapes(np.array([], np.int64), padded, 2) == []
-
-
-@pytest.mark.parametrize("content", [None, {}, {"pairs": "many", "largest": 1}, [1, 2]])
-def test_a_plan_without_a_bound_has_none(content: Any) -> None:
-    assert ExactBound.read(content) is None
-    assert ExactBound.read({"pairs": 5, "largest": 0.5}) == ExactBound(5, 0.5)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        None,
-        [],
-        {},
-        {"pairs": 1},
-        {"pairs": "5000", "largest": 0.1},
-        {"pairs": 5000, "largest": "0.1"},
-        {"pairs": 5000, "largest": float("nan")},
-        {"pairs": 5000, "largest": float("inf")},
-        {"pairs": 5000, "largest": 10**400},
-        {"pairs": 5000, "largest": -0.1},
-        {"pairs": True, "largest": 0.1},
-        {"pairs": 5000, "largest": None},
-    ],
-    ids=repr,
-)
-def test_a_recorded_bound_of_the_wrong_form_is_none(content: Any) -> None:
-    """With a margin that is no number no pair would be too close to call."""
-    assert ExactBound.read(content) is None
-
-
-def test_a_recorded_bound_is_read() -> None:
-    assert ExactBound.read({"pairs": 5000, "largest": 0.25, "more": 1}) == ExactBound(5000, 0.25)

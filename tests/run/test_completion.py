@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import scorer.run.driver
-from scorer.storage import Receipts, SeenOutput, lease
+from scorer.scoring.plan import Plan
+from scorer.storage import Receipts, lease
+from tests.plans import made_plan
 from tests.run.calls import bytes_of, rows, run
 from tests.run.calls import scorer as command
 
@@ -71,14 +73,14 @@ def test_a_plan_that_was_removed_is_written_again(
     before_the_end(monkeypatch, (out / "_plan.json").unlink)
     result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1")
     assert "it is written again" in result.stderr
-    assert SeenOutput(out).read_plan() is not None and (out / "_SUCCESS").exists()
+    assert Plan.load(out) is not None and (out / "_SUCCESS").exists()
 
 
 def test_a_plan_that_was_replaced_ends_the_run(
     data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    before_the_end(monkeypatch, lambda: (out / "_plan.json").write_text('{"schema": 1, "inputs": {}}'))
+    before_the_end(monkeypatch, lambda: (out / "_plan.json").write_bytes(made_plan().content))
     result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=2)
     assert "_plan.json was replaced during the run" in result.stderr
     assert not (out / "_SUCCESS").exists()

@@ -29,7 +29,7 @@ ESTIMATE = Estimate(
         pieces={"d.parquet": 4},
     ),
     rows=PlannedRows(all=300, to_score=200, sampled=100, reused=40),
-    reuse=(ReusedOutput("earlier", True, (), 7, 2, {}),),
+    reuse=(ReusedOutput(out="earlier", signature_equal=True, differs=(), keys=7, shards_used=2, shards_refused={}),),
     errors={"null_text": 6},
     notes={},
     checks=PlannedChecks(800, 500),
@@ -65,6 +65,7 @@ def test_the_json_has_the_documented_keys() -> None:
         "template": 300,
         "backoff": 100,
         "by_predicate": {"food": {"template": 300, "backoff": 100}},
+        "skipped": 0,
     }
 
 

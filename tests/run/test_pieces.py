@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -180,12 +179,3 @@ def test_the_receipts_of_pieces_need_a_folder_of_their_own(data: Path, tmp_path:
     with pytest.raises(UsageError, match="need a file and a folder of the same name"):
         run(options, TextLengthScoring(), Told())
     assert not (tmp_path / "out").exists()
-
-
-def test_a_plan_of_an_earlier_version_has_no_pieces(data: Path, tmp_path: Path) -> None:
-    """A run without the option records nothing new, so that its digests and receipts are those of earlier versions."""
-    lengths(data, tmp_path / "out")
-    content = json.loads((tmp_path / "out" / "_plan.json").read_text())
-    assert "split_rows" not in content and all("piece" not in one for one in content["inputs"].values())
-    receipt = json.loads((tmp_path / "out" / "_receipts" / "a.parquet.json").read_text())
-    assert "piece" not in receipt["fingerprint"]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from scorer.errors import OutputError
 from scorer.inference.exact import ExactBound
 from scorer.run.plan_file import OtherBudgetsError, earlier_plan, refuse_another_plan
 from scorer.scoring.plan import Budgets, Plan
 from scorer.scoring.signature import Signature
-from scorer.storage import InputRecord
+from tests.plans import made_plan
 
 SIGNATURE = Signature("model:m@1|prec:fp32", '{"model":["m","1"]}')
-PLAN = Plan(SIGNATURE, {"a": InputRecord("/a", None)}, Budgets(10, batch_tokens=512), settings={"bundle": "/here"})
+PLAN = made_plan(
+    inputs=["a"],
+    signature_line=SIGNATURE.line,
+    signature_parts=SIGNATURE.parts,
+    budgets=Budgets(window_rows=10, batch_tokens=512),
+    settings={"bundle": "/here"},
+)
 
 
 def test_plans_that_differ_in_where_a_bundle_lies_are_one() -> None:
@@ -33,8 +38,8 @@ def test_budgets_alone_can_be_taken_over() -> None:
     ("other", "named"),
     [
         (replace(PLAN, limit=3), "limit"),
-        (replace(PLAN, signature=Signature("model:n@1|prec:fp32", '{"model":["n","1"]}')), "signature"),
-        (replace(PLAN, signature=Signature(SIGNATURE.line, '{"model":["m","2"]}')), "signature"),
+        (replace(PLAN, signature_line="model:n@1|prec:fp32", signature_parts={"model": ["n", "1"]}), "signature"),
+        (replace(PLAN, signature_parts={"model": ["m", "2"]}), "signature"),
         (replace(PLAN, limit=3, inputs={}), "inputs, limit"),
         (None, "budgets, inputs, limit, parts, provider, reuse, runtime, signature, split_rows"),
     ],
@@ -44,18 +49,15 @@ def test_whatever_else_differs_is_named(other: Plan | None, named: str) -> None:
         refuse_another_plan(other, PLAN, ["_lock.1-of-2"], Path("out"))
 
 
-@pytest.mark.parametrize("content", [None, "{", '{"schema": 1}', '{"schema": 1, "budgets": [1]}', "[]"])
-def test_a_plan_without_budgets_gives_none(tmp_path: Path, content: str | None) -> None:
+@pytest.mark.parametrize("content", [None, b"{", b'{"schema": 1}', b"[]", PLAN.content[:-2]])
+def test_where_no_plan_can_be_read_there_is_none(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
-        (tmp_path / "_plan.json").write_text(content)
-    found = earlier_plan(tmp_path)
-    assert found is None or found.budgets == Budgets()
+        (tmp_path / "_plan.json").write_bytes(content)
+    assert earlier_plan(tmp_path) is None
 
 
 def test_a_plan_gives_its_budgets(tmp_path: Path) -> None:
-    budgets = {"window_rows": 10, "first_rows": [2, 5], "batch_tokens": 512, "exact": {"pairs": 7, "largest": 0.5}}
-    (tmp_path / "_plan.json").write_text(json.dumps({"schema": 1, "budgets": budgets}))
+    budgets = Budgets(window_rows=10, first_rows=(2, 5), batch_tokens=512, exact=ExactBound(7, 0.5))
+    (tmp_path / "_plan.json").write_bytes(replace(PLAN, budgets=budgets).content)
     found = earlier_plan(tmp_path)
-    assert found is not None and found.budgets == Budgets(
-        window_rows=10, first_rows=(2, 5), batch_tokens=512, exact=ExactBound(7, 0.5)
-    )
+    assert found is not None and found.budgets == budgets

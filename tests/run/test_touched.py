@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from scorer.storage import Receipts
 from tests.run.calls import bytes_of, rows, run, scorer
@@ -64,13 +65,11 @@ def test_other_content_of_the_same_size_is_scored_again(data: Path, tmp_path: Pa
 
 def test_a_receipt_without_the_content_goes_by_the_time(data: Path, tmp_path: Path, bundle: Path) -> None:
     """As of a store, which would have to send the whole file."""
-    import dataclasses
-
     out = tmp_path / "out"
     run(data, out, bundle)
     receipt = Receipts(out).read("a.parquet")
     assert receipt is not None and receipt.input.content is not None
-    older = dataclasses.replace(receipt, input=dataclasses.replace(receipt.input, content=None))
+    older = replace(receipt, input=replace(receipt.input, content=None))
     Receipts(out).write(older)
     assert run(data, out, bundle)["shards"]["skipped"] == 2
     touch(data / "a.parquet")

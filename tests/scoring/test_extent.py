@@ -6,13 +6,9 @@ import pytest
 
 from scorer.errors import UsageError
 from scorer.scoring.extent import Extent, extent, refuse_unequal
-from scorer.scoring.plan import Plan
-from scorer.scoring.signature import Signature
-from scorer.storage.records import InputRecord
+from tests.plans import made_plan
 
 PLANNED = [f"{name}.parquet" for name in "abcde"]
-INPUTS = {name: InputRecord(f"/in/{name}", None) for name in PLANNED}
-SIGNATURE = Signature("model:m@0|prec:fp32")
 WHOLE = Extent(None, (), 5, True)
 
 
@@ -41,7 +37,7 @@ WHOLE = Extent(None, (), 5, True)
     ],
 )
 def test_what_is_missing(limit: int | None, rows: int, done: list[str], finished: bool, reason: str | None) -> None:
-    plan = Plan(SIGNATURE, INPUTS, limit=limit)
+    plan = made_plan(inputs=PLANNED, limit=limit)
     assert extent(plan, rows, done, finished).reason == reason
 
 

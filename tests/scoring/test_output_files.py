@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +14,6 @@ from scorer.errors import InputError, OutputError, UsageError
 from scorer.metric.inputs import ColumnNames
 from scorer.scoring.output_files import (
     OneSignature,
-    columns_of,
     data_files,
     open_parquet,
     read_row,
@@ -22,8 +21,11 @@ from scorer.scoring.output_files import (
     schema_of,
     settings_of,
 )
+from scorer.scoring.settings import Settings
 from scorer.scoring.signature import FOOTER_KEY, Signature
+from scorer.storage.canonical import normal
 from tests.evaluation.scored import SIGNATURE, save, scored
+from tests.plans import made_plan
 
 
 def test_hidden_names_are_no_scored_files(tmp_path: Path) -> None:
@@ -43,28 +45,29 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").touch()
     with pytest.raises(InputError, match="no scored file"):
         data_files(tmp_path)
+    assert run_columns(tmp_path) == ColumnNames()
+    with pytest.raises(OutputError, match=r"no readable _plan\.json"):
+        settings_of(tmp_path)
     for content in ("{", "[1]", "null"):
         (tmp_path / "_plan.json").write_text(content)
-        assert run_columns(tmp_path) == ColumnNames()
-        with pytest.raises(OutputError, match=r"no readable _plan\.json"):
-            settings_of(tmp_path)
+        for read in (run_columns, settings_of):
+            with pytest.raises(OutputError, match=r"_plan\.json is damaged"):
+                read(tmp_path)
 
 
 def test_the_names_that_a_run_was_given(tmp_path: Path) -> None:
-    columns = {"text": "t", "triples": "f", "mr": None, "keep": ["t", "f"], "prefix": "m_", "details": True}
-    plan = {"schema": 1, "settings": {"bundle": "B", "columns": columns}}
-    (tmp_path / "_plan.json").write_text(json.dumps(plan))
-    expected = ColumnNames(text="t", triples="f", keep=("t", "f"), prefix="m_", details=True)
-    assert run_columns(tmp_path) == settings_of(tmp_path).columns == expected
+    columns = ColumnNames(text="t", triples="f", keep=("t", "f"), prefix="m_", details=True)
+    plan = made_plan(settings=normal(Settings("B", columns=columns).to_plan()))
+    (tmp_path / "_plan.json").write_bytes(plan.content)
+    assert run_columns(tmp_path) == settings_of(tmp_path).columns == columns
     assert settings_of(tmp_path).bundle == "B"
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"columns": None}, {"columns": 3}, {"columns": {"text": 3, "keep": "text", "details": "yes", "unknown": 1}}],
-)
-def test_names_of_another_type_are_the_default_ones(settings: dict[str, object]) -> None:
-    assert columns_of(settings) == ColumnNames()
+@pytest.mark.parametrize("columns", [3, {}, {"text": 3}, {**asdict(ColumnNames()), "keep": "text"}])
+def test_names_that_no_run_records_are_refused(tmp_path: Path, columns: object) -> None:
+    (tmp_path / "_plan.json").write_bytes(made_plan(settings={"columns": columns}).content)
+    with pytest.raises(OutputError, match=r"_plan\.json"):
+        run_columns(tmp_path)
 
 
 def test_a_row_is_read_from_its_row_group(tmp_path: Path) -> None:

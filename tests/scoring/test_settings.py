@@ -82,17 +82,20 @@ def test_a_plan_records_every_setting(name: str, settings: Settings) -> None:
     assert Settings.from_plan(recorded, "_plan.json") == settings
 
 
+RECORDED = json.loads(json.dumps(Settings("b").to_plan()))
+
+
 @pytest.mark.parametrize(
     ("content", "named"),
     [
         (None, "settings is None"),
-        ({}, "names no bundle"),
-        ({"bundle": "b", "colour": "red"}, "'colour'"),
-        ({"bundle": "b", "protocol": "mine"}, "protocol is 'mine'; write one of paper, nlgi_eval"),
-        ({"bundle": "b", "exact": "yes"}, "exact is 'yes'"),
-        ({"bundle": "b", "columns": []}, "columns is list"),
-        ({"bundle": "b", "columns": {"colour": 1}}, "columns has 'colour'"),
-        ({"bundle": "b", "columns": {"text": 1}}, "text is 1"),
+        ({}, "lacks 'bundle'"),
+        ({**RECORDED, "colour": "red"}, "has 'colour'"),
+        ({**RECORDED, "protocol": "mine"}, "protocol is 'mine'; write one of paper, nlgi_eval"),
+        ({**RECORDED, "exact": "yes"}, "exact is 'yes'"),
+        ({**RECORDED, "columns": []}, "columns is []"),
+        ({**RECORDED, "columns": {"colour": 1}}, "columns lacks 'attributes'"),
+        ({**RECORDED, "columns": {**RECORDED["columns"], "text": 1}}, "text is 1"),
     ],
 )
 def test_settings_that_cannot_be_are_named_with_their_plan(content: Any, named: str) -> None:

@@ -13,7 +13,7 @@ from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.run.survey import Shard
 from scorer.scoring.signature import Signature, differences, of_parts, optional_of, parse
 from scorer.storage import Identity, InputFile, ShardInfo
-from scorer.system.json_fields import Fields
+from scorer.system.codec import encode
 
 BASE = {
     "model": ["m", "a" * 64],
@@ -68,16 +68,15 @@ def test_a_footer_gives_both_forms_back() -> None:
     footer = {key.encode(): value.encode() for key, value in signed.footer.items()}
     assert Signature.of_footer(footer) == signed
     earlier = {key: value for key, value in footer.items() if key.endswith(b"signature")}
-    assert Signature.of_footer(earlier) == Signature(signed.line)
-    assert Signature.of_footer({**earlier, b"d2t_scorer.signature_parts": b"[}"}) == Signature(signed.line)
+    for damaged in (earlier, {**earlier, b"d2t_scorer.signature_parts": b"[}"}):
+        assert Signature.of_footer(damaged) == Signature(signed.line) != signed
     assert Signature.of_footer(None) == Signature("")
-    assert Signature.from_json(Fields.of(signed.to_json(), "f")) == signed
 
 
-def fingerprint(names: ColumnNames, *columns: str) -> str:
+def fingerprint(names: ColumnNames, *columns: str) -> bytes:
     schema = pa.schema([(name, pa.string()) for name in columns])
     shard = Shard(InputFile("/in/a", "a"), ShardInfo(schema, 1, 1, Identity(1, None, "")), find_columns(schema, names))
-    return shard.fingerprint(of_parts(BASE)).text
+    return encode(shard.fingerprint(of_parts(BASE)))
 
 
 def test_names_of_columns_cannot_read_as_other_settings() -> None:

@@ -7,13 +7,13 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.scan import scan_output
@@ -146,8 +146,6 @@ def test_a_fifo_is_not_waited_for(tmp_path: Path, name: str) -> None:
         ("facts", {"by_predicate": {"food": {"template": "1"}}}),
         ("facts", {"by_predicate": {"food": {"template": -1}}}),
         ("versions", ["x"]),
-        ("invariance_error", float("inf")),
-        ("invariance_error", float("nan")),
         ("invariance_error", "0"),
     ],
 )
@@ -155,7 +153,7 @@ def test_totals_that_no_run_writes(tmp_path: Path, key: str, value: Any) -> None
     out = night(tmp_path / "out", rows(0.9))
     path = out / "_run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-    with pytest.raises(OutputError, match=rf"_run.json is damaged: {key}[a-z_.]* is "):
+    with pytest.raises(OutputError, match=rf"_run.json is damaged: {key}[a-z_.]*(\[|: Expected)"):
         audit(out)
 
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from scorer.storage import Counts, Fingerprint, InputRecord, Receipt, WrittenFile
+from scorer.scoring.signature import Signature
+from scorer.storage import Counts, Fingerprint, InputRecord, Maker, Receipt, WrittenFile
 from scorer.storage.counts import RowCounts
 
 NOTHING = WrittenFile("", 0, 0)
+MAKER = Maker(run="r", worker="cpu", origin={}, seconds={}, computed=0)
 
 
-def receipt(relative: str, fingerprint: Mapping[str, object], output: WrittenFile = NOTHING, uri: str = "u") -> Receipt:
+def fingerprint(signature: str = "s") -> Fingerprint:
+    """What an output under a signature depends on."""
+    return Fingerprint(signature=signature, signature_parts=Signature(signature).parts)
+
+
+def receipt(
+    relative: str, wanted: Fingerprint | None = None, output: WrittenFile = NOTHING, source: InputRecord | None = None
+) -> Receipt:
     """A receipt of an output, whose counts agree with it."""
-    counts = Counts(RowCounts(all=output.rows))
-    return Receipt(relative, InputRecord(uri, None), Fingerprint.of(fingerprint), output, counts)
+    return Receipt(
+        relative=relative,
+        input=source or InputRecord("u", None),
+        fingerprint=wanted or fingerprint(),
+        output=output,
+        counts=Counts(RowCounts(all=output.rows)),
+        plan="p",
+        maker=MAKER,
+    )

@@ -12,7 +12,7 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import Receipts, RunOutput, ShardWriter, durable
 from scorer.storage.durable import atomic_bytes, is_temporary, temporary_name, token_of
-from tests.storage.receipts import receipt
+from tests.storage.receipts import fingerprint, receipt
 from tests.storage.tables import rows_table
 from tests.storage.test_plan import done, plan, tree
 
@@ -93,12 +93,12 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
         done(tmp_path, "b.parquet")
         before = tree(tmp_path)
         (tmp_path / "_lock").write_text('{"pid": 1, "host": "x", "started": "y", "boot": "z", "token": "t"}')
-        another = receipt("b.parquet", {"signature": "another"})
+        another = receipt("b.parquet", fingerprint("another"))
         attempts: list[Callable[[], object]] = [
             writer.commit,
             lambda: folder.receipts.write(another),
             lambda: folder.receipts.write_failed("b.parquet", "k", "m", None),
-            lambda: folder.write_run({}),
+            lambda: folder.write_run(b"{}"),
             folder.write_success,
         ]
         for attempt in attempts:
@@ -106,7 +106,7 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
                 attempt()
     assert [name for name in tree(tmp_path) if name != "_failed"] == [n for n in before if not is_temporary(n)]
     found = Receipts(tmp_path).read("b.parquet")
-    assert found is not None and found.fingerprint.to_json() == {"signature": "s"}
+    assert found is not None and found.fingerprint == fingerprint()
 
 
 def write_output(folder: RunOutput) -> None:
@@ -117,13 +117,13 @@ Attempt = Callable[[RunOutput], object]
 LINKED: dict[str, Attempt] = {
     "deep": write_output,
     "deep/a.parquet": write_output,
-    "_receipts": lambda folder: folder.receipts.write(receipt("deep/a.parquet", {})),
+    "_receipts": lambda folder: folder.receipts.write(receipt("deep/a.parquet")),
     "_receipts/deep": lambda folder: folder.receipts.remove("deep/a.parquet"),
-    "_receipts/deep/a.parquet.json": lambda folder: folder.receipts.write(receipt("deep/a.parquet", {})),
+    "_receipts/deep/a.parquet.json": lambda folder: folder.receipts.write(receipt("deep/a.parquet")),
     "_failed": lambda folder: folder.receipts.write_failed("deep/a.parquet", "k", "m", None),
     "_failed/deep": lambda folder: folder.receipts.clear_failed("deep/a.parquet"),
-    "_plan.json": lambda folder: folder.write_plan({}),
-    "_run.json": lambda folder: folder.write_run({}),
+    "_plan.json": lambda folder: folder.write_plan(b"{}"),
+    "_run.json": lambda folder: folder.write_run(b"{}"),
     "_SUCCESS": lambda folder: folder.write_success(),
 }
 

@@ -11,27 +11,31 @@ from typing import Any
 
 import pytest
 
-from scorer.errors import OutputError, UsageError
+from scorer.errors import OutputError, SchemaError, UsageError
 from scorer.storage import Receipts, RunOutput, SeenOutput, WrittenFile, inspect_output, lease
 from scorer.storage.durable import open_temporary, temporary_name, token_of
+from scorer.storage.finished import planned_inputs
+from tests.plans import made_plan
 from tests.processes import LIMIT_S, finish, start, wait_gone
 from tests.storage.receipts import receipt
 from tests.storage.tables import rows_table, write
 
 
-def plan(*inputs: str, **more: object) -> dict[str, object]:
-    return {"schema": 1, "inputs": {name: {} for name in inputs}, **more}
+def plan(*inputs: str, **more: object) -> bytes:
+    return made_plan(inputs=inputs, settings=more).content
 
 
 def done(out: Path, name: str) -> None:
     """Make a shard look done."""
     (out / name).parent.mkdir(parents=True, exist_ok=True)
     (out / name).write_bytes(b"x")
-    Receipts(out).write(receipt(name, {"signature": "s"}))
+    Receipts(out).write(receipt(name))
 
 
 def peek(out: Path) -> Any:
-    return SeenOutput(out).read_plan()
+    """The inputs of a plan."""
+    content = SeenOutput(out).read("_plan.json")
+    return planned_inputs(content, "_plan.json") if content is not None else None
 
 
 def tree(out: Path) -> list[str]:
@@ -184,15 +188,13 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_plans_come_back_and_take_success_away(tmp_path: Path) -> None:
     with RunOutput.open(tmp_path) as folder:
-        assert folder.read_plan() is None and peek(tmp_path / "none") is None
+        assert folder.read("_plan.json") is None and peek(tmp_path / "none") is None
         folder.write_plan(plan("a", seed=1))
         done(tmp_path, "a")
-        folder.write_run({"rows": 1})
+        folder.write_run(b"{}")
         folder.write_success()
         assert folder.is_finished
-        found = folder.read_plan()
-        assert found is not None and found.content == plan("a", seed=1)
-        assert found == peek(tmp_path)
+        assert folder.read("_plan.json") == plan("a", seed=1) and list(peek(tmp_path)) == ["a"]
         folder.write_plan(plan("a", seed=1))
         assert not folder.is_finished
         folder.reopen()
@@ -208,7 +210,7 @@ def test_a_damaged_plan_is_none_and_still_ours(tmp_path: Path, content: str) -> 
 
 def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "_plan.json").write_text('{"schema": 2}')
-    with pytest.raises(OutputError, match="has schema 2, and this version knows 1: another version wrote it"):
+    with pytest.raises(SchemaError, match="has schema 2, and this version of d2t-scorer reads schema 1"):
         peek(tmp_path)
 
 
@@ -278,7 +280,7 @@ import sys
 from pathlib import Path
 from scorer.storage import RunOutput
 with RunOutput.open(Path(sys.argv[1])) as folder:
-    folder.write_plan({"schema": 1, "seed": 2, "inputs": {}})
+    folder.write_plan(b"2")
 """
 
 
@@ -287,11 +289,10 @@ with RunOutput.open(Path(sys.argv[1])) as folder:
 )
 def test_killed_while_replacing_the_plan(tmp_path: Path, point: str, seed: int) -> None:
     with RunOutput.open(tmp_path) as folder:
-        folder.write_plan({"schema": 1, "seed": 1, "inputs": {}})
+        folder.write_plan(b"1")
         folder.write_success()
     assert finish(PLAN, str(tmp_path), D2T_SCORER_CRASH_AT=point)[0] == 97
-    found = peek(tmp_path)
-    assert found is not None and found.content == {"schema": 1, "seed": seed, "inputs": {}}
+    assert (tmp_path / "_plan.json").read_text() == str(seed)
     assert not (tmp_path / "_SUCCESS").exists()
     with RunOutput.open(tmp_path) as folder:
         folder.sweep_temporary()
@@ -334,7 +335,7 @@ def test_success_counts_only_while_it_agrees_with_plan_and_receipts(tmp_path: Pa
         done(tmp_path, "b")
         folder.write_success()
         assert folder.is_finished
-        Receipts(tmp_path).write(receipt("b", {"signature": "s"}, WrittenFile("f" * 64, 1, 3)))
+        Receipts(tmp_path).write(receipt("b", output=WrittenFile("f" * 64, 1, 3)))
         assert not folder.is_finished
         done(tmp_path, "b")
         assert folder.is_finished

@@ -16,6 +16,7 @@ import pytest
 from scorer.errors import OutputError, UsageError
 from scorer.storage import Receipts, RunOutput, ShardWriter
 from scorer.storage.user_files import check_user_file, staged, write_user_file
+from tests.plans import made_plan
 from tests.processes import LIMIT_S
 from tests.storage.receipts import receipt
 from tests.storage.tables import rows_table
@@ -241,10 +242,10 @@ def test_a_file_that_is_read_as_well_is_a_regular_one(tmp_path: Path) -> None:
 def out(tmp_path: Path) -> Path:
     """An output folder with a finished shard."""
     with RunOutput.open(tmp_path / "out", create=True) as folder:
-        folder.write_plan({"schema": 1, "inputs": {"a.parquet": {}, "deep/b.parquet": {}}})
+        folder.write_plan(made_plan(inputs=["a.parquet", "deep/b.parquet"]).content)
         written = ShardWriter(folder.path / "a.parquet", rows_table(1).schema).commit()
-        folder.receipts.write(receipt("a.parquet", {}, written))
-        folder.write_run({})
+        folder.receipts.write(receipt("a.parquet", output=written))
+        folder.write_run(b"{}")
         folder.write_success()
     return tmp_path / "out"
 

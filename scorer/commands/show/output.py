@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import msgspec
 import typer
 
 from ...system.display import json_visible, visible
@@ -58,7 +59,9 @@ def tell(message: str) -> None:
 
 
 def print_json(value: Any, *, allow_nan: bool = True) -> None:
-    """Print a value as indented JSON on stdout. Hidden characters are escaped, so that parsing restores them.
+    """Print a value, which may hold structs, as indented JSON on stdout.
+
+    Hidden characters are escaped, so that parsing restores them.
 
     Raises:
         ValueError: NaN or infinity without ``allow_nan``.
@@ -66,5 +69,6 @@ def print_json(value: Any, *, allow_nan: bool = True) -> None:
     import json
 
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    text = json.dumps(value, indent=1, ensure_ascii=encoding != "utf8", allow_nan=allow_nan)
+    ascii_only = encoding != "utf8"
+    text = json.dumps(value, indent=1, ensure_ascii=ascii_only, allow_nan=allow_nan, default=msgspec.to_builtins)
     typer.echo(json_visible(text))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,7 +28,7 @@ from ...storage.output import OutputFile, SeenOutput
 from ..origin import Origin
 from ..plan import Plan
 from ..signature import Signature
-from ..summary import origins_in
+from ..summary import origins_of
 
 DAMAGED_RECEIPT, DAMAGED_FILE, OTHER_SIGNATURE = "damaged receipt", "damaged file", "other signature"
 _REQUESTS = 8
@@ -38,13 +38,11 @@ _REQUESTS = 8
 class Wanted:
     """What a shard must offer.
 
-    ``fingerprint``: parts of its fingerprint that must be these. ``footer``: keys and values in its Parquet footer.
-    ``columns``: the columns to be had, without the prefix they may carry there; ``key``: the one of row keys, the last
-    of them in the file but for those that a run adds behind it.
+    ``signature``: of its receipt and in its Parquet footer. ``columns``: the columns to be had, without the prefix they
+    may carry there; ``key``: the one of row keys, the last of them in the file but for those that a run adds behind it.
     """
 
-    fingerprint: Mapping[str, object]
-    footer: Mapping[str, str]
+    signature: Signature
     columns: pa.Schema
     key: str = "row_key"
 
@@ -106,8 +104,7 @@ def check_earlier(given: Sequence[Location], out: Location | None) -> list[Locat
                 f"--reuse {place} is the output folder itself; a run resumes there without being asked, so leave "
                 "--reuse out, or choose another --out"
             )
-        plan = _plan_of(SeenOutput(place))
-        if plan is None or not plan.signature.line:
+        if Plan.usable(place) is None:
             raise OutputError(f"--reuse {place} is no output folder of `scorer run`: it has no readable _plan.json")
         found.setdefault(_resolved(place), place)
     return list(found.values())
@@ -117,11 +114,6 @@ def _resolved(place: Location) -> Location:
     return place.resolve() if isinstance(place, Path) else place
 
 
-def _plan_of(output: SeenOutput) -> Plan | None:
-    found = output.read_plan()
-    return Plan.from_json(found) if found is not None else None
-
-
 def open_earlier(out: Location, wanted: Wanted) -> EarlierOutput:
     """Look at every shard of an earlier output that has a receipt; the believed ones in the order of their paths.
 
@@ -129,9 +121,9 @@ def open_earlier(out: Location, wanted: Wanted) -> EarlierOutput:
         OutputError: its plan or a receipt is there and cannot be read, or the store cannot.
     """
     output = SeenOutput(out)
-    plan = _plan_of(output)
+    plan = Plan.load(output)
     signature = plan.signature if plan is not None else Signature("")
-    found = EarlierOutput(out, output.name, signature, origins_in(output.read_run(), output.name))
+    found = EarlierOutput(out, output.name, signature, origins_of(output))
     refused: Counter[str] = Counter()
     relatives = list(output.receipts.all())
     # A footer in a store is a request, of which several are made at a time; a file is hashed, one after the other.
@@ -158,7 +150,7 @@ def _open_shard(output: SeenOutput, wanted: Wanted, relative: str) -> EarlierSha
         receipt = None  # a name that no output has
     if receipt is None:
         return DAMAGED_RECEIPT
-    if not receipt.fingerprint.includes(wanted.fingerprint):
+    if not wanted.signature.is_of(receipt.fingerprint):
         return OTHER_SIGNATURE
     try:
         source = output.file(relative)
@@ -168,8 +160,7 @@ def _open_shard(output: SeenOutput, wanted: Wanted, relative: str) -> EarlierSha
         return DAMAGED_FILE
     try:
         with source.open() as file, pq.ParquetFile(file) as parquet:
-            found = parquet.schema_arrow.metadata or {}
-            if any(found.get(key.encode(), b"") != value.encode() for key, value in wanted.footer.items()):
+            if Signature.of_footer(parquet.schema_arrow.metadata) != wanted.signature:
                 return OTHER_SIGNATURE
             prefix = _prefix(parquet.schema_arrow, wanted.key)
             lacking = _lacking(parquet.schema_arrow, prefix, wanted)

@@ -53,12 +53,12 @@ class Sources:
         """
         return tuple(
             ReusedOutput(
-                str(output.out),
-                output.signature == self.signature,
-                tuple(differences(output.signature, self.signature)),
-                None if keys is None else keys[i],
-                len(output.shards),
-                output.refused,
+                out=str(output.out),
+                signature_equal=output.signature == self.signature,
+                differs=tuple(differences(output.signature, self.signature)),
+                keys=None if keys is None else keys[i],
+                shards_used=len(output.shards),
+                shards_refused=output.refused,
             )
             for i, output in enumerate(self.outputs)
         )
@@ -103,5 +103,5 @@ def open_sources(paths: Sequence[Location], signature: Signature, names: ColumnN
         OutputError: a plan or a receipt is there and cannot be read.
     """
     labels = pa.schema([column for column in output_schema(names) if column.name not in _NOT_LABELS])
-    wanted = Wanted({"signature": signature.line, "signature_parts": signature.parts}, signature.footer, labels, KEY)
+    wanted = Wanted(signature, labels, KEY)
     return Sources([open_earlier(path, wanted) for path in paths], signature, now, labels)

@@ -17,8 +17,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from ...errors import OutputError
+from ...system.codec import encode
 from ...system.process_marks import has_ended, own_mark
-from ..durable import json_bytes
 from ..lease import BEAT_S, EXPIRY_S, Part, goes_with, is_lock, lock_name, part_named
 from ..lock_files import described, parsed
 from ..store import ABSENT
@@ -143,7 +143,7 @@ def _lines(store: BucketStore) -> dict[str, dict[str, object]]:
 
 
 def _line(token: str) -> bytes:
-    return json_bytes(
+    return encode(
         {
             "pid": os.getpid(),
             "host": socket.gethostname(),

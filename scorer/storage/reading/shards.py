@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from ...errors import ShardError
 from ...system.closing import Closing
 from ...system.input_formats import Format
-from ...system.json_fields import Fields
 from ..objects.reading import opened_here
 from ..pieces import Piece
 from ..records import Identity
@@ -97,9 +97,7 @@ class ShardReader(Closing):
         self._talk = None
         with _arrow_errors(uri):
             schema = pa.ipc.read_schema(payload)
-        found = Identity.from_json(Fields.of(header["identity"], uri))
-        if found is None:
-            raise ShardError(f"{uri}: the reader found no identity")
+        found = msgspec.convert(header["identity"], Identity)
         firsts = accumulate(header["pieces"], initial=0)
         pieces = tuple(Piece(first, rows) for first, rows in zip(firsts, header["pieces"], strict=False))
         info = ShardInfo(schema, header["rows"], header["row_groups"], found, pieces)
@@ -150,7 +148,7 @@ class ShardReader(Closing):
             "max_bytes": max_bytes,
             "limit": None if limit is None else first + limit,
             "columns": list(columns) if columns is not None else None,
-            "identity": expected.to_json() if expected is not None else None,
+            "identity": msgspec.to_builtins(expected),
             "skip": first,
             "first": first,
             "first_rows": list(first_rows),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -186,8 +185,3 @@ class Source(Closing):
 
 def _has_dictionary(kind: pa.DataType) -> bool:
     return pa.types.is_dictionary(kind) or any(_has_dictionary(kind.field(i).type) for i in range(kind.num_fields))
-
-
-def identity_of(found: dict[str, Any]) -> dict[str, Any]:
-    """The parts of an identity that are compared."""
-    return {key: found[key] for key in ("size", "mtime_ns", "footer_sha256", "e_tag") if key in found}

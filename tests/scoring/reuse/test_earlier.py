@@ -22,14 +22,14 @@ from scorer.scoring.reuse.earlier import (
 )
 from scorer.scoring.reuse.earlier_rows import EarlierRows
 from scorer.scoring.reuse.key_index import key_words
+from scorer.scoring.signature import Signature
 from scorer.storage import Receipts, ShardWriter
-from scorer.storage.durable import atomic_json
-from tests.storage.receipts import receipt
+from tests.plans import made_plan
+from tests.storage.receipts import fingerprint, receipt
 
 LABEL = pa.dictionary(pa.int8(), pa.string())
 WANTED = Wanted(
-    {"signature": "sig"},
-    {"signature": "sig"},
+    Signature("sig"),
     pa.schema([("fine", LABEL), ("omitted", pa.list_(pa.int32())), ("row_key", pa.binary(16))]),
 )
 COLUMNS = ["fine", "omitted", "row_key"]
@@ -51,12 +51,11 @@ def put(
     out: Path, relative: str, rows: pa.Table, group: int = 10, *, promise: str = "sig", footer: str = "sig"
 ) -> None:
     """An output with its receipt, written as a run does, a row group a window."""
-    writer = ShardWriter(out / relative, rows.schema, metadata={"signature": footer})
+    writer = ShardWriter(out / relative, rows.schema, metadata=Signature(footer).footer)
     for start in range(0, len(rows), group):
         writer.write(rows.slice(start, group))
     written = writer.commit()
-    fingerprint = {"signature": promise, "rows": None}
-    Receipts(out).write(receipt(relative, fingerprint, written))
+    Receipts(out).write(receipt(relative, fingerprint(promise), written))
 
 
 OPEN: list[EarlierRows] = []
@@ -78,7 +77,7 @@ def rows_of(shards: list[EarlierShard], columns: list[str], **more: int) -> Earl
 def out(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     folder.mkdir()
-    atomic_json(folder / "_plan.json", {"schema": 1, "signature": "sig"})
+    (folder / "_plan.json").write_bytes(made_plan("sig").content)
     put(folder, "a.parquet", table(25, 1))
     put(folder, "b/none.parquet", table(0, 2))
     put(folder, "c.parquet", table(40, 3), group=15)

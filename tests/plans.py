@@ -1,0 +1,62 @@
+"""Plans and totals for tests of what only needs that there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from scorer.scoring.origin import Device
+from scorer.scoring.plan import Budgets, Plan
+from scorer.scoring.signature import Signature
+from scorer.scoring.summary import Recheck, RunSummary, ShardCounts, Speed
+from scorer.storage import InputRecord
+from scorer.storage.counts import CheckCounts, FactCounts, RowCounts, TokenCounts
+
+
+def made_plan(signature: str = "s", inputs: Iterable[str] = (), **changes: Any) -> Plan:
+    """A plan whose fields are those given, and otherwise say nothing."""
+    signed = Signature(signature)
+    plan = Plan(
+        signature_line=signed.line,
+        signature_parts=signed.parts,
+        inputs={name: InputRecord(name, None) for name in inputs},
+        budgets=Budgets(),
+        provider="",
+        runtime="",
+        limit=None,
+        parts=None,
+        settings={},
+        reuse=(),
+        split_rows=None,
+    )
+    return replace(plan, **changes)
+
+
+def made_summary(signature: str = "s", **changes: Any) -> RunSummary:
+    """Totals whose fields are those given, and otherwise say nothing."""
+    signed = Signature(signature)
+    summary = RunSummary(
+        signature_line=signed.line,
+        signature_parts=signed.parts,
+        rows=RowCounts(),
+        labels={},
+        facts=FactCounts(),
+        checks=CheckCounts(),
+        tokens=TokenCounts(),
+        shards=ShardCounts(0, 0, 0),
+        seconds={},
+        computed_now=0,
+        speed=Speed(seconds=0.0, rows_per_s=0.0),
+        exact=None,
+        device=Device("cpu", "made up"),
+        bound=None,
+        invariance_error=None,
+        origins=(),
+        reuse=(),
+        recheck=Recheck(0, 0, None),
+        versions={"d2t-scorer": "0"},
+        finished="",
+    )
+    return replace(summary, **changes)

@@ -1,0 +1,151 @@
+"""What a run stores: every kind survives encoding, and one file of each kind is read as it was written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from scorer.errors import DamagedFileError, SchemaError
+from scorer.scoring.plan import Plan
+from scorer.scoring.summary import RunSummary, origins_of
+from scorer.storage import FailedShard, Receipt, SeenOutput
+from scorer.system.codec import decode, encode, seal, unseal
+from tests.stored_values import values_of
+
+FIXTURES = Path(__file__).parent / "fixtures"
+KINDS: dict[str, Any] = {
+    "plan.json": Plan,
+    "run.json": RunSummary,
+    "receipt.json": Receipt,
+    "failed.json": FailedShard,
+}
+
+
+def read(data: bytes, kind: Any, where: str = "x") -> Any:
+    return unseal(data, kind, where) if kind is Receipt else decode(data, kind, where)
+
+
+def written(kept: Any) -> bytes:
+    return seal(kept) if isinstance(kept, Receipt) else encode(kept, indent=1)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """An output whose plan and totals are those of the fixtures."""
+    for name in ("plan", "run"):
+        shutil.copy(FIXTURES / f"{name}.json", tmp_path / f"_{name}.json")
+    return tmp_path
+
+
+def changed(out: Path, name: str, **changes: Any) -> None:
+    """Other values in a file."""
+    path = out / name
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other work may take the processors
+@given(st.one_of(*map(values_of, KINDS.values())))
+def test_what_is_stored_survives_encoding(stored: Any) -> None:
+    data = written(stored)
+    data.decode("utf-8")
+    assert read(data, type(stored)) == stored
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_file_of_each_kind_is_read_and_written_again(name: str) -> None:
+    data = (FIXTURES / name).read_bytes()
+    assert written(read(data, KINDS[name])) + b"\n" == data
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_another_schema_is_an_error_of_its_own(name: str) -> None:
+    content = json.loads((FIXTURES / name).read_bytes())
+    content.pop("digest", None)
+    other = {**content, "schema": 99, "was": 1}
+    with pytest.raises(SchemaError, match=f"^{name} has schema 99"):
+        read(seal(other) if KINDS[name] is Receipt else encode(other), KINDS[name], name)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_only_the_totals_take_keys_that_are_not_known(name: str) -> None:
+    content = json.loads((FIXTURES / name).read_bytes())
+    content.pop("digest", None)
+    data = seal({**content, "more": 1}) if KINDS[name] is Receipt else encode({**content, "more": 1})
+    if name == "run.json":
+        assert read(data, RunSummary) == read((FIXTURES / name).read_bytes(), RunSummary)
+    else:
+        with pytest.raises(DamagedFileError, match="unknown field `more`"):
+            read(data, KINDS[name], name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"signature": 3}, "signature: Expected `str`"),
+        ({"budgets": {"threads": "2"}}, "budgets.threads: Expected `int"),
+        ({"budgets": {"window_rows": -1}}, "budgets.window_rows: Expected `int` >= 0"),
+        ({"budgets": {"exact": {"pairs": 1}}}, "budgets.exact: Object missing required field `largest`"),
+        ({"inputs": {"a.parquet": []}}, "Expected `object`, got `array`"),
+        ({"inputs": {"a": {"uri": "u", "identity": {"size": 1, "etag": "x"}}}}, "unknown field `etag`"),
+        ({"limit": True}, "limit: Expected `int"),
+        ({"settings": "none"}, "settings: Expected `object`"),
+        ({"reuse": [{"shards": 1.5}]}, r"reuse\[0\].*"),
+    ],
+)
+def test_a_damaged_field_of_a_plan_is_named_and_a_run_does_without(
+    out: Path, changes: dict[str, Any], named: str
+) -> None:
+    changed(out, "_plan.json", **changes)
+    with pytest.raises(DamagedFileError, match=rf"_plan\.json is damaged: .*{named}.*; run `scorer run` again"):
+        Plan.load(out)
+    said: list[str] = []
+    assert Plan.usable(out, said.append) is None and "_plan.json is damaged" in said[0]
+
+
+def test_where_there_is_no_plan(tmp_path: Path) -> None:
+    assert Plan.load(tmp_path) is None and Plan.usable(tmp_path) is None
+    (tmp_path / "_plan.json").write_text('{"schema": 2}')
+    for load in (Plan.load, Plan.usable):
+        with pytest.raises(SchemaError, match=r"_plan\.json has schema 2"):
+            load(tmp_path)
+
+
+def test_plans_are_equal_if_their_content_is(out: Path) -> None:
+    one, other = Plan.load(out), Plan.load(out)
+    assert one is not None and one == other and one.digest == other.digest
+    assert replace(one, limit=3).digest != one.digest
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"rows": None}, "rows: Expected `object`"),
+        ({"rows": {"in": 1, "errors": {"null_text": True}}}, "rows.errors.*Expected `int"),
+        ({"checks": {"unique": 1.5}}, "checks.unique: Expected `int"),
+        ({"seconds": {"read": "1"}}, "seconds.*: Expected `float"),
+        ({"bound": -1.0}, "bound: Expected `float` >= 0"),
+        ({"reuse": [{"differs": [1]}]}, r"reuse\[0\].*"),
+        ({"finished": 20260101}, "finished: Expected `str`"),
+    ],
+)
+def test_a_damaged_field_of_the_totals_is_named(out: Path, changes: dict[str, Any], named: str) -> None:
+    changed(out, "_run.json", **changes)
+    with pytest.raises(DamagedFileError, match=rf"_run\.json is damaged: {named}.*; run `scorer run` again"):
+        RunSummary.load(out)
+
+
+@pytest.mark.parametrize("change", [{"bound": "0.1"}, {"bound": None}, {"exact": -1}, {"device": []}, {"runtime": 1}])
+def test_labels_of_a_damaged_origin_may_come_from_anywhere(out: Path, change: dict[str, Any]) -> None:
+    (origin,) = json.loads((out / "_run.json").read_bytes())["origins"]
+    assert len(origins_of(SeenOutput(out))) == 1
+    changed(out, "_run.json", origins=[{**origin, **change}])
+    assert origins_of(SeenOutput(out)) == ()
+    (out / "_run.json").unlink()
+    assert origins_of(SeenOutput(out)) == ()
