@@ -19,16 +19,34 @@
     └── MissingDependencyError      an optional extra is needed and not installed
 
 A message is one line: what is wrong, where, the value found, and how to fix it. The command line prints it
-and exits; a library user catches :class:`ScorerError`.
+and exits; a library user catches :class:`ScorerError`. No message shows the user information of a URL.
 """
 
 from __future__ import annotations
+
+import re
+
+_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/\s?#]*)@")
+
+
+def without_user_info(text: str) -> str:
+    """A text with ``***`` for the user and the password in every URL. In an Azure URI a container has that place."""
+    return _AUTHORITY.sub(_masked, text)
+
+
+def _masked(found: re.Match[str]) -> str:
+    scheme, user = found.groups()
+    is_container = scheme.lower() in ("abfs", "abfss") and ":" not in user
+    return found[0] if is_container else f"{scheme}://***@"
 
 
 class ScorerError(Exception):
     """Root of all errors raised on purpose. ``exit_code`` is what the command line returns."""
 
     exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_user_info(message))
 
 
 class UsageError(ScorerError):

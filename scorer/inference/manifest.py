@@ -14,6 +14,7 @@ from msgspec import Meta, field
 
 from ..errors import BundleError, DamagedFileError, SchemaError
 from ..system.codec import OpenRecord, Record, decode, encode
+from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA
 from . import choices
 from .schemes import Scheme
@@ -31,6 +32,8 @@ SmallFile = Literal["tokenizer.json", "probes.parquet", "templates.json"]
 """The files of a classifier besides graphs and their weights."""
 Layout = Literal["padded", "packed"]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
+LARGEST = 16 << 20
+"""Bytes of ``bundle.json``; real ones have a few thousand."""
 _ADVICE = "copy the whole bundle folder again, or export the checkpoint again"
 
 
@@ -195,7 +198,7 @@ def read_manifest(folder: Path) -> tuple[Manifest | EncoderManifest, str]:
     """
     path = folder / MANIFEST
     try:
-        raw = path.read_bytes()
+        raw = read_small(path, LARGEST)
     except OSError as e:
         raise BundleError(
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "

@@ -8,7 +8,6 @@ and the output must have the version that the store gave it, or the SHA-256 wher
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 from ..errors import DamagedFileError
 from ..system.codec import Record, decode, encode, seal, unseal
 from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA
+from ..system.waiting import several
 from .canonical import digest
 from .content import content_of
 from .counts import Counts
@@ -103,9 +103,7 @@ class Receipts:
             return
         listed = self.listed
         names = [one for one in _relatives(listed, RECEIPTS) if self._read.get(one, ("",))[0] != _version(listed, one)]
-        with ThreadPoolExecutor(_THREADS, "receipts") as pool:
-            for _ in pool.map(self._fetch, names):
-                pass
+        several(self._fetch, names, _THREADS)
 
     def write(self, receipt: Receipt) -> None:
         """Make a shard done. Its output must have its name by now.

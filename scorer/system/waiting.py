@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 _LOOK_S = 1.0
 _PROMPT_S = 0.0005
 _LOCK = threading.Lock()
 _PROMPT: list[float] = []
 """The interval to restore, once for each that has asked for a shorter one."""
+LATE_S = 8.0
+"""After so many seconds a caller is told that it still waits."""
 
 
 def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:
@@ -58,3 +62,50 @@ def prompt_switching() -> Iterator[None]:
             _PROMPT.pop()
             if not _PROMPT:
                 sys.setswitchinterval(before)
+
+
+def interruptible(call: Callable[[], Result], late: Callable[[], None], limit_s: float | None = None) -> Result:
+    """What a call into a library returns; a signal ends the wait, though the library looks for none.
+
+    The call is made in a thread that nobody waits for at the end. In other threads than the main one, which get no
+    signals, it is made as it is.
+
+    Args:
+        late: called once, when there is no answer after :data:`LATE_S` seconds.
+        limit_s: longest wait, in the main thread.
+
+    Raises:
+        TimeoutError: the limit is over. What the call raises.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    future: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    began, told = time.monotonic(), False
+
+    def tick() -> None:
+        nonlocal told
+        waited = time.monotonic() - began
+        if limit_s is not None and waited > limit_s:
+            raise TimeoutError
+        if waited > LATE_S and not told:
+            told = True
+            late()
+
+    threading.Thread(target=work, daemon=True).start()
+    return outcome(future, tick)
+
+
+def several(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+    """What ``work`` gives for each item, in order, several at a time; a signal or an error ends the wait at once."""
+    pool = ThreadPoolExecutor(threads)
+    try:
+        return [outcome(future) for future in [pool.submit(work, item) for item in items]]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import typer
 
+from ...errors import without_user_info
 from ...system.display import json_visible, visible
 
 
@@ -35,7 +36,7 @@ def say(message: str) -> None:
 
 def say_always(message: str) -> None:
     """Print one line on stderr that says how the command ended; ``--quiet`` does not leave it out."""
-    typer.echo(visible(message), err=True)
+    typer.echo(visible(without_user_info(message)), err=True)
 
 
 _said: set[str] = set()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ...errors import without_user_info
 from ...system.display import visible
 from .console import make_console
 from .figures import duration
@@ -94,7 +95,7 @@ class BarReporter(PlainReporter):
         """Nothing: the bar shows it."""
 
     def say(self, message: str) -> None:
-        self._bar.console.print(visible(message))
+        self._bar.console.print(visible(without_user_info(message)))
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from ...errors import OutputError, UsageError
 from ...storage.local_paths import local_path
 from ...storage.objects.uri import Location
 from ...storage.output import OutputFile, SeenOutput
+from ...system.waiting import several
 from ..origin import Origin
 from ..plan import Plan
 from ..signature import Signature
@@ -127,8 +127,7 @@ def open_earlier(out: Location, wanted: Wanted) -> EarlierOutput:
     refused: Counter[str] = Counter()
     relatives = list(output.receipts.all())
     # A footer in a store is a request, of which several are made at a time; a file is hashed, one after the other.
-    with ThreadPoolExecutor(1 if isinstance(out, Path) else _REQUESTS, "reuse") as pool:
-        shards = list(pool.map(partial(_open_shard, output, wanted), relatives))
+    shards = several(partial(_open_shard, output, wanted), relatives, 1 if isinstance(out, Path) else _REQUESTS)
     for shard in shards:
         if isinstance(shard, str):
             refused[shard] += 1

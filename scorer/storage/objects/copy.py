@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...errors import OutputError
+from ...system.waiting import several
 from ..durable import output_errors
 from ..finished import PLAN, RUN, SUCCESS
 from ..listing import is_hidden
@@ -50,8 +50,7 @@ def local_copy(out: Location, only: Callable[[str], bool] = lambda relative: Tru
         if PLAN not in objects:
             raise OutputError(f"{out} is not an output of `scorer run`: it has no {PLAN}")
         require_space(folder, sum(one.size for one in objects.values()), f"a copy of {out}")
-        with ThreadPoolExecutor(_THREADS, "copy") as pool:
-            list(pool.map(lambda item: _fetch(store, item[1], folder / item[0]), objects.items()))
+        several(lambda item: _fetch(store, item[1], folder / item[0]), objects.items(), _THREADS)
         _check(out, folder)
         if {name: one.e_tag for name, one in _objects(store, out, only).items()} != {
             name: one.e_tag for name, one in objects.items()

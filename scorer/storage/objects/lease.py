@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from ...errors import OutputError
 from ...system.codec import encode
 from ...system.process_marks import has_ended, own_mark
+from ...system.waiting import interruptible
 from ..lease import BEAT_S, EXPIRY_S, Part, goes_with, is_lock, lock_name, part_named
 from ..lock_files import described, parsed
 from ..store import ABSENT
@@ -26,6 +27,8 @@ from .bucket import BucketStore
 from .store import StoreError
 
 _POLL_S = 0.5
+_RELEASE_S = 5.0
+"""How long the end of a run waits for a store that does not answer; its lease expires by itself."""
 
 
 class StoreLease:
@@ -61,11 +64,14 @@ class StoreLease:
         if self._ended.is_set():
             return
         self._ended.set()
-        self._thread.join()
-        with suppress(StoreError):
-            found = self._store.read(self._name)
-            if found is not None and parsed(found[0]).get("token") == self.token:
-                self._store.delete([self._name])
+        with suppress(StoreError, TimeoutError):
+            interruptible(self._give_back, lambda: None, limit_s=_RELEASE_S)
+
+    def _give_back(self) -> None:
+        self._thread.join()  # a heartbeat on its way would write the object again
+        found = self._store.read(self._name)
+        if found is not None and parsed(found[0]).get("token") == self.token:
+            self._store.delete([self._name])
 
     def others(self) -> dict[str, str]:
         """The other parts that run now: names of their locks, and their tokens."""

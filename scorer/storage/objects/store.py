@@ -9,6 +9,7 @@ same as one for a condition (412); where the object turns out to be as expected,
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
@@ -19,7 +20,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...errors import MissingDependencyError, OutputError
+from ...errors import MissingDependencyError, OutputError, without_user_info
+from ...system.waiting import interruptible
 from .uri import StoreUri
 
 if TYPE_CHECKING:
@@ -29,11 +31,18 @@ TOKEN, SHA256 = "d2t-token", "d2t-sha256"
 """Names of the metadata of an object: who wrote it, and the SHA-256 of its content where that is known."""
 LARGEST_PUT = 5 << 30
 """Largest object in bytes that one conditional request can write, in S3 and those that follow it."""
+SMALL_BYTES = 1 << 20
+SMALL_S, BULK_S = 60, 1800
+"""Longest time of a request that moves at most :data:`SMALL_BYTES`, or a plan, and of any other, in seconds."""
 _ATTEMPTS = 6
 _SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|SAS|CREDENTIAL", re.IGNORECASE)
 _PUBLIC = re.compile(r"_FILE$|_URI$|_URL|REGION")
 _DENIED = re.compile(r"status code: 40[13]\b")
 _INSECURE = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT")
+
+
+_LOG = logging.getLogger("scorer")
+"""Without a handler, Python writes warnings to stderr."""
 
 
 class StoreError(OutputError):
@@ -76,11 +85,12 @@ def client() -> ModuleType:
     return module
 
 
-def connect(uri: StoreUri, *, patient: bool = True) -> Any:
+def connect(uri: StoreUri, *, patient: bool = True, limit_s: int = 60) -> Any:
     """A client of the bucket of a URI; credentials, endpoint and region are those of the environment.
 
     Args:
         patient: repeat requests for four minutes while the store does not answer, instead of a few seconds.
+        limit_s: longest time of a request.
 
     Raises:
         MissingDependencyError: ``obstore`` is not installed. StoreError: the configuration is wrong.
@@ -98,7 +108,7 @@ def connect(uri: StoreUri, *, patient: bool = True) -> Any:
             "base": 2,
         },
     }
-    options: dict[str, Any] = {"timeout": "1800s", "connect_timeout": "10s"}
+    options: dict[str, Any] = {"timeout": f"{limit_s}s", "connect_timeout": "10s"}
     if insecure:
         options["allow_http"] = True
     try:
@@ -112,18 +122,21 @@ class ObjectStore:
 
     Args:
         uri: for messages.
-        bucket: a store of ``obstore``.
+        bucket: a store of ``obstore``, for requests that move little.
+        bulk: the same for all others.
     """
 
-    def __init__(self, uri: StoreUri, bucket: Any) -> None:
+    def __init__(self, uri: StoreUri, bucket: Any, bulk: Any = None) -> None:
         self.uri = uri
         self._ob = client()
         self._bucket = bucket
+        self._bulk = bulk if bulk is not None else bucket
 
     @classmethod
     def open(cls, uri: StoreUri, *, patient: bool = True) -> ObjectStore:
         """See :func:`connect`."""
-        return cls(uri, connect(uri, patient=patient))
+        small = connect(uri, patient=patient, limit_s=SMALL_S if patient else SMALL_S // 3)
+        return cls(uri, small, connect(uri, patient=patient, limit_s=BULK_S))
 
     def put_new(self, key: str, content: bytes, *, sha256: str = "") -> str | None:
         """Write an object where there is none; its version, or ``None`` if there is one.
@@ -182,11 +195,12 @@ class ObjectStore:
             )
         errors, token = self._ob.exceptions, secrets.token_hex(8)
         attributes = {TOKEN: token, **({SHA256: sha256} if sha256 else {})}
+        bucket = self._bucket if len(content) <= SMALL_BYTES else self._bulk
         last: BaseException | None = None
         for attempt in range(_ATTEMPTS):
             try:
-                found = self._ob.put(self._bucket, key, content, attributes=attributes, mode=mode, use_multipart=False)
-                return _version(found)
+                put = partial(self._ob.put, bucket, key, content, attributes=attributes, mode=mode, use_multipart=False)
+                return _version(self._await(put))
             except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError) as refused:
                 last = refused
             except (errors.GenericError, TimeoutError) as failed:  # the request may have arrived all the same
@@ -240,7 +254,7 @@ class ObjectStore:
             StoreError: it cannot be read, or has another version.
         """
         options = {"range": (start, end), "if_match": e_tag}
-        found = self._ask("read", key, lambda: bytes(self._ob.get(self._bucket, key, options=options).bytes()))
+        found = self._ask("read", key, lambda: bytes(self._ob.get(self._bulk, key, options=options).bytes()))
         if found is None:
             raise StoreError(f"{self._name(key)} was removed while it was read")
         return found
@@ -261,7 +275,8 @@ class ObjectStore:
             StoreError: the store refuses.
         """
         try:
-            for found in self._ob.list(self._bucket, prefix=prefix or None, chunk_size=1000):
+            pages = iter(self._ob.list(self._bucket, prefix=prefix or None, chunk_size=1000))
+            while (found := self._await(lambda: next(pages, None))) is not None:
                 yield from map(_stored, found)
         except FileNotFoundError:
             return
@@ -292,13 +307,19 @@ class ObjectStore:
 
     def _ask(self, what: str, key: str, question: Callable[[], Any]) -> Any:
         try:
-            return question()
+            return self._await(question)
         except FileNotFoundError:
             return None
         except self._ob.exceptions.PreconditionError as error:
             raise StoreError(f"{self._name(key)} was replaced while it was read; run again") from error
         except Exception as error:
             raise self._error(what, key, error) from error
+
+    def _await(self, call: Callable[[], Any]) -> Any:
+        return interruptible(call, self._late)
+
+    def _late(self) -> None:
+        _LOG.warning("%s does not answer; waiting", without_user_info(self.uri.root))
 
     def _name(self, key: str) -> str:
         return f"{self.uri.root}/{key}"

@@ -37,7 +37,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     from obstore.store import MemoryStore
 
     bucket = MemoryStore()
-    monkeypatch.setattr(stores, "connect", lambda uri, *, patient=True: bucket)
+    monkeypatch.setattr(stores, "connect", lambda uri, **more: bucket)
     return bucket
 
 

@@ -1,0 +1,24 @@
+"""No message shows the user and the password of a URL."""
+
+from __future__ import annotations
+
+import pytest
+
+from scorer.errors import ShardError, without_user_info
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("http://user:pass@host/x", "http://***@host/x"),
+        (
+            "a http://u:p@w@host:1, https://token@b and s3://b/k@v1",
+            "a http://***@host:1, https://***@b and s3://b/k@v1",
+        ),
+        ("abfss://container@account.dfs.core.windows.net/x", "abfss://container@account.dfs.core.windows.net/x"),
+        ("abfss://c:secret@account/x", "abfss://***@account/x"),
+        ("mail a@b.c", "mail a@b.c"),
+    ],
+)
+def test_user_information_is_masked(given: str, shown: str) -> None:
+    assert without_user_info(given) == shown == str(ShardError(given, "unreadable"))
