@@ -183,7 +183,7 @@ def shard_of_task(task: Task, reader: ShardReader, scoring: RowScoring) -> Shard
     Raises:
         ShardError: it cannot be opened, or changed since the driver looked at it. ColumnError: it cannot be scored.
     """
-    info = reader.probe(task.uri)
+    info = reader.known(task.uri)
     if info.identity != task.identity:
         raise ShardError(f"{task.uri}: it changed after the run was planned", "changed")
     return Shard(InputFile(task.uri, task.relative), info, scoring.find_columns(info.schema), task.limit, task.piece)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -89,6 +90,16 @@ class OpenedFile(Closing):
             return False
         found = os.fstat(self._local)
         return (found.st_size, found.st_mtime_ns) != (self.size, self.mtime_ns)
+
+    def is_current(self) -> bool:
+        """Whether opening the same name again would give the same content: true of an unchanged local file, and of one
+        version of an object."""
+        if self._local is None:
+            return bool(self.e_tag)
+        try:
+            return os.path.samestat(Path(self.uri).stat(), os.fstat(self._local)) and not self.changed()
+        except OSError:
+            return False
 
 
 def positions_of(names: list[str], columns: list[str] | None) -> list[int]:

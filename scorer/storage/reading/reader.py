@@ -58,24 +58,24 @@ def _answer(request: dict[str, Any], replies: int) -> bool:
     """Answer one request; returns whether this process can take another."""
     clean = True
     try:
-        with _open(request, replies) as source:
-            expected = request.get("identity")
-            if expected is not None and expected != source.identity:
-                raise RefusedError("changed since it was first looked at; run again")
-            clean = False
-            if request["op"] == "probe":
-                header = {
-                    "type": "info",
-                    "rows": source.rows,
-                    "row_groups": source.row_groups,
-                    "identity": source.identity,
-                    "pieces": [piece.rows for piece in source.pieces(split)] if (split := request["split"]) else [],
-                }
-                write_frame(replies, header, source.schema.serialize())
-            else:
-                _send_windows(source, request, replies)
-                write_frame(replies, {"type": "end"})
-            return True
+        source = _open(request, replies)
+        expected = request.get("identity")
+        if expected is not None and expected != source.identity:
+            raise RefusedError("changed since it was first looked at; run again")
+        clean = False
+        if request["op"] == "probe":
+            header = {
+                "type": "info",
+                "rows": source.rows,
+                "row_groups": source.row_groups,
+                "identity": source.identity,
+                "pieces": [piece.rows for piece in source.pieces(split)] if (split := request["split"]) else [],
+            }
+            write_frame(replies, header, source.schema.serialize())
+        else:
+            _send_windows(source, request, replies)
+            write_frame(replies, {"type": "end"})
+        return True
     except BrokenPipeError:
         raise
     except RefusedError as error:
@@ -93,12 +93,26 @@ _SCANS: dict[Any, Scan] = {}
 """What this process found in the text files that it has scanned."""
 
 
+_KEPT: dict[tuple[str, str], Source | TextSource] = {}
+"""The file that was opened last, by URI and format: of one in pieces, each piece is a request, and the footer of a file
+of many row groups is long."""
+
+
 def _open(request: dict[str, Any], replies: int) -> Source | TextSource:
-    form = format_of(request["uri"], request.get("format", "auto"))
-    if form == "parquet":
-        return Source(request["uri"])
-    delimiter = request.get("delimiter")
-    return TextSource(request["uri"], form, delimiter, lambda: write_frame(replies, {"type": "tick"}), _SCANS)
+    uri = request["uri"]
+    form = format_of(uri, request.get("format", "auto"))
+    kept = _KEPT.pop((uri, form), None)
+    if kept is None or request["op"] == "probe" or not kept.is_current():
+        for other in (*_KEPT.values(), *([kept] if kept is not None else [])):
+            other.close()
+        _KEPT.clear()
+        if form == "parquet":
+            kept = Source(uri)
+        else:
+            delimiter = request.get("delimiter")
+            kept = TextSource(uri, form, delimiter, lambda: write_frame(replies, {"type": "tick"}), _SCANS)
+    _KEPT[uri, form] = kept
+    return kept
 
 
 def _send_windows(source: Source | TextSource, request: dict[str, Any], replies: int) -> None:
@@ -118,7 +132,7 @@ def _send_windows(source: Source | TextSource, request: dict[str, Any], replies:
         left = wanted - skip
         if left <= 0:
             return
-        for batch in source.batches(columns, skip, max_rows, max_bytes, tick):
+        for batch in source.batches(columns, skip, wanted, max_rows, max_bytes, tick):
             yield batch.slice(0, left) if batch.num_rows > left else batch
             left -= batch.num_rows
             if left <= 0:

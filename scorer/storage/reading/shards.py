@@ -74,6 +74,7 @@ class ShardReader(Closing):
         self._closed = False
         self._guard = threading.Lock()  # so that no child is started once this is closed
         self._identities: dict[str, Identity] = {}
+        self._last: tuple[str, ShardInfo] | None = None
 
     def close(self) -> None:
         """End the child process. Iterations in progress raise :class:`ShardError`."""
@@ -101,8 +102,13 @@ class ShardReader(Closing):
         firsts = accumulate(header["pieces"], initial=0)
         pieces = tuple(Piece(first, rows) for first, rows in zip(firsts, header["pieces"], strict=False))
         info = ShardInfo(schema, header["rows"], header["row_groups"], found, pieces)
-        self._identities[uri] = info.identity
+        self._identities[uri], self._last = info.identity, (uri, info)
         return info
+
+    def known(self, uri: str) -> ShardInfo:
+        """As :meth:`probe`, of which the last answer counts for the same shard: its pieces follow each other, and
+        reading one fails if the shard has changed."""
+        return self._last[1] if self._last is not None and self._last[0] == uri else self.probe(uri)
 
     def _probing(self, uri: str, form: Format) -> dict[str, Any]:
         return {"op": "probe", "uri": uri, "format": form, "delimiter": self._delimiter, "split": self._split_rows}

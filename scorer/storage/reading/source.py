@@ -6,7 +6,9 @@ Nothing here runs in the scoring process; see :mod:`.reader`.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,7 +50,9 @@ class Source(Closing):
         self.schema = self.parquet.schema_arrow
         self.rows = self.parquet.metadata.num_rows
         self.row_groups = self.parquet.metadata.num_row_groups
-        counted = sum(self.parquet.metadata.row_group(i).num_rows for i in range(self.row_groups))
+        self._groups = [self.parquet.metadata.row_group(i).num_rows for i in range(self.row_groups)]
+        self._ends = list(accumulate(self._groups))
+        counted = sum(self._groups)
         if counted != self.rows or self.rows < 0:
             raise pa.ArrowInvalid(f"its footer claims {self.rows} rows, its row groups {counted}")
 
@@ -76,10 +80,9 @@ class Source(Closing):
         Raises:
             RefusedError: there are too many.
         """
-        groups = [self.parquet.metadata.row_group(i).num_rows for i in range(self.row_groups)]
-        if min(groups, default=0) < 0:
-            raise pa.ArrowInvalid(f"its footer claims a row group of {min(groups)} rows")
-        found = cut_pieces(groups, most)
+        if min(self._groups, default=0) < 0:
+            raise pa.ArrowInvalid(f"its footer claims a row group of {min(self._groups)} rows")
+        found = cut_pieces(self._groups, most)
         if len(found) > MOST_PIECES:
             raise RefusedError(
                 f"would be {len(found):,} pieces with --split-rows {most}, and {MOST_PIECES:,} are allowed; give a "
@@ -95,6 +98,10 @@ class Source(Closing):
         """Whether a local file was written to since it was opened."""
         return self._opened.changed()
 
+    def is_current(self) -> bool:
+        """See :meth:`.OpenedFile.is_current`."""
+        return self._opened.is_current()
+
     def select(self, columns: list[str] | None) -> tuple[list[int], list[str] | None]:
         """Positions of the wanted columns, in the file's order, and the column names to request from Parquet.
 
@@ -109,16 +116,18 @@ class Source(Closing):
         return positions, [names[i] for i in positions] if plain else None
 
     def batches(
-        self, columns: list[str] | None, skip: int, max_rows: int, max_bytes: int, tick: Callable[[], None]
+        self, columns: list[str] | None, skip: int, end: int, max_rows: int, max_bytes: int, tick: Callable[[], None]
     ) -> Iterator[pa.RecordBatch]:
-        """Rows from ``skip`` on, in checked batches of a size that keeps memory near ``max_bytes``.
+        """Rows from ``skip`` to before ``end``, in checked batches of a size that keeps memory near ``max_bytes``.
 
         The size of a batch is estimated from the footer and from a few rows, since dictionary encoding hides the size
         of the values. If a batch is too large nevertheless, or Arrow cannot hold it, later batches are smaller.
         """
         positions, names = self.select(columns)
-        largest = max(1, min(MAX_BATCH_ROWS, max_rows, self._fitting(names, max_bytes)))
-        for groups, rows, size in self._units(largest):
+        first = bisect_right(self._ends, skip)  # the row group of the first row
+        largest = max(1, min(MAX_BATCH_ROWS, max_rows, self._fitting(first, names, max_bytes)))
+        skip -= self._ends[first - 1] if first else 0
+        for groups, rows, size in self._units(first, bisect_left(self._ends, end) + 1, largest):
             if skip >= rows:
                 skip -= rows
                 continue
@@ -150,9 +159,9 @@ class Source(Closing):
                         raise
                     step = largest = max(1, step // 16)
 
-    def _fitting(self, names: list[str] | None, max_bytes: int) -> int:
-        """The number of rows that fit ``max_bytes``, judged by the first rows."""
-        for number in range(self.row_groups):
+    def _fitting(self, first: int, names: list[str] | None, max_bytes: int) -> int:
+        """The number of rows that fit ``max_bytes``, judged by those after the row group ``first`` begins."""
+        for number in range(first, self.row_groups):
             group = self.parquet.metadata.row_group(number)
             if group.num_rows > 0:
                 break
@@ -160,18 +169,20 @@ class Source(Closing):
             return MAX_BATCH_ROWS
         sample = max(1, min(SAMPLE_ROWS, max_bytes * group.num_rows // max(group.total_byte_size, 1)))
         rows = self.parquet.iter_batches(sample, row_groups=[number], columns=names, use_threads=False)
-        first = next(iter(rows), None)
-        return max_bytes * len(first) // max(first.nbytes, 1) if first is not None and len(first) else MAX_BATCH_ROWS
+        some = next(iter(rows), None)
+        if some is None or not len(some):
+            return MAX_BATCH_ROWS
+        return max_bytes * len(some) // max(some.nbytes, 1)
 
-    def _units(self, largest: int) -> Iterator[tuple[list[int], int, int]]:
-        """Row groups, with consecutive small ones combined: (numbers, rows, uncompressed bytes).
+    def _units(self, first: int, stop: int, largest: int) -> Iterator[tuple[list[int], int, int]]:
+        """Row groups from ``first`` to before ``stop``, consecutive small ones combined: (numbers, rows, bytes).
 
         A batch over two row groups has two dictionaries, which Arrow cannot combine in a nested column.
         """
         apart = any(_has_dictionary(field.type) for field in self.schema)
         groups: list[int] = []
         rows = size = 0
-        for i in range(self.row_groups):
+        for i in range(first, min(stop, self.row_groups)):
             group = self.parquet.metadata.row_group(i)
             if groups and (apart or rows + group.num_rows > largest):
                 yield groups, rows, size

@@ -78,18 +78,22 @@ class TextSource(Closing):
         """Whether a local file was written to since it was opened."""
         return self._opened.changed()
 
+    def is_current(self) -> bool:
+        """See :meth:`.OpenedFile.is_current`."""
+        return self._opened.is_current()
+
     def select(self, columns: list[str] | None) -> tuple[list[int], None]:
         """Positions of the wanted columns, in the file's order."""
         return positions_of(self.schema.names, columns), None
 
     def batches(
-        self, columns: list[str] | None, skip: int, max_rows: int, max_bytes: int, tick: Callable[[], None]
+        self, columns: list[str] | None, skip: int, end: int, max_rows: int, max_bytes: int, tick: Callable[[], None]
     ) -> Iterator[pa.RecordBatch]:
-        """Rows from ``skip`` on, in batches of about ``max_bytes`` of its text at most."""
+        """Rows from ``skip`` to before ``end``, in batches of about ``max_bytes`` of its text at most."""
         positions, _ = self.select(columns)
         schema = pa.schema([self.schema.field(i) for i in positions])
         lines = TextLines(self._opened, tick)
-        records: Iterator[Any] = islice(self._records(lines), skip, None)
+        records: Iterator[Any] = islice(self._records(lines), skip, end)
         for rows in _batched(records, lines, min(BATCH_ROWS, max_rows), max_bytes):
             if self._form == "jsonl":
                 arrays = json_arrays(rows, list(schema))

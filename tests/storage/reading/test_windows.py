@@ -65,7 +65,7 @@ def test_windows_do_not_depend_on_the_batches_that_parquet_is_read_in(
     for largest in (1, 13, 256, 100_000):
         monkeypatch.setattr(source, "MAX_BATCH_ROWS", largest)
         with source.Source(uri) as opened:
-            batches = opened.batches(None, 0, 512, 1 << 16, lambda: None)
+            batches = opened.batches(None, 0, opened.rows, 512, 1 << 16, lambda: None)
             windows = list(cut(batches, opened.schema, max_rows=512, max_bytes=30_000))
         expected = expected or windows
         assert len(windows) == len(expected)
@@ -89,7 +89,7 @@ def test_batches_of_heavy_rows_are_small_whatever_the_footer_says(tmp_path: Path
         tmp_path / "a.parquet", pa.table({"text": pa.DictionaryArray.from_arrays(indices, values).cast(pa.string())})
     )
     with Source(uri) as source:
-        sizes = [(b.num_rows, b.nbytes) for b in source.batches(None, 0, 1000, 1 << 20, lambda: None)]
+        sizes = [(b.num_rows, b.nbytes) for b in source.batches(None, 0, source.rows, 1000, 1 << 20, lambda: None)]
     assert sum(rows for rows, _ in sizes) == 3000
     assert sum(size > 2 << 20 for _, size in sizes) <= (first > 0)
 
