@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ def runtime() -> Any:
     try:
         import onnxruntime
     except ImportError as e:
+        if find_spec("onnxruntime") is not None:  # it is there, and does not load: a damaged package, or no memory
+            raise MissingDependencyError(f"ONNX Runtime cannot be loaded: {first_line(e)}; install it again") from e
         raise MissingDependencyError(
             "ONNX Runtime is not installed: pip install 'd2t-scorer[cpu]', or on a machine with an NVIDIA GPU "
             "'d2t-scorer[gpu]' (one of them, not both)"

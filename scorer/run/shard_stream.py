@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +29,7 @@ from ..scoring.windows import (
 )
 from ..storage import Counts, ShardReader, ShardWriter, require_space
 from ..storage.durable import Holder
+from ..system.signals import check_terminated
 from .early_check import EarlyCheck
 from .options import Reporter
 from .survey import Shard
@@ -80,37 +82,40 @@ class ShardStream:
         counts: list[Counts] = []
         failure: ScorerError | None = None
         try:
-            for scored in self.scorer.stream(self._windows(todo, reuse), reuse, tick):
-                began = time.perf_counter()
-                if isinstance(scored, FailedWindow):
-                    failure = failure or scored.error
-                elif isinstance(scored, ScoredWindow) and failure is None:
-                    shard = scored.tag
-                    relative = shard.file.relative
-                    if writer is None:
-                        require_space(self.out, shard.least_bytes, f"the output of {relative}")
-                        writer = ShardWriter(
-                            self.out / relative,
-                            scored.table.schema,
-                            metadata=self.scorer.signature.footer,
-                            holder=sink.holder(shard),
-                        )
-                    writer.write(scored.table)
-                    counts.append(scored.counts)
-                    self.recheck_log.window(len(scored.table), scored.counts, scored.disagreements)
-                    self.early_check.see(scored.counts)
-                    self.reporter.progress(relative, len(scored.table), self.scorer.computed)
-                elif isinstance(scored, _ShardEnd):
-                    disagreed = self.recheck_log.end_shard(scored.shard.file.uri)
-                    error = scored.error or failure or disagreed
-                    if error is not None:
-                        if writer is not None:
-                            writer.abandon()
-                        sink.set_aside(scored.shard, error)
-                    elif writer is not None:
-                        sink.commit(scored.shard, writer, counts)
-                    writer, counts, failure = None, [], None
-                self.writing += time.perf_counter() - began
+            # Closed here, not where it is deleted: the exception of a signal would be lost there.
+            with closing(self.scorer.stream(self._windows(todo, reuse), reuse, tick)) as stream:
+                for scored in stream:
+                    check_terminated()
+                    began = time.perf_counter()
+                    if isinstance(scored, FailedWindow):
+                        failure = failure or scored.error
+                    elif isinstance(scored, ScoredWindow) and failure is None:
+                        shard = scored.tag
+                        relative = shard.file.relative
+                        if writer is None:
+                            require_space(self.out, shard.least_bytes, f"the output of {relative}")
+                            writer = ShardWriter(
+                                self.out / relative,
+                                scored.table.schema,
+                                metadata=self.scorer.signature.footer,
+                                holder=sink.holder(shard),
+                            )
+                        writer.write(scored.table)
+                        counts.append(scored.counts)
+                        self.recheck_log.window(len(scored.table), scored.counts, scored.disagreements)
+                        self.early_check.see(scored.counts)
+                        self.reporter.progress(relative, len(scored.table), self.scorer.computed)
+                    elif isinstance(scored, _ShardEnd):
+                        disagreed = self.recheck_log.end_shard(scored.shard.file.uri)
+                        error = scored.error or failure or disagreed
+                        if error is not None:
+                            if writer is not None:
+                                writer.abandon()
+                            sink.set_aside(scored.shard, error)
+                        elif writer is not None:
+                            sink.commit(scored.shard, writer, counts)
+                        writer, counts, failure = None, [], None
+                    self.writing += time.perf_counter() - began
         finally:
             if writer is not None:
                 writer.abandon()

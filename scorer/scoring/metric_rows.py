@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -92,7 +92,7 @@ class MetricRows:
 
     def stream(
         self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
-    ) -> Iterator[ScoredWindow[Tag] | Mark]:
+    ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
         return self.scorer.pipeline.stream(items, reuse, tick)
 
     def warnings(self, counts: Counts) -> Sequence[str]:

@@ -211,10 +211,9 @@ def _open(path: Path, snapshot: Snapshot, allow_partial: bool) -> Output:
     why = SeenOutput(path).why_unfinished()
     finished = why is None
     if summary is None or not (finished or allow_partial):
-        partial = "" if summary is None else ", or pass --allow-partial to audit what there is"
-        raise OutputError(
-            f"{path} is not finished: {why or f'it has no {RUN}'}; the same `scorer run` resumes it{partial}"
-        )
+        reason = f"it has no {RUN}" if finished or allow_partial else why
+        partial = "" if finished or allow_partial else ", or pass --allow-partial to audit what there is"
+        raise OutputError(f"{path} is not finished: {reason}; the same `scorer run` resumes it{partial}")
     signature = summary.signature
     columns = columns_of(plan, str(path))
     signatures = OneSignature("run `scorer run` again", OutputError)

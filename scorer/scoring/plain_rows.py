@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Generic
 
 from ..errors import ScorerError, UsageError
@@ -83,7 +83,7 @@ class PlainRows(ABC, Generic[Columns]):
 
     def stream(
         self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
-    ) -> Iterator[ScoredWindow[Tag] | FailedWindow[Tag] | Mark]:
+    ) -> Generator[ScoredWindow[Tag] | FailedWindow[Tag] | Mark, None, None]:
         """See :meth:`.row_scorer.RowScorer.stream`."""
         source = iter(items)
         while True:

@@ -7,7 +7,7 @@ candidates may cross, and are put together again by row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Generic
@@ -125,7 +125,7 @@ class RankRows:
         items: Iterable[Window[Tag, CandidateColumns] | Mark],
         reuse: Reuse | None,
         tick: Callable[[Tag, float], None],
-    ) -> Iterator[ScoredWindow[Tag] | Mark]:
+    ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
         """Score windows in order; see :meth:`.row_scorer.RowScorer.stream`."""
         pipeline = replace(self.metric.scorer.pipeline, names=replace(self._names, prefix=""))
         gathered: list[ScoredWindow[_Piece[Tag]]] = []

@@ -7,7 +7,7 @@ nothing else of them: the plan, receipts, resuming, shards that are set aside an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -96,7 +96,7 @@ class RowScorer(Protocol[Columns]):
 
     def stream(
         self, items: Iterable[Window[Tag, Columns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
-    ) -> Iterator[ScoredWindow[Tag] | FailedWindow[Tag] | Mark]:
+    ) -> Generator[ScoredWindow[Tag] | FailedWindow[Tag] | Mark, None, None]:
         """Score windows in order; each :class:`Mark` is passed on in its place.
 
         The output has the rows of the window in their order, its kept columns, then the output columns.

@@ -10,6 +10,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from .signals import check_terminated
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _LOOK_S = 1.0
@@ -36,6 +38,7 @@ def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> 
         except TimeoutError:
             if future.done():  # it ended just now, or the work itself raised this
                 return future.result()
+            check_terminated()
             tick()
 
 

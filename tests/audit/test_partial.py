@@ -68,7 +68,7 @@ def test_a_limit_that_cut_nothing_is_none(tmp_path: Path, limit: Any) -> None:
 
 @pytest.mark.parametrize("limit", ["10", True, 1.5])
 def test_a_limit_that_is_no_count_is_a_damaged_plan(tmp_path: Path, limit: Any) -> None:
-    with pytest.raises(OutputError, match=f"_plan.json is damaged: limit is .*{limit}.*, not a count"):
+    with pytest.raises(OutputError, match=r"_plan\.json is damaged: limit: Expected `int"):
         audit(limited(tmp_path / "out", limit))
 
 
