@@ -45,6 +45,7 @@ def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> 
 def any_of(futures: Sequence[Future[Any]], tick: Callable[[], None] = lambda: None) -> None:
     """Return when one of the futures has ended, in whatever way; Ctrl-C and ``tick`` as in :func:`outcome`."""
     while not wait(futures, _LOOK_S, FIRST_COMPLETED).done:
+        check_terminated()
         tick()
 
 
