@@ -68,7 +68,15 @@ def test_the_pieces_of_a_file_open_it_once(tmp_path: Path, monkeypatch: pytest.M
     receive, send = os.pipe()
     drain = threading.Thread(target=lambda: [None for _ in iter(lambda: os.read(receive, 1 << 16), b"")])
     drain.start()
-    request = {"op": "windows", "uri": str(path), "max_rows": 4, "max_bytes": 1 << 20, "columns": None, "first": None}
+    request = {
+        "op": "windows",
+        "uri": str(path),
+        "max_rows": 4,
+        "max_bytes": 1 << 20,
+        "columns": None,
+        "first": 0,
+        "first_rows": [],
+    }
     for piece in range(50):
         assert reader._answer({**request, "skip": piece * ROWS, "limit": (piece + 1) * ROWS}, send)
     assert len(opened) == 1
