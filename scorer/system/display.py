@@ -11,8 +11,6 @@ import re
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-import msgspec
-
 T = TypeVar("T")
 
 HIDDEN = (
@@ -59,6 +57,6 @@ def _all_visible(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = {field.name: _all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **named)
-    if isinstance(value, msgspec.Struct):
+    if hasattr(value, "__struct_fields__"):  # of msgspec, which is not loaded for this
         return type(value)(**{name: _all_visible(getattr(value, name)) for name in value.__struct_fields__})
     return value

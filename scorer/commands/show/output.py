@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import msgspec
 import typer
 
 from ...errors import without_user_info
@@ -69,7 +68,9 @@ def print_json(value: Any, *, allow_nan: bool = True) -> None:
     """
     import json
 
+    from msgspec import to_builtins
+
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     ascii_only = encoding != "utf8"
-    text = json.dumps(value, indent=1, ensure_ascii=ascii_only, allow_nan=allow_nan, default=msgspec.to_builtins)
+    text = json.dumps(value, indent=1, ensure_ascii=ascii_only, allow_nan=allow_nan, default=to_builtins)
     typer.echo(json_visible(text))
