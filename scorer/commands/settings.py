@@ -9,13 +9,26 @@ from typing import Annotated, Any
 import typer
 
 from ..inference.choices import Overlong, Precision
+from ..inference.shipped import SHIPPED
 from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..scoring.settings import Settings
 
+
+def _shipped(incomplete: str) -> list[str]:
+    """The words that a shell may complete; where there is none it completes paths."""
+    return [word for word in SHIPPED if incomplete and word.startswith(incomplete)]
+
+
 BundleOption = Annotated[
     str,
-    typer.Option("--bundle", envvar="D2T_BUNDLE", metavar="B", help="Bundle folder, or `embedded`."),
+    typer.Option(
+        "--bundle",
+        envvar="D2T_BUNDLE",
+        metavar="B",
+        autocompletion=_shipped,
+        help="Bundle folder, or `embedded`.",
+    ),
 ]
 DeviceOption = Annotated[
     str,

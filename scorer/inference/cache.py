@@ -114,8 +114,11 @@ def read(path: Path, kind: type[E]) -> E | None:
         return kept if isinstance(kept, kind) else None
 
 
-def write(path: Path, content: Entry) -> None:
-    """Keep an entry, if the folder can be written; otherwise every start measures again, with the same result."""
+def write(path: Path, content: Entry) -> str | None:
+    """Keep an entry, if the folder can be written; otherwise every start measures again, with the same result.
+
+    Returns why it cannot be kept beyond this process, for people; ``None`` where it is.
+    """
     temporary = path.with_name(f".{path.stem[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,10 +126,15 @@ def write(path: Path, content: Entry) -> None:
             file.write(encode(content))
         temporary.replace(path)
         _UNWRITTEN.pop(path, None)
-    except OSError:
+    except OSError as error:
         with suppress(OSError):
             temporary.unlink()
         _UNWRITTEN[path] = content
+        return (
+            f"the result cannot be kept in {path.parent} ({error.strerror}), so that every start verifies again; set "
+            "XDG_CACHE_HOME to a folder that can be written"
+        )
+    return None
 
 
 def _folder() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,9 +47,10 @@ def read_facts(use: Use, grid: Grid) -> DeviceFacts | None:
     return cache.read(_entry(use, grid), DeviceFacts)
 
 
-def keep_facts(use: Use, grid: Grid, facts: DeviceFacts) -> None:
-    """Keep figures of a use."""
-    cache.write(_entry(use, grid), facts)
+def keep_facts(use: Use, grid: Grid, facts: DeviceFacts, say: Callable[[str], None]) -> None:
+    """Keep figures of a use. ``say``: is told if they cannot be kept beyond this process."""
+    if why := cache.write(_entry(use, grid), facts):
+        say(f"note: {why}")
 
 
 def refuse_disagreement(use: Use, facts: DeviceFacts) -> None:

@@ -64,7 +64,7 @@ def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[
         raise BundleError(f"bundle {use}: its trial gave {answer!r:.200}, which is no result; see `scorer doctor`")
     if budget is None and not use.per_pair:
         keep_budget(use, chosen)
-    keep_facts(use, grid.with_budget(chosen), facts)
+    keep_facts(use, grid.with_budget(chosen), facts, say)
 
 
 def _ask(use: Use, model: Path, grid: Grid, budget: int | None) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def verify(engine: Engine, log: Callable[[str], None] = lambda message: None) ->
     if facts is None:
         log(f"first use of {engine.use} with batches of {engine.grid.token_budget} tokens: verifying")
         facts = measure(engine)
-        keep_facts(engine.use, engine.grid, facts)
+        keep_facts(engine.use, engine.grid, facts, log)
     refuse_disagreement(engine.use, facts)
     return facts
 

@@ -53,7 +53,7 @@ class _Target:
 
 
 def write_user_file(path: Path, content: bytes, what: str, *, is_parquet: bool = False) -> None:
-    """Write a file that a user named; missing folders above it are created.
+    """Write a file that a user named, in a folder that exists: a missing one is more often a mistake than meant.
 
     Args:
         what: the option that named it, for messages.
@@ -182,8 +182,12 @@ def _target(path: Path, what: str, *, is_parquet: bool) -> _Target:
             try:
                 found = place.lstat()
             except FileNotFoundError:
-                if place == path:
+                if place == path and place.parent.is_dir():
                     return _Target(place)
+                if place == path:
+                    raise OutputError(
+                        f"{what}: there is no folder {place.parent} for {place.name}; create it"
+                    ) from None
                 raise OutputError(
                     f"{what}: {path} is a link to {place}, which does not exist; remove the link, or name the "
                     "file itself"

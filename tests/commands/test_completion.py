@@ -23,7 +23,13 @@ def asked(words: str, *more: str, **environment: str) -> str:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("scorer au", ["audit"]), ("scorer gates c", ["check"]), ("scorer audit --base", ["--baseline"])],
+    [
+        ("scorer au", ["audit"]),
+        ("scorer gates c", ["check"]),
+        ("scorer audit --base", ["--baseline"]),
+        ("scorer run data --bundle em", ["embedded"]),
+        ("scorer run data --bundle bundles/", []),
+    ],
 )
 def test_bash_completes_commands_and_options(words: str, expected: list[str]) -> None:
     assert asked(words, _SCORER_COMPLETE="complete_bash").split() == expected

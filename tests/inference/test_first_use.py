@@ -87,9 +87,11 @@ def test_a_cache_that_cannot_be_written_costs_one_child_a_process(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    start(tiny, precision="fp32")
-    start(tiny, precision="fp32")
+    said: list[str] = []
+    start(tiny, precision="fp32", warn=said.append)
+    start(tiny, precision="fp32", warn=said.append)
     assert len(children) == 1
+    assert sum(f"cannot be kept in {tmp_path / 'file'}" in line and "XDG_CACHE_HOME" in line for line in said) == 1
 
 
 def test_without_a_home_nothing_is_kept_on_disk(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

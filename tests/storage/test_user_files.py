@@ -51,10 +51,13 @@ def read_while(pipe: Path, work: Callable[[], None]) -> bytes:
     return found[0]
 
 
-def test_a_new_file_and_the_folders_above_it(tmp_path: Path) -> None:
-    put(tmp_path / "a/b/report.html")
-    assert (tmp_path / "a/b/report.html").read_bytes() == b"new"
-    assert tree(tmp_path) == ["a", "a/b", "a/b/report.html"]
+def test_a_new_file_in_a_folder_that_exists(tmp_path: Path) -> None:
+    for way in (put, put_staged, lambda path: check_user_file(path, "--report")):
+        with pytest.raises(OutputError, match=r"--report|--out"):
+            way(tmp_path / "a/b/report.html")
+        assert tree(tmp_path) == []
+    put(tmp_path / "report.html")
+    assert tree(tmp_path) == ["report.html"]
 
 
 @pytest.mark.parametrize("way", [put, put_staged])
@@ -273,6 +276,7 @@ def test_what_a_run_owns_is_refused(out: Path, tmp_path: Path, name: str, way: o
 
 @pytest.mark.parametrize("name", ["_report.html", "_junit.xml", "_reports/a.html", "deep/_x.html", ".x"])
 def test_other_hidden_names_are_free(out: Path, name: str) -> None:
+    (out / name).parent.mkdir(exist_ok=True)
     put(out / name)
     assert (out / name).read_bytes() == b"new"
     assert list(Receipts(out).all()) == ["a.parquet"]
