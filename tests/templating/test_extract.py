@@ -45,7 +45,7 @@ def data(tmp_path: Path) -> str:
 
 
 def test_all_is_counted(data: str, tmp_path: Path) -> None:
-    out = tmp_path / "made" / "t.json"
+    out = tmp_path / "t.json"
     report = make_templates([data], out, ColumnNames())
     assert report["references"] == {
         "all": 11,
@@ -63,7 +63,7 @@ def test_all_is_counted(data: str, tmp_path: Path) -> None:
     }  # fmt: skip
     templates = Templates.load(out)
     assert templates.fill(Triple("X", "near", "Y")).text == "X is near Y."
-    candidates = json.loads((tmp_path / "made" / "t.candidates.json").read_text())
+    candidates = json.loads((tmp_path / "t.candidates.json").read_text())
     assert candidates == {
         "near": [
             {"template": "<subject> is near <object>.", "count": 2, "chosen": True},
