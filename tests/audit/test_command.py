@@ -52,7 +52,7 @@ def test_json_alone_on_stdout(nights: tuple[Path, Path]) -> None:
 
 
 def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    gates, xml = tmp_path / "gates.toml", tmp_path / "deep" / "junit.xml"
+    gates, xml = tmp_path / "gates.toml", tmp_path / "junit.xml"
     gates.write_text(
         '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.05\nfail = 0.10\n'
         '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1\nby = ["system"]\n'
@@ -103,7 +103,7 @@ def test_the_report_is_written(nights: tuple[Path, Path], tmp_path: Path) -> Non
 def test_the_history_grows_by_a_night_and_a_night_again_replaces_itself(
     nights: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    file = tmp_path / "deep" / "history.parquet"
+    file = tmp_path / "history.parquet"
     scorer(nights[0], "--history", file)
     scorer(nights[1], "--history", file)
     once = pq.read_table(file)
