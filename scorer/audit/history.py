@@ -64,8 +64,6 @@ def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
         OutputError: the file is not a history or no regular file, is too large, or cannot be written.
     """
     check_user_file(path, "--history", is_read=True, is_parquet=True)
-    with output_errors("write", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
         earlier = read(path)
         replaced = {row["night"] for row in rows}
