@@ -81,7 +81,7 @@ def test_json_holds_every_round_and_nothing_that_json_lacks(group: Group, tmp_pa
 GPU = [
     settings.peers("float16", [64, 128], 32) + settings.ours("fp16", None),
     settings.ours("fp16", 16384),
-    settings.choices("fp16", 65536, [16384, 131072], 4096),
+    settings.choices("fp16", [16384, 131072]),
     settings.labels("fp16"),
 ]
 
