@@ -44,7 +44,7 @@ import numpy as np
 from benchmarks import RESTAURANTS
 from benchmarks.runners.ours import Silent
 from scorer import Scorer
-from scorer.inference import engine, settle, verify
+from scorer.inference import choosing, engine, verify
 from scorer.inference.devices import KINDS
 from scorer.inference.engine import Answers, Engine, Work
 from scorer.run.driver import run
@@ -110,7 +110,7 @@ def device_share(lines: Iterable[str], rate: float) -> dict[str, float]:
 def over_stand_in(data: Path, out: Path, bundle: Path) -> dict[str, Any]:
     """As :func:`measure`, with a bundle on the device that the stand-in claims to be; see :func:`device_share`."""
     # The stand-in's numbers are zeros, which disagree with every checkpoint.
-    for module in (engine, settle, verify):
+    for module in (engine, choosing, verify):
         vars(module)["refuse_disagreement"] = lambda use, facts: None
     log, rate = Path(os.environ["FAKE_CUDA_LOG"]), float(os.environ["FAKE_CUDA_TFLOPS"]) * 1e12
     # The usual budget, since nothing that is timed here says which is the fastest on a device.

@@ -96,7 +96,7 @@ class Asked:
         for about in variants.values():
             if about["precision"] == self.precision:
                 layout = about.get("layout", "padded")
-                options = {"precision": self.precision, "layout": layout, "on_trial": True}
+                options = {"precision": self.precision, "layout": layout, "in_smoke_test": True}
                 yield layout, {**options, "token_budget": self.budget}
 
 

@@ -45,7 +45,7 @@ def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
 def open_engine(spec: dict[str, Any], **further: Any) -> Engine:
     """An engine at the setting's options. ``further``: arguments of the engine that JSON cannot hold."""
     load_cuda(spec)
-    options = {key: spec["options"][key] for key in ("step", "on_trial") if key in spec["options"]}
+    options = {key: spec["options"][key] for key in ("step", "in_smoke_test") if key in spec["options"]}
     return Engine(Bundle.load(spec["bundle"]), **_engine_options(spec), **options, **further)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import local, location, parse_by, print_json, say_always
+from .common import ByOption, RatesOption, ReferenceOption, local, location, parse_by, print_json, say_always
 from .files import written, written_parquet
 
 if TYPE_CHECKING:
@@ -53,15 +53,7 @@ def audit_command(
             help="Gates (TOML); exits 1 if one fails, 2 if one is invalid. Repeatable.",
         ),
     ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMNS",
-            help="Columns to group by; comma-separated columns form one group per combination of values. Repeatable. "
-            "Default: system, if the column exists.",
-        ),
-    ] = None,
+    by: ByOption = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", parser=written, help="Write the report to one HTML file.")
     ] = None,
@@ -97,24 +89,8 @@ def audit_command(
             help="Parquet file to which this run is appended, for the trend; created if missing.",
         ),
     ] = None,
-    rates: Annotated[
-        Path | None,
-        typer.Option(
-            "--rates",
-            metavar="FILE",
-            parser=local,
-            help="File of `scorer rate --save` for this output; needed for gates on true rates.",
-        ),
-    ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            "--reference",
-            metavar="OUT|FILE@NIGHT",
-            parser=local,
-            help="Pinned run for gates against it: a finished output, or a night of a history file.",
-        ),
-    ] = None,
+    rates: RatesOption = None,
+    reference: ReferenceOption = None,
     errors: Annotated[
         ErrorRows,
         typer.Option("--errors", help="Count rows with an error as not_OK, or exclude them from the label rates."),

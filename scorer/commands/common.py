@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -47,6 +48,35 @@ def bundle_argument(given: str, what: str) -> str:
 InputsArgument = Annotated[
     list[str],
     typer.Argument(metavar="IN", help="Input files, folders, globs or URIs; exits 2 if there are none."),
+]
+
+
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="COLUMNS",
+        help="Columns to group by; comma-separated columns form one group per combination of values. Repeatable. "
+        "Default: system, if the column exists.",
+    ),
+]
+RatesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--rates",
+        metavar="FILE",
+        parser=local,
+        help="File of `scorer rate --save` for this output; needed for gates on true rates.",
+    ),
+]
+ReferenceOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--reference",
+        metavar="OUT|FILE@RUN",
+        parser=local,
+        help="Pinned run for gates against it: a finished output, or a run of a history file.",
+    ),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import local, parse_by, print_json, say
+from .common import ByOption, RatesOption, ReferenceOption, local, parse_by, print_json, say
 from .ending import App
 from .files import written
 
@@ -35,14 +35,7 @@ def init_command(
             "--changes", metavar="FILE", parser=written, help="File for gates that need a baseline; must not exist."
         ),
     ] = Path("changes.toml"),
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMNS",
-            help="Columns to group by, as in `scorer audit`. Repeatable. Default: system, if the column exists.",
-        ),
-    ] = None,
+    by: ByOption = None,
 ) -> None:
     """Write gates files that suit an output.
 
@@ -79,21 +72,8 @@ def check_command(
             help="Output to compare with. Default: assume a baseline with the rates and sizes of OUT.",
         ),
     ] = None,
-    rates: Annotated[
-        Path | None,
-        typer.Option(
-            "--rates", metavar="FILE", parser=local, help="File of `scorer rate --save`, for gates on true rates."
-        ),
-    ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            "--reference",
-            metavar="OUT|FILE@NIGHT",
-            parser=local,
-            help="Pinned run for gates against it: a finished output, or a night of a history file.",
-        ),
-    ] = None,
+    rates: RatesOption = None,
+    reference: ReferenceOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Show which gates can fire on an output.

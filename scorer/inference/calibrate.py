@@ -1,8 +1,8 @@
 """The token budget of a call that is fastest on this device.
 
 More tokens per call keep a GPU busy; on a CPU they exceed its caches. Which effect is stronger depends on the model and
-the machine, so the child process of a first use (:mod:`.trial`) times a few budgets, and :mod:`.first_use` keeps the
-choice in the user's cache. A run records it in its plan and never calibrates again.
+the machine, so the child process of a first use (:mod:`.smoke_test`) times a few budgets, and :mod:`.first_use` keeps
+the choice in the user's cache. A run records it in its plan and never calibrates again.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ class DeviceKind:
         a call when fp32 stands in for another precision. ``few_lengths``: whether fp32 is padded to powers of two.
 
     Measuring:
-        ``matrix``: rows of the square matrices of the rate. ``trial_memory``: bytes of the trial process itself.
-        ``limits_trial``: whether its address space can be limited. ``quick_check``: whether a large model is verified
-        on a part of the probes.
+        ``matrix``: rows of the square matrices of the rate. ``smoke_test_memory``: bytes of the smoke test's
+        process itself. ``limits_smoke_test``: whether its address space can be limited. ``quick_check``: whether a
+        large model is verified on a part of the probes.
 
     Machine:
         ``numbered``: whether there may be several, as in ``cuda:1``. ``hardware``: reads one by its number.
@@ -72,7 +72,7 @@ class DeviceKind:
     token_budgets: tuple[int, ...]
     fixed_pairs: int
     matrix: int
-    trial_memory: int
+    smoke_test_memory: int
     memory_errors: tuple[str, ...]
     install: str
     options: Mapping[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class DeviceKind:
     refused: Mapping[str, str] = field(default_factory=dict)
     by_itself: frozenset[str] = frozenset()
     few_lengths: bool = True
-    limits_trial: bool = False
+    limits_smoke_test: bool = False
     quick_check: bool = False
     numbered: bool = True
     prepare: Callable[[Any], None] = lambda runtime: None
@@ -182,7 +182,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             token_budgets=(65536, 16384, 32768, 131072),
             fixed_pairs=64,
             matrix=8192,
-            trial_memory=8 << 30,  # CUDA's libraries alone take some
+            smoke_test_memory=8 << 30,  # CUDA's libraries alone take some
             memory_errors=(
                 "out of memory",
                 "cudaerrormemoryallocation",
@@ -215,7 +215,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             token_budgets=(1024, 512, 2048, 4096),
             fixed_pairs=1,
             matrix=1024,
-            trial_memory=2 << 30,
+            smoke_test_memory=2 << 30,
             memory_errors=_HOST_MEMORY,
             install="install 'd2t-scorer[cpu]'",
             # Its kernel of a fused residual and normalisation is slower than the two apart
@@ -226,7 +226,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             # The activation scale of int8 covers all that is in a product.
             by_itself=frozenset({"int8"}),
             few_lengths=False,
-            limits_trial=True,
+            limits_smoke_test=True,
             quick_check=True,
             numbered=False,
         ),

@@ -27,16 +27,16 @@ from .batches import PAIRS_A_CALL, Batch, ByItself, Feed, Grid, Layout, Padded, 
 from .budget import known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
 from .cache import Use
+from .choosing import choose
 from .devices import PACKED, Device
 from .exact import fixed_shapes
-from .execution import recorded, ways
+from .execution import candidates, recorded
 from .facts import read_facts, refuse_disagreement
-from .first_use import admit
+from .first_use import require_smoke_test
 from .model_session import Calls, ModelSession
 from .packed import Packed
 from .schemes import THRESHOLD
 from .sessions import available_threads, resolve_device, runtime
-from .settle import settle
 from .texts import PLAIN, PairForm, TextTokenizer, form_of
 
 __all__ = ["Answers", "Engine", "Work"]
@@ -78,7 +78,7 @@ class Engine:
         layout: ``auto``, ``packed`` or ``padded`` (:mod:`.batches`).
         attention: operator and kernels as a plan recorded them; by default what the device prefers.
         device_memory: GiB of a GPU's memory that each session may take; 0 for all.
-        on_trial: this is the process that a variant is tried in; elsewhere nothing of it is opened before it was.
+        in_smoke_test: this is the process that a variant is tried in; elsewhere nothing of it is opened before it was.
 
     Raises:
         BundleError: no such variant, or damaged, or it does not run in bounded time and memory.
@@ -102,7 +102,7 @@ class Engine:
         layout: str = "auto",
         attention: str | None = None,
         device_memory: int = 0,
-        on_trial: bool = False,
+        in_smoke_test: bool = False,
     ) -> None:
         self.bundle = bundle
         self.threads = threads or available_threads()
@@ -110,7 +110,7 @@ class Engine:
         self.precision = _choose_precision(bundle, precision, self.device)
         self.runtime = str(runtime().__version__)
         """Version of ONNX Runtime."""
-        found = ways(bundle, self.precision, layout, self.device)
+        found = candidates(bundle, self.precision, layout, self.device)
         self.use = Use(bundle, found[0].variant, self.device, self.threads, device_memory=device_memory)
         self.per_pair = self.use.per_pair
         grid = self._grid_of(self.precision, step, token_budget or usual_budget(self.device))
@@ -119,13 +119,13 @@ class Engine:
         if attention is not None:
             way = recorded(bundle, self.precision, layout, attention, self.device)
         else:
-            way = found[0] if on_trial else settle(self.use, found, grid, token_budget, warn)
+            way = found[0] if in_smoke_test else choose(self.use, found, grid, token_budget, warn)
         self.use = replace(self.use, variant=way.variant, options=way.options)
         self.instead = way.instead
         """Why the form that the device prefers is not the one that runs; empty where it is."""
         model = bundle.variant(way.variant)
-        if not on_trial:
-            admit(self.use, model, grid, token_budget, warn)
+        if not in_smoke_test:
+            require_smoke_test(self.use, model, grid, token_budget, warn)
             grid = grid.with_budget(token_budget or known_budget(self.use) or grid.token_budget)
         self.grid = grid
         facts = read_facts(self.use, grid)
@@ -335,7 +335,7 @@ class Engine:
         model = self.bundle.variant("fp32")
         use = replace(self.use, variant="fp32", options={})
         grid = self._grid_of("fp32", self.grid.step, self.grid.token_budget)
-        admit(use, model, grid, grid.token_budget, self._warn)
+        require_smoke_test(use, model, grid, grid.token_budget, self._warn)
         facts = read_facts(use, grid)
         if facts is not None:
             refuse_disagreement(use, facts)

@@ -1,4 +1,4 @@
-"""Ways in which a precision can run on a device: which form of the graph, with which attention kernel.
+"""How a precision can run on a device: which form of the graph, with which attention kernel.
 
 A bundle may have a precision in two forms, packed and padded. A device prefers one, and which options its provider
 gets for the attention of each is a column of its row (:mod:`.devices`). What was taken is one line of text, which a
@@ -33,8 +33,8 @@ class Execution:
         return " ".join([self.operator, *(f"{name}={value}" for name, value in sorted(self.options.items()))])
 
 
-def ways(bundle: Bundle, precision: str, layout: str, on: Device) -> list[Execution]:
-    """The ways to run a precision that a bundle has, the preferred one first.
+def candidates(bundle: Bundle, precision: str, layout: str, on: Device) -> list[Execution]:
+    """The executions of a precision that a bundle has, the preferred one first.
 
     Args:
         layout: ``auto`` for those that suit the device.
@@ -64,7 +64,7 @@ def recorded(bundle: Bundle, precision: str, layout: str, attention: str, on: De
     Raises:
         DeviceError: the bundle has no such form, or the device computes it otherwise.
     """
-    for way in ways(bundle, precision, layout, on):
+    for way in candidates(bundle, precision, layout, on):
         if way.attention == attention:
             return way
     raise DeviceError(

@@ -35,7 +35,7 @@ class DeviceFacts(cache.Entry, frozen=True):
 
     @classmethod
     def of(cls, content: Any) -> DeviceFacts | None:
-        """From what a trial answers, or ``None`` where a figure is missing, not a number, or out of range."""
+        """From what a smoke test answers, or ``None`` where a figure is missing, not a number, or out of range."""
         try:
             return convert(content, cls)
         except ValidationError:

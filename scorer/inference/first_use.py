@@ -1,8 +1,8 @@
 """The first use of a variant on a device: tried in a child process before this one opens anything of it.
 
 A graph or a tokenizer may hang, crash or take all memory, with valid hashes. So what has not been seen on a device is
-opened by :mod:`.trial` first, in a process of bounded memory that must show progress; what happens to it there is an
-error here. What it measured is kept (:mod:`.facts`), and where something is kept no process is started.
+opened by :mod:`.smoke_test` first, in a process of bounded memory that must show progress; what happens to it there is
+an error here. What it measured is kept (:mod:`.facts`), and where something is kept no process is started.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .budget import keep_budget, known_budget, read_budget
 from .cache import Use
 from .facts import DeviceFacts, keep_facts, read_facts
 
-TRIAL = "scorer.inference.trial"
+SMOKE_TEST = "scorer.inference.smoke_test"
 SILENCE_S = 90.0
 """Longest time without progress, and so of one call; more for a large model, by its bytes."""
 LONGEST_S = 3600.0
@@ -40,14 +40,14 @@ class _GoneError(Exception):
     """How the child ended without an answer."""
 
 
-def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[str], None]) -> None:
+def require_smoke_test(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[str], None]) -> None:
     """Return once a variant is known to run on its device; at once where that is on record.
 
     Args:
         model: its checked ONNX file.
         grid: the shapes it will run in.
         budget: tokens a batch; ``None`` to have the fastest chosen, which is kept as well.
-        say: told that a trial begins.
+        say: told that a smoke test begins.
 
     Raises:
         BundleError, DeviceError: it does not run here, or not in the bounds.
@@ -61,7 +61,7 @@ def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[
     if budget is not None:
         chosen = budget
     if facts is None or chosen is None:
-        raise BundleError(f"bundle {use}: its trial gave {answer!r:.200}, which is no result; see `scorer doctor`")
+        raise BundleError(f"bundle {use}: its smoke test gave {answer!r:.200}, which is no result; see `scorer doctor`")
     if budget is None and not use.per_pair:
         keep_budget(use, chosen)
     keep_facts(use, grid.with_budget(chosen), facts, say)
@@ -69,7 +69,7 @@ def admit(use: Use, model: Path, grid: Grid, budget: int | None, say: Callable[[
 
 def _ask(use: Use, model: Path, grid: Grid, budget: int | None) -> dict[str, Any]:
     size = model.stat().st_size
-    memory = use.device.row.trial_memory + TIMES_MODEL * size
+    memory = use.device.row.smoke_test_memory + TIMES_MODEL * size
     asked = {
         "bundle": str(use.bundle.path.absolute()),
         "sha256": use.bundle.sha256,
@@ -82,10 +82,10 @@ def _ask(use: Use, model: Path, grid: Grid, budget: int | None) -> dict[str, Any
         "step": grid.step,
         "budget": budget,
         # Stacks of threads are reserved and hardly used.
-        "memory": memory + (2 << 30) + use.threads * (16 << 20) if use.device.row.limits_trial else None,
+        "memory": memory + (2 << 30) + use.threads * (16 << 20) if use.device.row.limits_smoke_test else None,
     }
     try:
-        child = Spawned(TRIAL, [json.dumps(asked)])
+        child = Spawned(SMOKE_TEST, [json.dumps(asked)])
     except OSError as e:
         raise BundleError(f"bundle {use}: no process could be started to try it in: {e.strerror or e}") from e
     try:

@@ -79,7 +79,7 @@ def test_what_was_seen_names_idle_time_and_attention() -> None:
 def test_calls_that_hold_more_than_their_pairs_give_the_same_answers(spec: dict[str, Any], tmp_path: Path) -> None:
     """The bare session of the packed layout, with a packed graph that a CPU runs."""
     bundle = make_packed_bundle(tmp_path / "packed", max_length=512)
-    options = {"precision": "fp16", "on_trial": True, "token_budget": 2048}
+    options = {"precision": "fp16", "in_smoke_test": True, "token_budget": 2048}
     chosen: dict[str, Any] = {}
     asked = {**spec, "bundle": str(bundle)}
     packed = {"layout": "packed"}

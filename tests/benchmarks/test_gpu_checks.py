@@ -41,7 +41,7 @@ def sample(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 
 def spec(bundle: Path, form: str, **more: Any) -> dict[str, Any]:
-    options = {"precision": "fp16", "layout": form, "on_trial": True, "token_budget": 2048}
+    options = {"precision": "fp16", "layout": form, "in_smoke_test": True, "token_budget": 2048}
     return {"bundle": str(bundle), "device": "cpu", "threads": 1, "options": {**options, **more}}
 
 

@@ -22,7 +22,7 @@ USUAL = KINDS["cpu"].token_budgets[0]
 def engine(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
-    for kept in (tmp_path / "d2t-scorer").iterdir():  # by the trial of the first use
+    for kept in (tmp_path / "d2t-scorer").iterdir():  # by the smoke test of the first use
         kept.unlink()
     yield made
     made.close()

@@ -213,7 +213,7 @@ def test_a_graph_that_does_not_end_is_ended(
 def test_a_graph_that_takes_all_memory_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[Spawned]
 ) -> None:
-    with_row(monkeypatch, "cpu", trial_memory=600 << 20)
+    with_row(monkeypatch, "cpu", smoke_test_memory=600 << 20)
     with pytest.raises(BundleError, match="took more than 600 MiB of memory"):
         start(graphs.bundle_with(tmp_path / "b", graphs.growing))
     assert children[0].process.returncode == -9
@@ -223,7 +223,7 @@ def _module(folder: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the child be something else."""
     (folder / "another_trial.py").write_text(body)
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
-    monkeypatch.setattr(first_use, "TRIAL", "another_trial")
+    monkeypatch.setattr(first_use, "SMOKE_TEST", "another_trial")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def ask(engine: Engine, texts: list[str]) -> np.ndarray:
 
 def test_after_a_failure_calls_are_smaller_and_the_arena_shrinks(fake: FakeCuda, tiny: Path) -> None:
     said: list[str] = []
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", warn=said.append, on_trial=True) as engine:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", warn=said.append, in_smoke_test=True) as engine:
         first = len(fake.runs)
         failing = iter([FULL])
         fake.fail = lambda options, call: next(failing, None)
@@ -50,7 +50,7 @@ def test_after_a_failure_calls_are_smaller_and_the_arena_shrinks(fake: FakeCuda,
 
 def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: FakeCuda, tiny: Path) -> None:
     said: list[str] = []
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", warn=said.append, on_trial=True) as engine:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", warn=said.append, in_smoke_test=True) as engine:
         opened = len(fake.options)
         fake.fail = lambda options, call: FULL if call > 1 else None  # all but the call that shows that it starts
         assert (ask(engine, ["a"]) == OUT_OF_MEMORY).all()
@@ -62,7 +62,7 @@ def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: 
 
 def test_a_session_that_is_opened_again_goes_on(fake: FakeCuda, tiny: Path) -> None:
     """Memory in pieces: the first session cannot serve the call, the second can."""
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", on_trial=True) as engine:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", in_smoke_test=True) as engine:
         opened = len(fake.options)
         fake.fail = lambda options, call: FULL if len(fake.options) == opened else None
         assert (ask(engine, ["a"]) == SCORED).all()

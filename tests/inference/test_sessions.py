@@ -60,19 +60,19 @@ def test_options_of_a_session_on_a_gpu(fake: FakeCuda, tiny: Path) -> None:
 
 def test_int8_is_refused_on_a_gpu_with_the_reason(fake: FakeCuda, tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="precision int8 does not run on cuda:0: its graph takes the pairs"):
-        Engine(Bundle.load(tiny), device="cuda", precision="int8", on_trial=True)
-    with Engine(Bundle.load(tiny), device="cuda", on_trial=True) as engine:
+        Engine(Bundle.load(tiny), device="cuda", precision="int8", in_smoke_test=True)
+    with Engine(Bundle.load(tiny), device="cuda", in_smoke_test=True) as engine:
         assert engine.precision == "fp32"
     alone = make_bundle(tmp_path / "b", precisions=("int8",))
     with pytest.raises(DeviceError, match="has only int8, which does not run on cuda:0"):
-        Engine(Bundle.load(alone), device="cuda", on_trial=True)
+        Engine(Bundle.load(alone), device="cuda", in_smoke_test=True)
 
 
 def test_one_thread_makes_all_calls_of_a_gpu(fake: FakeCuda, tiny: Path) -> None:
     """Sessions are opened, verified and run in it; fp32 standing in for another variant too."""
     from scorer.inference.verify import measure
 
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", on_trial=True) as engine:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", in_smoke_test=True) as engine:
         before = len(fake.runs)
         measure(engine)
         assert len({thread for thread, _ in fake.runs[before - 1 :]}) == 1
@@ -83,7 +83,7 @@ def test_two_calls_wait_in_the_thread_of_the_device(
     fake: FakeCuda, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the first one runs, two more are put together and handed over, and no third."""
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", token_budget=32, on_trial=True) as engine:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", token_budget=32, in_smoke_test=True) as engine:
         n, feed, made, begun = 6, engine.session.feed, threading.Semaphore(0), []
 
         def counted(batch: Batch, work: Work) -> Feed:
@@ -104,14 +104,14 @@ def test_two_calls_wait_in_the_thread_of_the_device(
 
 
 def test_a_call_that_fails_during_a_run_names_the_way_out(fake: FakeCuda, tiny: Path) -> None:
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", on_trial=True) as engine:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", in_smoke_test=True) as engine:
         fake.fail = lambda options, call: "CUDNN_FE failure 11: no execution plan"
         with pytest.raises(CallError, match=r"no execution plan.*choose another --precision or --device"):
             engine.logits(["a"], ["b"])
 
 
 def test_fp32_has_few_lengths_on_a_gpu(fake: FakeCuda, tiny: Path) -> None:
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", on_trial=True) as engine:
+    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", in_smoke_test=True) as engine:
         probes = engine.bundle.probes()
         engine.logits(probes.premises, probes.hypotheses)
         assert {length for _, length in engine.shapes} <= {32, 64, 128}

@@ -13,7 +13,7 @@ from typing import Any
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.devices import unwanted_fusions
-from scorer.inference.execution import ways
+from scorer.inference.execution import candidates
 from scorer.inference.sessions import providers, resolve_device, runtime, session_options, small_feed
 
 from ..common import load_cuda
@@ -33,7 +33,7 @@ def opened(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[d
     load_cuda(spec)
     options = spec["options"]
     bundle, on = Bundle.load(spec["bundle"]), resolve_device(spec["device"])
-    way = ways(bundle, options["precision"], options["layout"], on)[0]
+    way = candidates(bundle, options["precision"], options["layout"], on)[0]
     model = bundle.variant(way.variant)
 
     def run() -> tuple[dict[str, Any], float]:

@@ -17,21 +17,21 @@ from .budget import known_budget
 from .cache import Use
 from .execution import Execution
 from .facts import read_facts, refuse_disagreement
-from .first_use import admit
+from .first_use import require_smoke_test
 
 
-def settle(
+def choose(
     bare: Use, found: Sequence[Execution], grid: Grid, budget: int | None, say: Callable[[str], None]
 ) -> Execution:
     """The way to run in, as it is on record or tried now. A single one is not tried here.
 
     Args:
         bare: bundle, device and threads; its variant counts for nothing.
-        found: one or two ways, the preferred one first.
-        grid, budget, say: see :func:`.first_use.admit`.
+        found: one or two, the preferred one first.
+        grid, budget, say: see :func:`.first_use.require_smoke_test`.
 
     Raises:
-        BundleError, DeviceError: none of the ways runs; the reason of the preferred one.
+        BundleError, DeviceError: none of them runs; the reason of the preferred one.
     """
     preferred, *others = found
     if not others:
@@ -51,7 +51,7 @@ def settle(
 
 
 def _prove(use: Use, grid: Grid, budget: int | None, say: Callable[[str], None]) -> None:
-    admit(use, use.bundle.variant(use.variant), grid, budget, say)
+    require_smoke_test(use, use.bundle.variant(use.variant), grid, budget, say)
     facts = read_facts(use, grid.with_budget(budget or known_budget(use) or grid.token_budget))
     if facts is not None:
         refuse_disagreement(use, facts)

@@ -1,4 +1,4 @@
-"""The child process that a variant is tried in: ``python -m scorer.inference.trial``; see :mod:`.first_use`.
+"""The child process that a variant is tried in: ``python -m scorer.inference.smoke_test``; see :mod:`.first_use`.
 
 It does what a run does first: opens the bundle, its tokenizer and a session, and puts the probes through them. It
 prints a line whenever something is done, and at the end what it measured, or the error.
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> NoReturn:
     except ScorerError as e:
         answer = _error(e)
     except MemoryError:
-        answer = _error(BundleError(f"bundle {asked['bundle']}: its model takes more memory than a trial may use"))
+        answer = _error(BundleError(f"bundle {asked['bundle']}: its model takes more memory than a smoke test may use"))
     except BaseException as e:  # whatever a bundle makes a library raise, is about the bundle
         answer = _error(BundleError(f"bundle {asked['bundle']} cannot be used: {type(e).__name__}: {first_line(e)}"))
     _say(replies, answer)
@@ -78,7 +78,7 @@ def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
         layout=asked["layout"],
         attention=asked["attention"],
         device_memory=asked["device_memory"],
-        on_trial=True,
+        in_smoke_test=True,
     )
 
 

@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 from scorer.commands import app
 from scorer.commands.common import open_scorer
 from scorer.errors import BundleError, CallError, DeviceError, ScorerError
-from scorer.inference import settle as module
+from scorer.inference import choosing as module
 from scorer.inference.batches import Grid
 from scorer.inference.bundle import Bundle
 from scorer.inference.cache import Use
 from scorer.inference.devices import PACKED, PADDED, device
 from scorer.inference.engine import Engine
-from scorer.inference.execution import Execution, recorded, ways
+from scorer.inference.execution import Execution, candidates, recorded
 from scorer.inference.facts import DeviceFacts, read_facts
-from scorer.inference.first_use import admit
+from scorer.inference.first_use import require_smoke_test
 from scorer.inference.verify import measure
 from scorer.run.explain import budgets_of_run, explain
 from scorer.scoring.output_files import settings_of
@@ -41,22 +41,22 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def open_packed(bundle: Path, **options: Any) -> Engine:
-    return Engine(Bundle.load(bundle), device="cpu", precision="fp16", layout="packed", on_trial=True, **options)
+    return Engine(Bundle.load(bundle), device="cpu", precision="fp16", layout="packed", in_smoke_test=True, **options)
 
 
 def test_the_ways_of_a_precision_follow_the_device(forms: Path) -> None:
     opened = Bundle.load(forms)
-    assert [way.attention for way in ways(opened, "fp16", "auto", device("cuda"))] == [PREFERRED, FALLBACK]
-    assert [way.variant for way in ways(opened, "fp16", "auto", device("cpu"))] == ["fp16"]
-    assert [way.variant for way in ways(opened, "fp32", "auto", device("cuda"))] == ["fp32"]
+    assert [way.attention for way in candidates(opened, "fp16", "auto", device("cuda"))] == [PREFERRED, FALLBACK]
+    assert [way.variant for way in candidates(opened, "fp16", "auto", device("cpu"))] == ["fp16"]
+    assert [way.variant for way in candidates(opened, "fp32", "auto", device("cuda"))] == ["fp32"]
     with pytest.raises(BundleError, match="has no packed fp32 variant, only"):
-        ways(opened, "fp32", "packed", device("cuda"))
+        candidates(opened, "fp32", "packed", device("cuda"))
 
 
 def test_the_packed_layout_gives_the_answers_of_the_padded_one(forms: Path) -> None:
     pairs = [(a, b) for a in range(5) for b in range(5)]
     premise, hypothesis = np.array(pairs, np.int32).T
-    with Engine(Bundle.load(forms), device="cpu", precision="fp32", on_trial=True) as padded:
+    with Engine(Bundle.load(forms), device="cpu", precision="fp32", in_smoke_test=True) as padded:
         expected = padded.run(padded.prepare(TEXTS, premise, hypothesis)).probabilities
     with open_packed(forms, token_budget=2048) as engine:
         work = engine.prepare(TEXTS, premise, hypothesis)
@@ -76,12 +76,12 @@ def test_a_pair_is_compared_alone_in_a_full_call_and_turned(forms: Path) -> None
 
 
 class Tries:
-    """Stands for the trials of :mod:`scorer.inference.first_use`: those that fail, by attention."""
+    """Stands for the smoke tests of :mod:`scorer.inference.first_use`: those that fail, by attention."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, failures: dict[str, ScorerError]) -> None:
         self.tried: list[str] = []
         self.failures = failures
-        monkeypatch.setattr(module, "admit", self)
+        monkeypatch.setattr(module, "require_smoke_test", self)
 
     def __call__(self, use: Use, *arguments: Any) -> None:
         self.tried.append(use.attention)
@@ -98,8 +98,8 @@ def on_gpu(forms: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tupl
 
     def run() -> Execution:
         opened, on = Bundle.load(forms), device("cuda")
-        found = ways(opened, "fp16", "auto", on)
-        return module.settle(Use(opened, found[0].variant, on, 1), found, Grid(), None, said.append)
+        found = candidates(opened, "fp16", "auto", on)
+        return module.choose(Use(opened, found[0].variant, on, 1), found, Grid(), None, said.append)
 
     return run, said
 
@@ -156,7 +156,7 @@ def test_where_nothing_runs_the_reason_is_that_of_the_preferred_form(
 
 def test_what_a_plan_records_is_taken_as_it_is(forms: Path) -> None:
     opened, on = Bundle.load(forms), device("cuda")
-    for way in ways(opened, "fp16", "auto", on):
+    for way in candidates(opened, "fp16", "auto", on):
         assert recorded(opened, "fp16", way.layout, way.attention, on) == way
     for wrong in (FALLBACK, "PackedMultiHeadAttention", "PackedMultiHeadAttention sdpa_kernel=3"):
         with pytest.raises(DeviceError, match="the plan records the layout packed"):
@@ -166,15 +166,15 @@ def test_what_a_plan_records_is_taken_as_it_is(forms: Path) -> None:
 def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(
     forms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a CPU, which runs this graph: what is asked reaches the trial, and its answer comes back."""
+    """On a CPU, which runs this graph: what is asked reaches the smoke test, and its answer comes back."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     opened = Bundle.load(forms)
     use, grid = Use(opened, "fp16.packed", device("cpu"), 1), Grid(token_budget=1024)
     said: list[str] = []
-    admit(use, opened.variant("fp16.packed"), grid, 1024, said.append)
+    require_smoke_test(use, opened.variant("fp16.packed"), grid, 1024, said.append)
     facts = read_facts(use, grid)
     assert facts is not None and facts.label_agreement == 1.0 and "tiny fp16.packed on cpu" in said[0]
-    admit(use, opened.variant("fp16.packed"), grid, 1024, said.append)
+    require_smoke_test(use, opened.variant("fp16.packed"), grid, 1024, said.append)
     assert len(said) == 1
 
 
