@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,14 @@ def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.startswith("OK ")
 
 
-def test_the_check_of_the_readme_runs() -> None:
-    command = re.search(r"`scorer check --triples '(.*?)' --text '(.*?)'`", (ROOT / "README.md").read_text())
-    assert command is not None
-    result = CliRunner().invoke(app, ["check", "--triples", command[1], "--text", command[2]])
+def test_the_check_of_the_readme_prints_what_the_readme_shows() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"^scorer (check .*)\n```\n\n```text\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    result = CliRunner().invoke(app, shlex.split(found[1]))
     assert result.exit_code == 0
-    assert result.stdout.startswith("OK")
+    digits = re.compile(r"(?<=0\.\d)\d+")  # further ones differ between processors
+    assert digits.sub("", result.stdout) == digits.sub("", found[2])
 
 
 def test_the_first_table_of_the_readme_is_what_the_embedded_model_says() -> None:
@@ -59,7 +62,7 @@ def test_the_example_of_the_console_is_what_the_embedded_model_says() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) < 900
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 700
 
 
 def test_the_index_lists_every_page() -> None:
