@@ -1,7 +1,7 @@
-"""Bootstrap: 95 % intervals over inputs, and the test of two dependent correlations.
+"""95 % intervals over inputs, and the test of two dependent correlations.
 
-Rows of one input (the outputs of twenty systems for the same facts) are not independent, so inputs are drawn with
-replacement, each with all its rows; intervals over rows would be too narrow.
+Rows of one input (the outputs of twenty systems for the same facts) are not independent. Shares have Wilson's interval
+with the inputs' design effect; for other statistics, inputs are drawn with replacement, each with all its rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..stats.intervals import Rate, wilson_of_share
-from .figures import Counts, Values, measure, ratio, shares
+from .figures import Counts, Values, f1_of_share, macro_f1, shares
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -23,8 +23,6 @@ Statistic = Callable[[Floats, Floats], float]
 
 RESAMPLES = 1000
 SEED = 20201215
-FEW = 10
-"""With fewer wrong rows than this, the percentile bootstrap is too narrow."""
 _CELLS = 4_000_000  # draws in memory at a time
 
 # Wilcox (2009) draws 599 samples; to hold 95 % under heteroscedasticity, the bounds of the difference of Pearson
@@ -37,80 +35,55 @@ _WILCOX_MANY = (15, 584)
 def figure_intervals(
     fine: Counts | None, rough: Counts, resamples: int = RESAMPLES, seed: int = SEED
 ) -> dict[str, dict[str, Interval | None]]:
-    """95 % percentile intervals of all figures.
+    """95 % intervals of all figures: of shares by :func:`share_interval`, of macro-F1 by percentiles.
 
     Args:
         fine, rough: int64, counts by input, *Shape:* (inputs, 4, 5) and (inputs, 2, 3).
 
-    Returns: as :func:`scorer.evaluation.figures.measure`, each figure as (low, high); ``None`` if the figure is
-    undefined in more than 5 % of the samples, or if there are fewer than two inputs.
+    Returns: as :func:`scorer.evaluation.figures.measure`, each figure as (low, high); ``None`` if it is undefined.
     """
-    inputs = len(rough)
-    drawn: dict[str, dict[str, list[Values]]] = {}
-    for weights in _weights(inputs, resamples, seed) if inputs > 1 else ():
-        sampled = measure(_weighted(weights, fine) if fine is not None else None, _weighted(weights, rough))
-        for block, figures in sampled.items():
-            for name, values in figures.items():
-                drawn.setdefault(block, {}).setdefault(name, []).append(values)
-    found = {
-        block: {name: percentiles(np.concatenate(values)) for name, values in figures.items()}
-        for block, figures in drawn.items()
-    }
-    for block, parts in shares(fine, rough).items() if found else ():
-        for name, (right, whole) in parts.items():
-            ends = few_wrong_interval(right, whole)
-            if ends is not None:
-                low, high = ends
-                found[block][name] = (2 * low / (1 + low), 2 * high / (1 + high)) if name == "f1" else ends
+    found: dict[str, dict[str, Interval | None]] = {}
+    for block, parts in shares(fine, rough).items():
+        ends = {name: share_interval(*counts) for name, counts in parts.items()}
+        found[block] = {
+            name: None if pair is None else (f1_of_share(pair[0]), f1_of_share(pair[1])) if name == "f1" else pair
+            for name, pair in ends.items()
+        }
+    if fine is not None:
+        macro = drawn_interval(lambda weights: macro_f1(_weighted(weights, fine)), len(fine), resamples, seed)
+        found["fine"]["macro_f1"] = macro
     return found
 
 
-def few_wrong_interval(right: Indices, whole: Indices) -> Interval | None:
-    """Wilson's interval of a share near 0 or 1, where a bootstrap repeats the few rows that it has.
+def share_interval(right: Indices, whole: Indices) -> Interval | None:
+    """Wilson's 95 % interval of a share, the rows divided by the design effect of the inputs (Korn & Graubard 1998).
+
+    It holds the share more often than percentiles of a bootstrap over inputs, above all near 0 and 1, where a bootstrap
+    repeats the few rows that it has.
 
     Args:
         right, whole: counts by input, int64, *Shape:* (inputs,).
 
-    Returns: ``None`` where :data:`FEW` rows or more are wrong and as many right, or there are none. The number of rows
-    is divided by the design effect of the inputs; where all rows are alike it is unknown, and each input is one row.
+    Returns: ``None`` with fewer than two inputs that have rows. Where all rows are alike the effect is unknown, and
+    each input counts as one row.
     """
-    n, hits = int(whole.sum()), int(right.sum())
-    if n == 0 or min(hits, n - hits) >= FEW:
+    n, hits, inputs = int(whole.sum()), int(right.sum()), int((whole > 0).sum())
+    if inputs < 2:
         return None
-    share, inputs = hits / n, int((whole > 0).sum())
-    size = float(inputs)
-    if 0 < hits < n and inputs > 1:
+    share, size = hits / n, float(inputs)
+    if 0 < hits < n:
         variance = inputs / (inputs - 1) * float(((right - share * whole) ** 2).sum()) / n**2
         size = min(n, share * (1 - share) / variance) if variance > 0 else inputs
     low, high = wilson_of_share(share, size)
     return (0.0 if hits == 0 else low), (1.0 if hits == n else high)
 
 
-def share_interval(
-    right: npt.NDArray[np.bool_], inputs: Indices, resamples: int = RESAMPLES, seed: int = SEED
-) -> Interval | None:
-    """95 % interval of the share of rows that are right, over inputs; ``None`` without resamples or rows.
-
-    Args:
-        right: *Shape:* (rows,). inputs: int64, *Shape:* (rows,), the input of each row.
-    """
+def share_rate(right: npt.NDArray[np.bool_], inputs: Indices) -> Rate:
+    """The share of rows that are right with :func:`share_interval`. ``inputs``: of each row. *Shape:* (rows,) each."""
     codes = np.unique(inputs, return_inverse=True)[1].reshape(-1)
-    return ratio_interval(np.bincount(codes, right).astype(np.int64), np.bincount(codes), resamples, seed)
-
-
-def ratio_interval(right: Indices, whole: Indices, resamples: int = RESAMPLES, seed: int = SEED) -> Interval | None:
-    """95 % interval of a share from its counts by input: :func:`few_wrong_interval`, else percentiles over inputs.
-
-    *Shape:* (inputs,) each.
-    """
-    ends = few_wrong_interval(right, whole) if resamples else None
-    if ends is not None or not resamples or len(whole) < 2:
-        return ends
-
-    def share(weights: Indices) -> Values:
-        return ratio(weights @ right, weights @ whole)
-
-    return drawn_interval(share, len(whole), resamples, seed)
+    low, high = share_interval(np.bincount(codes, right).astype(np.int64), np.bincount(codes)) or (None, None)
+    count, n = int(right.sum()), len(right)
+    return Rate(count=count, n=n, value=count / n if n else None, low=low, high=high)
 
 
 def drawn_interval(
@@ -123,13 +96,6 @@ def drawn_interval(
     if inputs < 2 or not resamples:
         return None
     return percentiles(np.concatenate([statistic(weights) for weights in _weights(inputs, resamples, seed)]))
-
-
-def share_rate(right: npt.NDArray[np.bool_], inputs: Indices) -> Rate:
-    """The share of rows that are right with :func:`share_interval`. *Shape:* (rows,) each."""
-    low, high = share_interval(right, inputs) or (None, None)
-    count, n = int(right.sum()), len(right)
-    return Rate(count=count, n=n, value=count / n if n else None, low=low, high=high)
 
 
 def percentiles(values: Values) -> Interval | None:

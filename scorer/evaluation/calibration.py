@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..stats.isotonic import isotonic
-from .bootstrap import SEED, ends_of, share_interval
+from .bootstrap import SEED, share_rate
 from .label_report import CalibrationBlock, CalibrationLine
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ def calibration(confidence: Floats, right: npt.NDArray[np.bool_], inputs: Indice
                 confidence=float(confidence[rows].mean()),
                 ok=float(truth[rows].mean()),
                 calibrated=None if fitted is None else float(fitted[rows].mean()),
-                interval=ends_of(share_interval(right[rows], inputs[rows], resamples)),
+                interval=_interval(right[rows], inputs[rows]) if resamples else None,
             )
             lines.append(line)
     block = CalibrationBlock(
@@ -93,3 +93,8 @@ def _bins(confidence: Floats) -> Indices:
 
 def _brier(confidence: Floats, truth: Floats) -> float | None:
     return float(((confidence - truth) ** 2).mean()) if len(truth) else None
+
+
+def _interval(right: npt.NDArray[np.bool_], inputs: Indices) -> list[float] | None:
+    found = share_rate(right, inputs)
+    return None if found["low"] is None or found["high"] is None else [found["low"], found["high"]]

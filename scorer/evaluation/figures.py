@@ -9,7 +9,7 @@ A figure whose denominator is 0 is NaN here and null in JSON, not 0.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -51,89 +51,59 @@ def confusion(
     return np.bincount(cell, minlength=size * n_groups).reshape(n_groups, labels, labels + 1)
 
 
-def rough_figures(counts: Counts) -> dict[str, Values]:
-    """Accuracy, and precision, recall and F1 of not_OK; an error counts as not_OK. *Shape:* (..., 2, 3) → (...)."""
-    flagged = counts[..., 1] + counts[..., 2]
-    correct = counts[..., 0, 0] + flagged[..., 1]
-    return {
-        "accuracy": ratio(correct, counts.sum(axis=(-2, -1))),
-        **_side(flagged[..., 1], flagged[..., 0], counts[..., 1, 0]),
-    }
-
-
-def fine_figures(counts: Counts) -> dict[str, Values]:
-    """Accuracy over the four labels, and the mean F1 of the labels that occur in gold or predictions.
-
-    *Shape:* (..., 4, 5) → (...).
-    """
-    square = counts[..., :_FINE]
-    hits = np.diagonal(square, axis1=-2, axis2=-1)
-    occurring = counts.sum(axis=-1) + square.sum(axis=-2)
-    f1 = ratio(2 * hits, occurring)
-    labels = (occurring > 0).sum(axis=-1)
-    return {
-        "accuracy": ratio(hits.sum(axis=-1), counts.sum(axis=(-2, -1))),
-        "macro_f1": ratio(np.nan_to_num(f1).sum(axis=-1), labels),
-    }
-
-
-def side_figures(counts: Counts, side: str) -> dict[str, Values]:
-    """Precision, recall and F1 of one side (``omission`` or ``hallucination``), regardless of the other side.
-
-    *Shape:* (..., 4, 5) → (...).
-    """
-    return _side(*_side_counts(counts, side))
-
-
-def _side_counts(counts: Counts, side: str) -> tuple[Counts, Counts, Counts]:
-    """Hits, rows wrongly named, and rows missed."""
-    has = _SIDES[side]
-    named = counts[..., :_FINE][..., has].sum(axis=-1)
-    total = counts.sum(axis=-1)
-    hits = named[..., has].sum(axis=-1)
-    return hits, named[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits
-
-
-def _side_shares(hits: Counts, wrongly: Counts, missed: Counts) -> dict[str, tuple[Counts, Counts]]:
-    return {
-        "precision": (hits, hits + wrongly),
-        "recall": (hits, hits + missed),
-        "f1": (hits, hits + wrongly + missed),
-    }
-
-
 def shares(fine: Counts | None, rough: Counts) -> dict[str, dict[str, tuple[Counts, Counts]]]:
     """The figures that are shares, as right and all rows; F1 as the share of which it is a function, 2s / (1 + s).
 
-    *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each.
+    An error counts as not_OK. *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each; without FINE gold, only ``rough``.
     """
     flagged = rough[..., 1] + rough[..., 2]
     right = rough[..., 0, 0] + flagged[..., 1]
     found = {
         "rough": {
             "accuracy": (right, rough.sum(axis=(-2, -1))),
-            **_side_shares(flagged[..., 1], flagged[..., 0], rough[..., 1, 0]),
+            **_side(flagged[..., 1], flagged[..., 0], rough[..., 1, 0]),
         }
     }
     if fine is not None:
         hits = np.diagonal(fine[..., :_FINE], axis1=-2, axis2=-1).sum(axis=-1)
         found["fine"] = {"accuracy": (hits, fine.sum(axis=(-2, -1)))}
-        for side in _SIDES:
-            found[side] = _side_shares(*_side_counts(fine, side))
+        for side, has in _SIDES.items():
+            named, total = fine[..., :_FINE][..., has].sum(axis=-1), fine.sum(axis=-1)
+            hits = named[..., has].sum(axis=-1)
+            found[side] = _side(hits, named[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits)
     return found
 
 
-def measure(fine: Counts | None, rough: Counts) -> dict[str, dict[str, Values]]:
-    """All figures of a stack of counts, by their names in the JSON; without FINE gold, only those of ROUGH.
+def f1_of_share(share: Any) -> Any:
+    """F1 = 2h / (2h + w + m) from the share h / (h + w + m) of hits, rows wrongly named and rows missed."""
+    return 2 * share / (1 + share)
 
-    *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each.
-    """
-    figures = {"rough": rough_figures(rough)}
+
+def measure(fine: Counts | None, rough: Counts) -> dict[str, dict[str, Values]]:
+    """All figures of a stack of counts, by their names in the JSON: :func:`shares` and macro-F1. *Shape:* as there."""
+    figures = {
+        block: {name: f1_of_share(ratio(*parts)) if name == "f1" else ratio(*parts) for name, parts in found.items()}
+        for block, found in shares(fine, rough).items()
+    }
     if fine is not None:
-        figures["fine"] = fine_figures(fine)
-        for side in _SIDES:
-            figures[side] = side_figures(fine, side)
+        figures["fine"]["macro_f1"] = macro_f1(fine)
     return figures
+
+
+def macro_f1(counts: Counts) -> Values:
+    """The mean F1 of the labels that occur in gold or predictions. *Shape:* (..., 4, 5) → (...)."""
+    square = counts[..., :_FINE]
+    occurring = counts.sum(axis=-1) + square.sum(axis=-2)
+    f1 = ratio(2 * np.diagonal(square, axis1=-2, axis2=-1), occurring)
+    return ratio(np.nan_to_num(f1).sum(axis=-1), (occurring > 0).sum(axis=-1))
+
+
+def _side(hits: Counts, wrongly: Counts, missed: Counts) -> dict[str, tuple[Counts, Counts]]:
+    return {
+        "precision": (hits, hits + wrongly),
+        "recall": (hits, hits + missed),
+        "f1": (hits, hits + wrongly + missed),
+    }
 
 
 def collapse(fine: Counts) -> Counts:
@@ -173,33 +143,19 @@ def blocks(fine: Counts | None, rough: Counts) -> Blocks:
 
     *Shape:* (4, 5) and (2, 3).
     """
-    of_rough = _plain(rough_figures(rough))
-    result = Blocks(rough=RoughBlock(n=int(rough.sum()), accuracy=of_rough["accuracy"],
-                                     precision=of_rough["precision"], recall=of_rough["recall"],
-                                     f1=of_rough["f1"]))  # fmt: skip
+    found = {block: _plain(figures) for block, figures in measure(fine, rough).items()}
+    n = int(rough.sum())
+    result = Blocks(rough=cast(RoughBlock, {"n": n, **found["rough"]}))
     if fine is not None:
-        of_fine = _plain(fine_figures(fine))
-        result["fine"] = FineBlock(n=int(fine.sum()), accuracy=of_fine["accuracy"], macro_f1=of_fine["macro_f1"])
-        result["omission"] = _side_block(fine, "omission")
-        result["hallucination"] = _side_block(fine, "hallucination")
+        n = int(fine.sum())
+        result["fine"] = cast(FineBlock, {"n": n, **found["fine"]})
+        result["omission"] = cast(SideBlock, {"n": n, **found["omission"]})
+        result["hallucination"] = cast(SideBlock, {"n": n, **found["hallucination"]})
     return result
-
-
-def _side_block(fine: Counts, side: str) -> SideBlock:
-    found = _plain(side_figures(fine, side))
-    return SideBlock(n=int(fine.sum()), precision=found["precision"], recall=found["recall"], f1=found["f1"])
 
 
 def _plain(figures: dict[str, Values]) -> dict[str, float | None]:
     return {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
-
-
-def _side(hits: Counts, wrongly: Counts, missed: Counts) -> dict[str, Values]:
-    return {
-        "precision": ratio(hits, hits + wrongly),
-        "recall": ratio(hits, hits + missed),
-        "f1": ratio(2 * hits, 2 * hits + wrongly + missed),
-    }
 
 
 def ratio(part: Any, whole: Any) -> Values:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .bootstrap import Indices, drawn_interval, ends_of, ratio_interval
+from .bootstrap import Indices, drawn_interval, ends_of, share_interval
 from .figures import Values, ratio
 from .span_files import Flags, Ints, Spans
 from .span_gold import Gold
@@ -178,8 +178,7 @@ class SpanCounts:
         return _plain(precision), _plain(recall), _plain(f1(every)[0]), intervals
 
     def _interval(self, part: str, whole: str, resamples: int) -> list[float] | None:
-        parts, wholes = self._by_input(part), self._by_input(whole)
-        return ends_of(ratio_interval(parts, wholes, resamples)) if len(wholes) > 1 else None
+        return ends_of(share_interval(self._by_input(part), self._by_input(whole))) if resamples else None
 
     def _by_input(self, name: str) -> Indices:
         """Counts of each input. Texts or inputs are drawn, not sentences, since what belongs to one of them is not

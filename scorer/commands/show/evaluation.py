@@ -48,7 +48,7 @@ _LEGEND = (
     ("not_OK", "rows with an omission, a hallucination or both; the positive class"),
     ("FINE", "the four labels; macro-F1 is the mean F1 of the labels that occur"),
     ("omission, hallucination", "that error against all other rows, whatever the other side says"),
-    (INTERVAL, "bootstrap over inputs (--resamples)"),
+    (INTERVAL, "over inputs: Wilson's with the design effect, otherwise a bootstrap"),
 )
 _LEGEND_RATINGS = (("Spearman", "rank correlation of the metric with the rating, by sentence and by system mean"),)
 WIDTH = 150
