@@ -21,13 +21,12 @@ from ..scoring.snapshot import unchanged
 from ..storage.counts import FactCounts
 from ..system.arguments import check_fields
 from ..system.formats import AUDIT_SCHEMA
-from . import callouts, failing_templates, gates, history, queries, rules, true_rates
+from . import bundle, callouts, failing_templates, gates, history, queries, rules, true_rates
 from .changes import add_changes, correct
 from .database import Database
 from .document import (
     Baseline,
     BaselineChanges,
-    BundleShown,
     Callout,
     Document,
     GroupFigures,
@@ -152,7 +151,7 @@ class _Audit:
             headline=headline(shown, checked),
             checked=checked,
             signature=signature,
-            bundle=_bundle(signature),
+            bundle=bundle.bundle_of(signature),
             templates=self._templates_shown(),
             device=self.output.summary.device.name or self.output.summary.device.kind,
             versions=dict(self.output.summary.versions),
@@ -161,7 +160,7 @@ class _Audit:
             baseline=baseline,
             baseline_changes=changes,
             reference=reference.shown if reference is not None else None,
-            callouts=callouts.call_out(found, shown, baseline, changes, looks_wrong),
+            callouts=callouts.call_out(found, shown, baseline, changes, [*looks_wrong, *bundle.call_out(self.output)]),
             gates=found,
             groups=shown,
             template_figures=templates,
@@ -345,11 +344,6 @@ def _row_counts(everything: GroupFigures) -> RowCounts:
         "errors": everything["errors"],
         "notes": everything["notes"],
     }
-
-
-def _bundle(signature: str) -> BundleShown:
-    name, _, sha = parse(signature).get("model", "").rpartition("@")
-    return BundleShown(name=name, sha=sha)
 
 
 def _printable(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..metric.verdict import UNKNOWN_TOKENS
 from .document import Baseline, BaselineChanges, Callout, Gate, Group, GroupFigures, RateChange, Severity, Test
 from .gates import describe, shown
 from .significance import LEAST_ROWS_OF_INDEX
@@ -22,7 +23,21 @@ WORDS = {
 }
 MOST_FLIPS_SHOWN = 5
 _GRAVITY = {"fail": 0, "warn": 1, "info": 2}
-_ORDER = ("gate", "signature", "flips", "rows", "regression", "template", "drift", "errors", "improvement")
+_ORDER = (
+    "gate",
+    "signature",
+    "flips",
+    "rows",
+    "regression",
+    "template",
+    "backoff",
+    "numbers",
+    "tokens",
+    "drift",
+    "bundle",
+    "errors",
+    "improvement",
+)
 
 
 def call_out(
@@ -30,10 +45,10 @@ def call_out(
     groups: Sequence[GroupFigures],
     baseline: Baseline | None,
     changes: BaselineChanges | None,
-    templates: Sequence[Callout],
+    others: Sequence[Callout],
 ) -> list[Callout]:
-    """All callouts of an audit, those of templates included."""
-    found = [*templates]
+    """All callouts of an audit. ``others``: those of templates and of the bundle."""
+    found = [*others]
     for gate in gates:
         if gate["status"] == "fail" or gate["status"] == "warn":
             found.append(_callout("gate", gate["status"], gate["message"], group=gate["group"]))
@@ -41,7 +56,7 @@ def call_out(
         found += _signature(baseline) + _flips(baseline, changes) + _errors_of_kept(changes)
     for group in groups:
         found += _rows(group) + _rates(group) + _drift(group)
-    found += _errors(groups[0]) if groups else []
+    found += _errors(groups[0]) + _facts(groups[0]) if groups else []
     return sorted(found, key=lambda c: (_GRAVITY[c["severity"]], _ORDER.index(c["kind"])))
 
 
@@ -158,3 +173,19 @@ def _errors(everything: GroupFigures) -> list[Callout]:
     total = sum(errors.values())
     text = f"{total:,} of {everything['rows']:,} rows have an error instead of a label"
     return [_callout("errors", "info", text, [f"{kind}: {count:,}" for kind, count in errors.items()])]
+
+
+def _facts(everything: GroupFigures) -> list[Callout]:
+    """What makes the labels of all rows doubtful: no templates, characters that the model does not know, numbers."""
+    found = []
+    backoff, numbers = everything["backoff"], everything["rates"]["unsupported_numbers_rate"]
+    if backoff is not None and backoff["n"] and backoff["count"] == backoff["n"]:
+        text = "all facts use the backoff template, which many predicates read badly in; pass --templates to `run`"
+        found.append(_callout("backoff", "warn", text))
+    if numbers["count"]:
+        text = f"{numbers['count']:,} of {numbers['n']:,} rows have numbers or dates that no fact has"
+        found.append(_callout("numbers", "warn", text))
+    if unknown := everything["notes"].get(UNKNOWN_TOKENS, 0):
+        text = f"{unknown:,} rows have characters that the model does not know; their labels say little"
+        found.append(_callout("tokens", "warn", text))
+    return found

@@ -259,7 +259,8 @@ class ReferenceShown(TypedDict):
 
 class Callout(TypedDict):
     """Something to look at, the most severe first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
-    (a group that is new or has no rows) ``regression`` ``template`` ``drift`` ``errors`` ``improvement``.
+    (a group that is new or has no rows) ``regression`` ``template`` ``backoff`` ``numbers`` ``tokens`` ``drift``
+    ``bundle`` ``errors`` ``improvement``.
     ``evidence``: the figures behind it, as short lines."""
 
     kind: str

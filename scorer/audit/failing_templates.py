@@ -22,6 +22,8 @@ LEAST_FACTS_OF_GROUP = 10
 TIMES_THE_REST_OF_GROUP = 2.0
 SHARE_OF_GROUPS = 0.9
 MOST_EVIDENCE = 6
+LEAST_FACTS_THAT_ALL_FAIL = 5
+"""A predicate all of whose facts fail is named from so many on."""
 
 
 def call_out(
@@ -58,7 +60,22 @@ def call_out(
                 message = f"the template of {one['predicate']!r} for {one['object']!r} looks wrong"
                 lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n)]
                 found.append(_callout(message, [*lines, f"template: {one['template']}"]))
-    return found
+    return [*found, *_few(figures, facts, lost)]
+
+
+def _few(figures: GroupFigures, facts: int, lost: int) -> list[Callout]:
+    """Predicates of which all facts fail, and which have too few of them for the rule above."""
+    chosen = [
+        one
+        for one in figures["predicates"]
+        if not one["suspect"] and one["omission"]["count"] == one["omission"]["n"] >= LEAST_FACTS_THAT_ALL_FAIL
+    ]
+    count = sum(one["omission"]["n"] for one in chosen)
+    if not chosen or count == facts or lost == facts:
+        return []
+    predicates = "1 predicate fails" if len(chosen) == 1 else f"{len(chosen):,} predicates fail"
+    lines = [_line(one["predicate"], one["omission"]["count"], one["omission"]["n"]) for one in chosen[:MOST_EVIDENCE]]
+    return [_callout(f"{predicates} in {count:,} of {count:,} facts; too few to judge", lines)]
 
 
 def _everywhere(run: ScannedRun, grouping: Grouping, groups: list[Group], code: int) -> tuple[bool, list[str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..errors import ColumnError
 from ..metric.group_values import texts
 from ..metric.inputs import one_array, read_facts
 from ..metric.nested import holders_of
@@ -24,6 +25,8 @@ MOST_CHARACTERS = 4000
 MOST_CHARACTERS_OF_PART = 500
 MOST_FACTS = 100
 MOST_FLIPS = 1000
+ID = "id"
+"""The column whose values name rows, if there is one."""
 
 
 def worst_rows(
@@ -50,7 +53,8 @@ def shown_columns(output: Output, columns: Sequence[str]) -> list[str]:
         for name in (output.columns.text, fact_column(output) or "", output.columns.subject or "")
         for holder in holders_of(output.schema, name)
     ]
-    return [*(output.columns.prefix + name for name in own), *inputs, *columns]
+    name = [ID] if ID in output.names else []
+    return [*(output.columns.prefix + name for name in own), *inputs, *name, *columns]
 
 
 def shown_row(
@@ -69,6 +73,7 @@ def shown_row(
     facts, whole = _facts(output, table, value(prefix + "omitted"), value(prefix + "fact_entailment"), templates)
     return WorstRow(
         kind=kind,
+        id=_id(table),
         file=file.encode("utf-8", "replace").decode(),
         row=number,
         row_key=value(prefix + "row_key").hex(),
@@ -81,6 +86,15 @@ def shown_row(
         error=value(prefix + "error"),
         note=value(prefix + "note"),
     )
+
+
+def _id(table: pa.Table) -> str | None:
+    if ID not in table.schema.names:
+        return None
+    try:
+        return texts(one_array(table, ID), ID)[0]
+    except ColumnError:  # lists and the like name nothing
+        return None
 
 
 def _text(table: pa.Table, name: str) -> str | None:

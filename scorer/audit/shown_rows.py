@@ -48,10 +48,11 @@ class FactShown(TypedDict):
 
 class WorstRow(TypedDict):
     """A row of the sample: per kind, those of least confidence. ``kind``: a FINE label that is not OK, ``empty_text``,
-    or ``error:<kind>``. ``text`` and facts are data, cut after some thousand characters (``clipped``); ``facts`` is
-    null where the facts were not kept or do not parse."""
+    or ``error:<kind>``. ``text`` and facts are data, cut after some thousand characters (``clipped``); ``id``: of the
+    column ``id``, null without one. ``facts`` is null where the facts were not kept or do not parse."""
 
     kind: str
+    id: str | None
     file: str
     row: int
     row_key: str

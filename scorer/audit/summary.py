@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .document import RATES, Document, Gate, RateChange, WorseRow
 from .escapes import for_markdown
-from .gates import describe, shown, why_nothing
+from .gates import describe, shown
 
 MOST_LINES = 60
 _MOST_GATES = 12
@@ -18,9 +18,7 @@ _GRAVITY = {"fail": 0, "warn": 1, "silent": 2, "pass": 3}
 
 def markdown(document: Document) -> str:
     """The verdict, failed gates, rows that got worse, findings and groups; fewer than :data:`MOST_LINES` lines."""
-    lines = [f"## {_verdict(document)}", "", _rows(document)]
-    if document["checked"]["nothing_checked"]:
-        lines += ["", why_nothing(document["checked"])]
+    lines = [f"## {_verdict(document)}", "", _said(document["headline"]), "", _rows(document)]
     if document["partial"] is not None:
         lines += ["", f"**Partial output**: {_said(document['partial'])}"]
     lines += _gates(document["gates"]) + _worse(document) + _findings(document) + _groups(document)
@@ -61,7 +59,8 @@ def _worse(document: Document) -> list[str]:
         return []
     lines = ["", "### What got worse", ""]
     lines += [
-        f"{worse['flipped']:,} kept rows went from OK to not OK; {worse['added_failing']:,} added rows are not OK.",
+        f"{worse['flipped']:,} kept rows and {worse['rewritten']:,} rewritten ones went from OK to not OK; "
+        f"{worse['better']:,} got better. {worse['added_failing']:,} of all added rows are not OK.",
         "",
     ]
     return lines + [line for row in worse["rows"][:_MOST_ROWS] for line in _row(row)]

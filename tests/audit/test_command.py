@@ -35,7 +35,8 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
     text = scorer(nights[1], "--baseline", nights[0]).stdout
-    assert text.startswith(f"NOTHING CHECKED  {nights[1]}\nNo gate was given, so nothing could fail.\nrows: 90 in, 90 ")
+    assert text.startswith(f"NOTHING CHECKED  {nights[1]}\nNo gate was given, so nothing could fail. system=")
+    assert "\nrows: 90 in, 90 " in text
     assert "\nrows: 90 in, 90 scored, 0 reused\n" in text
     assert "90 rows kept, 0 added, 10 removed; 0 label flips" in text
     assert SIGNATURE in text

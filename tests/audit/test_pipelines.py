@@ -66,7 +66,7 @@ def test_what_got_worse_is_counted_and_shown_with_what_was_there(document: Docum
 
 def test_the_console_says_it_before_the_findings(outputs: tuple[Path, Path]) -> None:
     found = CliRunner().invoke(app, ["audit", str(outputs[1]), "--baseline", str(outputs[0])]).stdout
-    assert "Got worse: 1 kept rows went from OK to not_OK, 3 added rows are not_OK" in found
+    assert "Got worse: 1 kept rows and 1 rewritten ones went from OK to not_OK; 1 got better; 3 of all" in found
     assert found.index("Got worse") < found.index("all rows")
     assert "before: F text" in found and "now: F |new| <b>*text*</b><U+000A># x" in found
 

@@ -56,6 +56,8 @@ PLACES: Final = {
     "template": "predicates",
     "backoff": "predicates",
     "errors": "errors",
+    "tokens": "errors",
+    "numbers": "verdicts",
 }
 """The section that a kind of callout is about."""
 TESTED: Final = frozenset({"regression", "improvement", "drift"})

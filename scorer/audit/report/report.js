@@ -29,6 +29,14 @@
     body.append(...ordered([...body.rows], key, numeric, down));
   };
 
+  // On a narrow screen each cell shows its heading.
+  for (const table of document.querySelectorAll("table")) {
+    const titles = [...table.tHead.rows[0].cells].map((head) => head.firstChild?.textContent ?? "");
+    for (const row of table.tBodies[0].rows) {
+      [...row.cells].forEach((cell, index) => { cell.dataset.label = titles[index]; });
+    }
+  }
+
   for (const table of document.querySelectorAll("table.sortable")) {
     [...table.tHead.rows[0].cells].forEach((head, index) => {
       if (!head.dataset.sort) return;

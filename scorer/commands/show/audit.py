@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...audit.document import BaselineChanges, Document, GroupFigures, Rate
-from ...audit.gates import describe, why_nothing
+from ...audit.gates import describe
 from ...system.display import all_visible
 from .console import make_console
 from .figures import INTERVAL, MISSING, interval, kinds, number, points, share, table
@@ -39,8 +39,7 @@ def _first_lines(console: Console, document: Document) -> None:
     if document["partial"] is not None:
         console.print(Text.assemble(("PARTIAL", _STYLES["warn"]), f"  {document['partial']}"))
     console.print(Text.assemble(_verdict(document), f"  {document['out']}"))
-    if document["checked"]["nothing_checked"]:
-        console.print(why_nothing(document["checked"]))
+    console.print(Text(document["headline"]))
     text = f"rows: {rows['in']:,} in, {rows['scored']:,} scored, {rows['reused']:,} reused"
     for what in ("errors", "notes"):
         counts = rows["errors"] if what == "errors" else rows["notes"]
@@ -100,13 +99,14 @@ def _worse(console: Console, document: Document) -> None:
     if worse is None or not worse["flipped"] + worse["added_failing"]:
         return
     console.print(
-        f"\nGot worse: {worse['flipped']:,} kept rows went from OK to not_OK, {worse['added_failing']:,} added rows "
-        "are not_OK"
+        f"\nGot worse: {worse['flipped']:,} kept rows and {worse['rewritten']:,} rewritten ones went from OK to "
+        f"not_OK; {worse['better']:,} got better; {worse['added_failing']:,} of all added rows are not_OK"
     )
     for row in worse["rows"][:MOST_WORSE]:
         now = row["now"]
         before = f"{row['before']} → " if row["before"] is not None else ""
-        console.print(Text(f"  {now['file']}:{now['row']}  {before}{now['kind']}"))
+        name = f"  id {now['id']}" if now["id"] is not None else ""
+        console.print(Text(f"  {now['file']}:{now['row']}{name}  {before}{now['kind']}"))
         if row["text_before"] is not None and row["text_before"] != now["text"]:
             console.print(Text(f"      before: {_cut(row['text_before'])}"))
         console.print(Text(f"      now: {_cut(now['text'] or '')}"))

@@ -91,6 +91,7 @@ def worst() -> list[Any]:
         rows.append(
             {
                 "kind": kind,
+                "id": f"r{i}" if i % 2 else None,
                 "file": f"part-{i % 3}.parquet",
                 "row": 17 * i + 3,
                 "row_key": hashlib.blake2b(str(i).encode(), digest_size=16).hexdigest(),

@@ -1,0 +1,79 @@
+"""What a reader is told first: the sentence under the verdict, and what makes all labels doubtful."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scorer.audit import AuditOptions, Document, audit
+from tests.audit.nights import Row, night, row
+
+
+def texts(system: str, count: int, failing: int, version: str) -> list[Row]:
+    return [
+        row(f"{system} {i} {version}", [("food", 0.1 if i < failing else 0.9)], subject=f"S{i}", system=system)
+        for i in range(count)
+    ]
+
+
+def messages(document: Document, kind: str) -> list[str]:
+    return [one["message"] for one in document["callouts"] if one["kind"] == kind]
+
+
+@pytest.fixture(scope="module")
+def worse(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """One of three systems fails more often in new texts; the others keep theirs."""
+    folder = tmp_path_factory.mktemp("worse")
+    same = [*texts("b", 100, 10, "old"), *texts("c", 100, 12, "old")]
+    before = night(folder / "before", [*texts("a", 100, 11, "old"), *same])
+    return audit(night(folder / "now", [*texts("a", 100, 60, "new"), *same]), AuditOptions(baseline=before))
+
+
+def test_the_sentence_names_the_group_that_got_worst(worse: Document) -> None:
+    assert "system=a: not_OK 11.0% → 60.0%; no other system changed." in worse["headline"]
+
+
+def test_rows_that_were_wrong_before_are_not_news(worse: Document) -> None:
+    found = worse["worse"]
+    assert found is not None
+    assert (found["flipped"], found["rewritten"], found["better"], found["added_failing"]) == (0, 49, 0, 60)
+    assert {one["why"] for one in found["rows"]} == {"rewritten"}
+
+
+def test_without_a_baseline_it_names_the_level(tmp_path: Path) -> None:
+    rows = [*texts("a", 40, 10, ""), *texts("b", 40, 2, "")]
+    document = audit(night(tmp_path / "out", rows))
+    assert "15.0% of 80 rows are not OK, most of system=a: 25.0%." in document["headline"]
+
+
+def test_predicates_that_always_fail_are_named_even_when_they_are_few(tmp_path: Path) -> None:
+    rows = [row(f"t{i}", [("food", 0.9), ("rare" if i < 18 else "odd", 0.1)], subject=f"S{i}") for i in range(36)]
+    document = audit(night(tmp_path / "out", [*rows, *texts("a", 40, 1, "")][:36] + texts("a", 40, 1, "")))
+    assert "2 predicates fail in 36 of 36 facts; too few to judge" in messages(document, "template")
+
+
+@pytest.mark.parametrize(
+    ("content", "severity", "said"),
+    [
+        ({"source": {"random_init": True}}, "fail", "are random, so its labels mean nothing"),
+        ({"source": {}, "forced": ["parity"]}, "warn", "although its checks failed"),
+        ({"source": {}}, None, ""),
+        ("no JSON", None, ""),
+    ],
+)
+def test_a_bundle_that_cannot_be_trusted(tmp_path: Path, content: object, severity: str | None, said: str) -> None:
+    out = night(tmp_path / "out", texts("a", 5, 1, ""))
+    before = audit(out)
+    plan = json.loads((out / "_plan.json").read_text())
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    if isinstance(content, dict):
+        content = json.dumps({**content, "name": before["bundle"]["name"]})
+    (bundle / "bundle.json").write_text(str(content))
+    plan["settings"]["bundle"] = str(bundle)
+    (out / "_plan.json").write_text(json.dumps(plan))
+    found = [one for one in audit(out)["callouts"] if one["kind"] == "bundle"]
+    assert [one["severity"] for one in found] == ([severity] if severity else [])
+    assert all(said in one["message"] for one in found)
