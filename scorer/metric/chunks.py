@@ -23,6 +23,8 @@ Measure = Callable[[Sequence[str]], Ints]
 SEPARATOR = "\n\n"
 """Between the passages of a document: positions in the document are those in the passages joined by it."""
 _BLANK_LINES = re.compile(r"\n[ \t\r\f\v]*\n\s*")
+_ENDS = re.compile(r"[.?!\u2026\u3002\uff01\uff1f]")
+"""What may end a sentence within a paragraph; most lines of a table have none, and need no splitter."""
 _LONGEST_PARAGRAPH = 8192
 """Code points that are given to the splitter of sentences at once; its time grows faster than some texts."""
 _TOGETHER = 1 << 20
@@ -54,7 +56,8 @@ def sentences_of(document: str, split: Split) -> list[Span]:
     """
     found: list[Span] = []
     for start, end in _paragraphs(document):
-        begins = [start + first for first, _ in split(document[start:end])][1:]
+        paragraph = document[start:end]
+        begins = [start + first for first, _ in split(paragraph)][1:] if _ENDS.search(paragraph) else []
         edges = [start, *begins, end]
         found += _not_blank(document, pairwise(edges))
     return found
