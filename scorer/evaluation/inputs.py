@@ -55,7 +55,7 @@ def _facts(scored: Scored, names: ColumnNames) -> RowTriples | None:
     """The facts of all rows, read from the column that a run would read; ``None`` without one."""
     forms = (names.triples, names.attributes, names.facts, names.mr)
     candidates = [name or form for name, form in zip(forms, ("triples", "attributes", "facts", "mr"), strict=True)]
-    candidates += [names.subject] if names.subject else []
+    candidates += [name for name in (names.subject, names.document) if name]
     known = [name for name in dict.fromkeys(candidates) if scored.has(name)]
     fields = [find_field(scored.table.schema, name) for name in known]
     schema = pa.schema([("", pa.string()), *(field for field in fields if field is not None)])

@@ -109,7 +109,7 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
     ]
     gold_names = [n for n in names if n.startswith("gold_")]
     given = [options.gold_fine, options.gold_rough, options.system, options.inputs]
-    given += [columns.triples, columns.facts, columns.mr]
+    given += [columns.triples, columns.facts, columns.mr, columns.document]
     output = [columns.prefix + name for name in _OUTPUT]
     score_columns = [n for metric in metrics for n in (metric, columns.prefix + metric)]
     wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]

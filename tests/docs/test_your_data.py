@@ -48,4 +48,8 @@ def test_every_file_of_the_page_leads_to_what_the_page_says(
     assert pq.read_table("hotels/hotels.parquet")["fine"].to_pylist() == ["OK", "OK", "omission+hallucination"]
     games = pq.read_table("games/games.parquet")
     assert games["unsupported_numbers"].to_pylist() == [[]] and len(games["sentences"][0]) == 2
+    answers = pq.read_table("answers/answers.parquet")
+    assert [len(sentences) for sentences in answers["sentences"].to_pylist()] == [2, 1]
+    assert answers["unsupported_numbers"].to_pylist() == [[], ["9 am"]]
+    assert "best part of the document: The museum is open from 10 am to 6 pm." in said[-1]
     assert {"products.html", "hotels.html"} <= {path.name for path in tmp_path.iterdir()}

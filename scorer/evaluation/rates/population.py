@@ -144,7 +144,7 @@ def read_population(path: Path, more: tuple[str, ...] = (), name: str = "") -> P
     names, prefix = schema_names(path), columns.prefix
     output = [prefix + name for name in ("fine", "rough", "confidence", "error", "row_key")]
     named = {form: getattr(columns, form) or form for form in ("triples", "attributes", "facts", "mr")}
-    scored = load(path, [*output, *named.values(), *([columns.subject] if columns.subject else []), *more])
+    scored = load(path, [*output, *named.values(), *(n for n in (columns.subject, columns.document) if n), *more])
     has_sides = prefix + "fine" in names
     if has_sides:
         fine = fine_codes(scored.array(prefix + "fine"), prefix + "fine")
