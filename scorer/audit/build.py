@@ -298,11 +298,14 @@ class _Audit:
     def _note(self, run: ScannedRun) -> None:
         if not len(run):
             self.notes.append("the output has no rows")
-        if not run.has_facts:
+        documents = self.output.columns.document is not None
+        if documents:
+            self.notes.append("texts were checked against documents, so there are no figures of omissions and facts")
+        if not run.has_facts and not documents:
             self.notes.append("figures by predicate and template are missing: the run did not keep the facts (--keep)")
         if not run.has_text:
             self.notes.append("figures by length of text are missing: the run did not keep the texts (--keep)")
-        if not run.omissions_checked:
+        if not run.omissions_checked and not documents:
             self.notes.append("omissions were not checked (--checks hallucination): their rates are null")
         if self.templates is None:
             self.notes.append(

@@ -50,7 +50,9 @@ def test_minicheck_s_separator_and_label(tmp_path: Path) -> None:
     tokenizer.save_pretrained(saved)
     transformers.AutoModelForSequenceClassification.from_pretrained(source).save_pretrained(saved)
     answers = Answers(supported="LABEL_1")
-    bundle = Bundle.load(export_bundle(str(saved), tmp_path / "bundle", precisions=["fp32"], answers=answers, force=True))
+    bundle = Bundle.load(
+        export_bundle(str(saved), tmp_path / "bundle", precisions=["fp32"], answers=answers, force=True)
+    )
     assert (bundle.scheme.kind, bundle.scheme.supported) == ("binary", "label_1")
     assert len(bundle.layout.separator) == 1
     made, theirs = TextTokenizer(bundle), transformers.AutoTokenizer.from_pretrained(source)

@@ -36,7 +36,7 @@ def test_a_run_finds_the_column_and_resumes(source: Path, bundle: Path, tmp_path
     summary = run(source, tmp_path / "out", bundle)
     assert summary["rows"]["errors"] == {"no_document": 1, "null_text": 1, "too_long": 1}
     assert summary["rows"]["notes"] == {"empty_text": 1}
-    assert summary["facts"] == {"template": 0, "backoff": 0, "by_predicate": {}}
+    assert not any(summary["facts"].values())
     assert "|input:document|" in summary["signature"]
     found = pq.read_table(tmp_path / "out" / "in.parquet")
     with Scorer(bundle, documents=True) as opened:
@@ -140,6 +140,16 @@ def test_an_audit_has_no_figure_for_omissions(source: Path, bundle: Path, tmp_pa
     assert whole["backoff"] is None
     assert whole["by_facts"] == []
     assert {case["facts"] is None for case in report["worst"]} == {True}
+    assert report["notes"] == ["texts were checked against documents, so there are no figures of omissions and facts"]
+
+
+def test_people_see_the_passages_and_inputs_are_documents(source: Path, bundle: Path, tmp_path: Path) -> None:
+    rows = {"text": TEXTS[:2] * 10, "document": DOCUMENTS[:2] * 10, "gold_rough": ["OK", "not_OK"] * 10}
+    pq.write_table(pa.table({"id": [str(i) for i in range(20)], **rows}), source)
+    run(source, tmp_path / "out", bundle)
+    sampled = scorer("sample", tmp_path / "out", "--rows", "10", "--file", tmp_path / "l.csv")
+    assert "templates" not in sampled.stderr and PASSAGES[1] in (tmp_path / "l.csv").read_text()
+    assert "20 rows of 2 inputs" in scorer("evaluate", tmp_path / "out").stdout
 
 
 def test_columns_of_details_keep_their_order(bundle: Path) -> None:
