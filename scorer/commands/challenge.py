@@ -12,7 +12,7 @@ import typer
 from ..errors import UsageError
 from ..inference.choices import Precision
 from .common import bundle_argument, local, print_json, say, say_always, say_once, tell
-from .files import written, written_parquet
+from .files import written_parquet
 from .settings import DeviceOption, PrecisionOption
 
 if TYPE_CHECKING:
@@ -47,9 +47,6 @@ def challenge_command(
         float | None,
         typer.Option("--fail-under", min=0, max=1, metavar="X", help="Exit 1 if the balanced accuracy is below X."),
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="F.svg", parser=written, help="Write the result as a picture.")
-    ] = None,
     write: Annotated[
         Path | None,
         typer.Option(
@@ -68,22 +65,17 @@ def challenge_command(
     found, and how many right texts pass.
     """
     from ..evaluation.challenge.build import build_cases
-    from ..storage.user_files import write_user_file
 
     if metric is None and write is None:
         raise UsageError("pass a BUNDLE or a baseline to test, or --write F.parquet for the texts")
-    if metric is None and (fail_under is not None or picture is not None or as_json):
-        raise UsageError("--fail-under, --picture and --json are about a result; pass a BUNDLE or a baseline to test")
+    if metric is None and (fail_under is not None or as_json):
+        raise UsageError("--fail-under and --json are about a result; pass a BUNDLE or a baseline to test")
     cases = build_cases(per_kind, seed)
     if write is not None:
         _write(cases, write)
     if metric is None:
         return
     result = _judge(metric, cases, natural, device, precision, seed, per_kind)
-    if picture is not None:
-        from ..evaluation.challenge.picture import picture as drawn
-
-        write_user_file(picture, drawn(result).encode("utf-8"), "--picture")
     if as_json:
         print_json(asdict(result), allow_nan=False)
     else:

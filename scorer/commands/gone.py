@@ -14,6 +14,7 @@ GONE = {
     "run --report": "run `scorer audit OUT --report FILE` when the run is done",
     "extract --where": "extract from a file that has only these rows",
     "extract --choose": "leave it out: with --bundle the model chooses, without it the choice is random",
+    "--picture": "use --json",
     "--probes": "leave it out: the built-in pairs verify a bundle",
     "--openlineage": "use `scorer audit OUT --json`",
     "--log-file": "redirect stderr to the file: 2>> FILE",

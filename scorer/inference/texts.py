@@ -110,11 +110,6 @@ class TextTokenizer:
         # normalizer drops or a word of unknown characters takes no room: a text has twice as much to be sure.
         self._bytes_a_token = longest if is_byte_level(content) else 8 * longest
 
-    @property
-    def takes_texts_apart(self) -> bool:
-        """Whether each word is tokenised once (:mod:`.word_cache`)."""
-        return self._words is not None
-
     def encode(self, texts: Sequence[str], *, keep_beginnings: bool = False) -> Tokens:
         """Tokenise texts without special tokens.
 

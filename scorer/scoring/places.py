@@ -54,25 +54,6 @@ class Places:
                 return int(self.starts[number]) + row
         return None
 
-    def counterparts(self, other: Places, rows: Ints) -> Ints:
-        """The row of ``other`` in the same shard with the same number, for each row of this output; -1 where there is
-        none. *Shape:* (rows,), int64."""
-        found = np.full(len(rows), -1, np.int64)
-        owners = np.searchsorted(self.starts, rows, side="right") - 1
-        theirs: dict[str, list[int]] = {}
-        for number, shard in enumerate(other.shards):
-            theirs.setdefault(shard, []).append(number)
-        for number in np.unique(owners).tolist():
-            inside, shard = owners == number, self.shards[number]
-            local = rows[inside] - self.starts[number] + self.firsts[number]
-            moved = np.full(len(local), -1, np.int64)
-            for one in theirs.get(shard, ()):
-                at = local - other.firsts[one]
-                fits = (at >= 0) & (at < other.starts[one + 1] - other.starts[one])
-                moved[fits] = at[fits] + other.starts[one]
-            found[inside] = moved
-        return found
-
 
 def shard_place(relative: str, inputs: Mapping[str, InputRecord]) -> tuple[str, int]:
     """The shard that an output file belongs to, and the number of its first row there."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scorer.scoring.partitions import partition_keys
 from scorer.scoring.places import Places
 from scorer.storage import InputRecord
@@ -43,16 +41,6 @@ def test_a_missing_piece_moves_no_names() -> None:
         ("b", row) for row in range(3)
     ]
     assert [found.find("a", row) for row in (3, 4, 7, 8)] == [3, None, None, 4]
-
-
-def test_counterparts_are_the_rows_of_the_same_names() -> None:
-    forms = [places([10]), places([4, 4, 2]), places([3, 7]), places([4, 4, 2], without=1)]
-    for one in forms:
-        for other in forms:
-            rows = np.arange(one.starts[-1])
-            expected = [other.find(*one.locate(int(row))) for row in rows]
-            assert one.counterparts(other, rows).tolist() == [-1 if row is None else row for row in expected]
-    assert forms[0].counterparts(forms[1], np.array([9, 0, 12, 5])).tolist() == [9, 0, 12, 5]
 
 
 def test_the_folder_of_a_shard_in_pieces_is_no_partition_key() -> None:

@@ -9,7 +9,6 @@
 ``build``    the whole set, from a seed
 ``judging``  the set scored by a bundle or a baseline
 ``result``   sensitivity and specificity by kind, and what must hold between texts
-``picture``  the same as SVG
 ``sentence_pairs``  pairs recast from public sets; ``natural``: a bundle's answers to those of the test parts
 
 All generated texts are written for this project; every name in them is invented.

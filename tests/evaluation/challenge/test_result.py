@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,8 +10,7 @@ import pytest
 from scorer.evaluation.challenge.build import ABOUT, build_cases
 from scorer.evaluation.challenge.case import Case
 from scorer.evaluation.challenge.judging import Answers, Row
-from scorer.evaluation.challenge.picture import picture
-from scorer.evaluation.challenge.result import ChallengeResult, challenge
+from scorer.evaluation.challenge.result import challenge
 
 CASES = build_cases(6)
 SIDES = {"OK": 0, "omission": 1, "hallucination": 2, "not_OK": 3}
@@ -112,16 +110,3 @@ def test_facts_that_a_text_does_not_touch_must_not_change_whether_it_is_a_halluc
     assert found.largest == pytest.approx(0.7)
     omissions = Stub("omissions", lambda row: (1, 0.9) if len(row[0]) > most[row[1]] else (0, 0.9))
     assert challenge(CASES, omissions).checks[-1].broken["count"] == 0
-
-
-def result() -> ChallengeResult:
-    return challenge(CASES, Stub("<b>&", lambda row: (TRUTH[row[1]], 0.5)))
-
-
-def test_the_picture_has_a_bar_for_every_kind() -> None:
-    root = ElementTree.fromstring(picture(result()))
-    space = "{http://www.w3.org/2000/svg}"
-    assert len(root.findall(f"{space}rect")) == 1 + len(ABOUT)
-    texts = [text.text for text in root.findall(f"{space}text")]
-    assert "<b>&: 1.000 balanced accuracy" in texts
-    assert set(ABOUT) <= set(texts)
