@@ -31,8 +31,8 @@ from .source import sha256
 from .variants import export_variant
 
 _FUSED = (
-    "Attention", "QAttention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
-    "Scan", "PackedMultiHeadAttention", "QuantizeLinear", "DequantizeLinear",
+    "Attention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
+    "MatMulNBits", "PackedMultiHeadAttention", "QuantizeLinear", "DequantizeLinear",
 )  # fmt: skip
 
 
@@ -154,11 +154,8 @@ def _fill(
     for key, path in paths.items():
         log(f"verifying {key} against PyTorch")
         precision, packed = ("fp16" if key in forms else key), key in forms
-        alone = precision == "int8" and "Scan" not in counts[key]
         try:
-            parity = measure_variant(
-                path, precision, opened.tokenizer, probes, expected, opened.scheme, alone, packed=packed
-            )
+            parity = measure_variant(path, precision, opened.tokenizer, probes, expected, opened.scheme, packed=packed)
         except BundleError as e:
             if not packed:
                 raise

@@ -59,18 +59,16 @@ def measure_variant(
     probes: Sequence[Probe],
     expected: Logits,
     scheme: Scheme,
-    alone: bool = False,
     packed: bool = False,
 ) -> dict[str, Any] | None:
     """The ``parity`` of a variant for bundle.json, or ``None`` where it cannot be measured on this machine.
 
-    Measured in batches, with padding, or packed end to end; int8 of a graph without Scan in calls of one pair, as it is
-    run. fp16 is measured on CUDA where that really starts: a CPU has other half-precision kernels, or none and computes
-    in fp32, so its figures would say nothing. A CPU has no kernels of packed attention at all.
+    Measured in batches, with padding, or packed end to end. fp16 is measured on CUDA where that really starts: a CPU
+    has other half-precision kernels, or none and computes in fp32, so its figures would say nothing. A CPU has no
+    kernels of packed attention at all.
 
     Args:
         expected: the checkpoint's logits, float32, *Shape:* (probes, classes).
-        alone: one pair per call.
         packed: the graph takes the inputs of :mod:`export.packed`.
 
     Raises:
@@ -80,7 +78,7 @@ def measure_variant(
     session = _session(path, provider)
     if session is None:
         return None
-    calls = batches(tokenizer, probes, 1 if alone else _TOKENS)
+    calls = batches(tokenizer, probes)
     found = _run(session, path, end_to_end(calls) if packed else calls, expected.shape)
     return {"provider": provider} | compare(expected, found, scheme)
 
@@ -121,16 +119,14 @@ def accept(precision: str, parity: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def batches(tokenizer: PairTokenizer, probes: Sequence[Probe], tokens: int = _TOKENS) -> Iterator[Call]:
+def batches(tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Iterator[Call]:
     """Rows of ``probes`` (sorted by length) with what the model is fed, int64, *Shape:* (batch, sequence), right
     padded.
-
-    ``tokens``: of a batch, padding included; a single pair may have more.
     """
     start = 0
     while start < len(probes):
         end = start + 1
-        while end < len(probes) and (end + 1 - start) * probes[end].tokens <= tokens:
+        while end < len(probes) and (end + 1 - start) * probes[end].tokens <= _TOKENS:
             end += 1
         lists = [tokenizer.encode(p.premise, p.hypothesis) for p in probes[start:end]]
         ids = np.full((end - start, max(map(len, lists))), tokenizer.layout.pad_id, np.int64)

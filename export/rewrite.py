@@ -107,7 +107,6 @@ def split_residuals(model: Any) -> None:
         (epsilon,) = (a.f for a in node.attribute if a.name == "epsilon")
         output = node.output[0]
         if len(node.input) > 4 and node.input[4]:
-            # Next to the product of the branch, so that the int8 kernel takes the bias along.
             biased = f"{output}_biased"
             nodes.append(helper.make_node("Add", [branch, node.input[4]], [biased], name=f"{node.name}_bias"))
             branch = biased
@@ -123,24 +122,6 @@ def split_residuals(model: Any) -> None:
                 epsilon=epsilon,
             )
         )
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
-
-
-def split_gelu(model: Any) -> None:
-    """Write each BiasGelu as the addition and the Gelu that it stands for.
-
-    For int8 on the CPU, whose product takes the bias along at no cost that was seen, so that GELU has one pass less.
-    """
-    from onnx import helper
-
-    nodes = []
-    for node in model.graph.node:
-        if node.op_type == "BiasGelu":
-            biased = f"{node.output[0]}_biased"
-            nodes.append(helper.make_node("Add", list(node.input), [biased], f"{node.name}_bias"))
-            node = helper.make_node("Gelu", [biased], list(node.output), node.name, domain=node.domain)
-        nodes.append(node)
     del model.graph.node[:]
     model.graph.node.extend(nodes)
 

@@ -11,10 +11,9 @@ from typing import Any
 from scorer.errors import CheckpointError
 
 from .architectures.family import WHOLE, Family
-from .by_pair import by_pair
 from .graph import expect, operator_counts, save
 from .quantise import quantise
-from .rewrite import head_of, keep_first_token, split_gelu, split_residuals
+from .rewrite import head_of, keep_first_token, split_residuals
 from .whole import export_whole
 
 
@@ -132,25 +131,20 @@ def to_half(model: Any) -> None:
 
 
 def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
-    """Write the int8 variant of the fp32 one: int8 weights, one scale a column, and each pair of a call by itself
-    (:mod:`export.by_pair`). Returns its operator counts.
+    """Write the int8 variant of the fp32 one (:mod:`export.quantise`), and return its operator counts.
 
     Raises:
-        CheckpointError: a matrix product was left in fp32, or quantisation failed.
+        CheckpointError: a matrix product was left in fp32.
     """
     import onnx
 
-    # The tool turns a Gemm into a MatMul of this name, and would quantise it too; the head stays as in fp16.
-    source = onnx.load(str(fp32))
-    quantise(fp32, out, [f"{node.name}_MatMul" for node in head_of(source.graph)])
-    products = operator_counts(source)["MatMul"]
-    del source
-    model = onnx.load(str(out))
+    model = onnx.load(str(fp32))
+    products = operator_counts(model)["MatMul"]
+    quantise(model)
     counts = cpu_counts(layers)
-    counts["QAttention"] = counts.pop("Attention")
-    # The products after each attention and the two of the feed-forward block, the three before the last attention, and
-    # with ELECTRA's narrow embeddings the one that widens them; the head's two are left.
-    expect(model, counts | {"MatMulInteger": products, "MatMul": 2}, never=("Attention",))
-    split_gelu(model)
-    by_pair(model)
+    attentions = counts.pop("Attention")
+    counts["MultiHeadAttention"] += attentions
+    # The product before each attention and the three of each layer after it; the three before the last attention, and
+    # with ELECTRA's narrow embeddings the one that widens them.
+    expect(model, counts | {"MatMulNBits": products + attentions}, never=("Attention", "MatMul"))
     return save(model, out)

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -88,7 +87,6 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
     work = prepare(spec, engine)
     feeds = list(engine.feeds(work))
     session = engine.session.session
-    pool = ThreadPoolExecutor(engine.threads) if engine.per_pair else None
 
     def call(feed: Feed) -> npt.NDArray[np.float32]:
         logits: npt.NDArray[np.float32] = session.run(["logits"], feed)[0]
@@ -96,7 +94,7 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
 
     def run() -> tuple[Probabilities, float]:
         began = time.perf_counter()
-        results = list(pool.map(call, feeds)) if pool is not None else [call(feed) for feed in feeds]
+        results = [call(feed) for feed in feeds]
         seconds = time.perf_counter() - began
         return scattered(work, results), seconds
 
@@ -169,7 +167,6 @@ def shapes_of(engine: Engine, work: Work) -> dict[str, Any]:
     """Counted things: calls, shapes, padding."""
     shapes = {(batch.rows, batch.tokens) for batch in work.batches}
     return {
-        "way": "each pair by itself, side by side" if engine.per_pair else "batches",
         "calls": len(work.batches),
         "shapes": len(shapes),
         "padding": round(1 - work.real_tokens / work.padded_tokens, 4),

@@ -14,9 +14,8 @@ from typing import Any
 from scorer.errors import CheckpointError
 
 ENCODER, WHOLE = "encoder", "whole"
-"""Forms of a graph. ``encoder``: attention is fused, the last layer is computed for the first token alone, int8 takes
-the pairs of a call one after the other. ``whole``: normalisation and GELU are fused, everything else is as
-transformers has it, and int8 takes a pair a call."""
+"""Forms of a graph. ``encoder``: attention is fused, and the last layer is computed for the first token alone.
+``whole``: normalisation and GELU are fused, everything else is as transformers has it."""
 BPE, WORDPIECE, UNIGRAM = "BPE", "WordPiece", "Unigram"
 Config = Mapping[str, Any]
 

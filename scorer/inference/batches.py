@@ -3,10 +3,9 @@
 Whatever a layout decides depends on the lengths of the pairs and on its own settings alone, so that the same plan gives
 the same calls.
 
-:class:`Padded`: a row a pair, padded to the next length on a small grid of shapes (fp32, fp16). That length depends on
+:class:`Padded`: a row a pair, padded to the next length on a small grid of shapes. That length depends on
 the pair alone, and a batch holds pairs of one padded length only: the other pairs of a batch never change the shape
-that a pair is computed in, few shapes occur, and padding is bounded by the grid's step. :class:`ByItself`: each pair at
-its exact length, for graphs that take the pairs of a call one after the other (int8 on a CPU).
+that a pair is computed in, few shapes occur, and padding is bounded by the grid's step.
 :class:`scorer.inference.packed.Packed`: pairs laid end to end, a fixed number of tokens and of pairs a call (fp16 on a
 GPU).
 """
@@ -27,10 +26,6 @@ from .texts import Tokens
 Ints = npt.NDArray[np.int64]
 Feed = dict[str, npt.NDArray[Any]]
 """What a call of the model takes: its inputs by name."""
-
-PAIRS_A_CALL, TOKENS_A_CALL = 8, 1024
-"""At most, of a graph that takes pairs one after the other. Weights come from memory once for so many pairs. Long pairs
-gain little in larger batches, and an interrupted run ends when its calls do."""
 
 
 @dataclass(frozen=True)
@@ -215,44 +210,9 @@ class Padded:
         return [Batch(half, batch.sequence_length) for half in (batch.pairs[: n // 2], batch.pairs[n // 2 :])]
 
 
-@dataclass(frozen=True)
-class ByItself:
-    """Calls of a few pairs, each computed at its exact length, for ``threads`` calls side by side."""
-
-    pair: PairLayout
-    threads: int
-    pairs_a_call: int
-
-    def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
-        if not len(chosen):
-            return []
-        order = chosen[np.argsort(-lengths[chosen], kind="stable")]
-        # As many calls for each thread, so that none is idle for long at the end.
-        calls = self.threads * -(-len(order) // (self.threads * self.pairs_a_call))
-        batches = []
-        for together in np.array_split(order, min(calls, len(order))):
-            size = max(1, TOKENS_A_CALL // int(lengths[together[0]]))
-            batches += [self._batch(together[i : i + size], lengths) for i in range(0, len(together), size)]
-        return batches
-
-    def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        return self._batch(np.resize(chosen[: self.pairs_a_call], self.pairs_a_call), lengths)
-
-    def assemble(self, batch: Batch, work: Work) -> Feed:
-        return _rows(batch, work, self.pair)
-
-    def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
-        halves = np.array_split(batch.pairs, 2)
-        return [self._batch(half, lengths) for half in halves] if len(batch.pairs) > 1 else []
-
-    def _batch(self, pairs: Ints, lengths: Ints) -> Batch:
-        return replace(Batch(pairs, int(lengths[pairs].max())), tokens=int(lengths[pairs].sum()))
-
-
 def _rows(batch: Batch, work: Work, pair: PairLayout) -> Feed:
     """A row a pair, padded on the right: int64, *Shape:* (batch, sequence_length) each."""
-    put_together = assemble_few if len(batch.pairs) <= PAIRS_A_CALL else assemble
-    ids, mask = put_together(batch, work.pairs, work.first, work.second, pair)
+    ids, mask = assemble(batch, work.pairs, work.first, work.second, pair)
     feed = {"input_ids": ids, "attention_mask": mask}
     return feed | {"token_type_ids": segment_ids(batch, work.pairs, pair)} if pair.segments else feed
 
@@ -277,27 +237,6 @@ def assemble(
         ids[rows, after + i] = token
     total = after + len(layout.suffix)
     mask = (np.arange(batch.sequence_length) < total[:, None]).astype(np.int64)
-    return ids, mask
-
-
-def assemble_few(
-    batch: Batch, pairs: Pairs, first: Tokens, second: Tokens, layout: PairLayout
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """As :func:`assemble`, faster for a handful of pairs, where scattering would cost as much as a small model."""
-    ids = np.full((len(batch.pairs), batch.sequence_length), layout.pad_id, np.int64)
-    mask = np.zeros_like(ids)
-    for row, pair in enumerate(batch.pairs.tolist()):
-        a, b = int(first.offsets[pairs.first[pair]]), int(second.offsets[pairs.second[pair]])
-        parts = (
-            layout.prefix,
-            first.ids[a : a + int(pairs.first_length[pair])],
-            layout.separator,
-            second.ids[b : b + int(pairs.second_length[pair])],
-            layout.suffix,
-        )
-        length = sum(map(len, parts))
-        np.concatenate(parts, out=ids[row, :length], casting="unsafe")
-        mask[row, :length] = 1
     return ids, mask
 
 

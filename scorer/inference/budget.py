@@ -21,9 +21,7 @@ def usual_budget(on: Device) -> int:
 
 
 def known_budget(use: Use) -> int | None:
-    """The budget on record; the usual one where each pair is computed by itself, which no budget changes."""
-    if use.per_pair:
-        return usual_budget(use.device)
+    """The budget on record."""
     kept = cache.read(_entry(use), KeptBudget)
     return read_budget(kept.token_budget, use.device) if kept is not None else None
 

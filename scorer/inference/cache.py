@@ -72,11 +72,6 @@ class Use:
             self.variant, self.layout, self.bundle.variants[self.variant].attention, self.options
         ).attention
 
-    @property
-    def per_pair(self) -> bool:
-        """Whether each pair is computed by itself."""
-        return self.precision in self.device.row.by_itself
-
     def __str__(self) -> str:
         return f"{self.bundle.name} {self.variant} on {self.device}"
 

@@ -32,14 +32,10 @@ _CALLS, _LONG_S = 3, 1.0
 def measure_budget(engine: Engine) -> int:
     """The fastest of the budgets of this kind of device, in tokens per call, timed now.
 
-    If each pair is computed separately, no budget changes the speed: nothing is timed, and the result is the usual one.
-
     Raises:
         DeviceError: the model fails on this device, other than by a lack of memory.
     """
     usual = usual_budget(engine.device)
-    if engine.per_pair:
-        return usual
     groups = [work_of(engine, [min(length, engine.bundle.max_length) for length in group]) for group in (SHORT, LONG)]
     rates = {budget: _rate(engine, groups, budget) for budget in engine.device.row.token_budgets}
     best = max(rates, key=lambda budget: rates[budget])

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, SCORED, TOO_LONG
 from ..system.waiting import outcome, prompt_switching
-from .batches import PAIRS_A_CALL, Batch, ByItself, Feed, Grid, Layout, Padded, Work, cut_to_fit, distinct_pairs
+from .batches import Batch, Feed, Grid, Layout, Padded, Work, cut_to_fit, distinct_pairs
 from .budget import known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
 from .cache import Use
@@ -112,7 +112,6 @@ class Engine:
         """Version of ONNX Runtime."""
         found = candidates(bundle, self.precision, layout, self.device)
         self.use = Use(bundle, found[0].variant, self.device, self.threads, device_memory=device_memory)
-        self.per_pair = self.use.per_pair
         grid = self._grid_of(self.precision, step, token_budget or usual_budget(self.device))
         self._truncate = truncate
         self._warn = warn
@@ -139,11 +138,10 @@ class Engine:
             form = self.probe_form
         self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8], form)
         self._form = form
-        self._calls = Calls(self.threads if self.per_pair else 1)
+        self._calls = Calls()
         self._fp32: ModelSession | None = None
         with self._closed_on_error():
-            threads_a_call = 1 if self.per_pair else self.threads
-            self.session = self._opened(model, threads_a_call, self.layout_of(grid.token_budget), way.options)
+            self.session = self._opened(model, self.threads, self.layout_of(grid.token_budget), way.options)
             """The variant's session; for measurements too."""
             self.exact = exact and self.precision != "fp32"
             if self.exact:
@@ -171,9 +169,6 @@ class Engine:
 
     def layout_of(self, token_budget: int) -> Layout:
         """This variant's layout, were calls to have so many tokens."""
-        if self.per_pair:
-            together = PAIRS_A_CALL if self.bundle.variants[self.use.variant].by_pair else 1
-            return ByItself(self.bundle.layout, self.threads, together)
         if self.use.layout == PACKED:
             return Packed(token_budget, self.bundle.max_length, self.bundle.layout)
         return Padded(self.grid.with_budget(token_budget), self.bundle.layout)
@@ -262,23 +257,21 @@ class Engine:
         (pairs, labels)."""
         logits = np.full((len(work.pairs), self.bundle.scheme.width), np.nan, np.float32)
 
-        def compute(batch: Batch, feed: Feed | None) -> None:
+        def compute(batch: Batch, feed: Feed) -> None:
             if stop is not None and stop.is_set():
                 raise CancelledError
             self.session.compute(batch, work, logits, feed)
             self.computed += len(batch.pairs)
             work.computed_tokens += batch.tokens
 
-        ahead = len(work.batches) if self.per_pair else AHEAD
         waiting: deque[Future[None]] = deque()
         with nullcontext() if self.device.row.computes_on_host else prompt_switching():
             try:
                 for batch in work.batches:
-                    # Put together here, while the device computes the calls before it; where pairs are computed side
-                    # by side, each thread does it for its own.
-                    feed = None if self.per_pair else self.session.feed(batch, work)
+                    # Put together here, while the device computes the calls before it.
+                    feed = self.session.feed(batch, work)
                     waiting.append(self._calls.submit(partial(compute, batch, feed)))
-                    if len(waiting) > ahead:
+                    if len(waiting) > AHEAD:
                         outcome(waiting.popleft())
                 while waiting:
                     outcome(waiting.popleft())

@@ -62,7 +62,7 @@ def require_smoke_test(use: Use, model: Path, grid: Grid, budget: int | None, sa
         chosen = budget
     if facts is None or chosen is None:
         raise BundleError(f"bundle {use}: its smoke test gave {answer!r:.200}, which is no result; see `scorer doctor`")
-    if budget is None and not use.per_pair:
+    if budget is None:
         keep_budget(use, chosen)
     keep_facts(use, grid.with_budget(chosen), facts, say)
 

@@ -110,11 +110,6 @@ class Variant(Record, frozen=True, kw_only=True):
     parity: Parity | None = None
 
     @property
-    def by_pair(self) -> bool:
-        """Whether the graph computes each pair of a call by itself, so that several may share one."""
-        return "Scan" in self.fused
-
-    @property
     def key(self) -> str:
         """The name that a bundle has for it."""
         return self.precision if self.layout == "padded" else f"{self.precision}.{self.layout}"

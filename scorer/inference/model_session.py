@@ -40,27 +40,23 @@ class OutOfMemoryError(Exception):
 
 
 class Calls:
-    """The calls of an engine's sessions that are under way, and the threads that make them.
+    """The calls of an engine's sessions that are under way, and the thread that makes them."""
 
-    Args:
-        threads: how many make calls side by side; a device other than the CPU has one.
-    """
-
-    def __init__(self, threads: int = 1) -> None:
+    def __init__(self) -> None:
         self._changed = threading.Condition()
         self._running: list[Any] = []
         self._ended = False
         self._own: set[int] = set()
-        self._threads = ThreadPoolExecutor(threads, "call", lambda: self._own.add(threading.get_ident()))
+        self._threads = ThreadPoolExecutor(1, "call", lambda: self._own.add(threading.get_ident()))
         self.done = 0
         """Calls that came to an end, for progress."""
 
     def submit(self, action: Callable[[], Result]) -> Future[Result]:
-        """Have something done in one of the threads, after what was submitted before."""
+        """Have something done in the thread, after what was submitted before."""
         return self._threads.submit(action)
 
     def owned(self, action: Callable[[], Result]) -> Result:
-        """Do something in one of the threads, and wait for it; in this one where it is one of them."""
+        """Do something in the thread, and wait for it; at once where this is that thread."""
         if threading.get_ident() in self._own:
             return action()
         waiting = self.submit(action)

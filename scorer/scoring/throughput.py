@@ -22,14 +22,12 @@ def speed(counts: Counts, seconds: float, engine: Engine) -> Speed:
 
     ``utilisation``: operations of the model on real tokens, over the device's own rate in plain matrix products of the
     same precision, measured now; ``None`` for short runs. ``shapes``: the most frequent calls, as pairs, sequence
-    length and number; ``None`` where each pair is computed by itself at its exact length.
+    length and number.
     """
     checks, tokens = counts.checks, counts.tokens
     flops = pair_flops(engine.bundle.architecture, tokens.real, tokens.squared)
     rate = matrix_rate(engine.device, engine.precision, engine.threads) if seconds >= WORTH_MEASURING_S else None
-    shapes = (
-        None if engine.per_pair else tuple((*shape, calls) for shape, calls in engine.shapes.most_common(_MOST_SHAPES))
-    )
+    shapes = tuple((*shape, calls) for shape, calls in engine.shapes.most_common(_MOST_SHAPES))
     return Speed(
         seconds=round(seconds, 3),
         rows_per_s=_rate(counts.rows.all, seconds),

@@ -110,7 +110,11 @@ def test_fused_operators_and_parity_are_recorded(manifest: dict[str, Any]) -> No
     together = {"MultiHeadAttention": 1, "LayerNormalization": 1, "SkipLayerNormalization": 2 * LAYERS}
     variants = manifest["variants"]
     assert variants["fp32"]["fused"] == apart | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
-    assert variants["int8"]["fused"] == apart | {"QAttention": LAYERS - 1, "Gelu": LAYERS, "Scan": 1}
+    assert variants["int8"]["fused"] == apart | {
+        "MatMulNBits": 4 * LAYERS + 2,
+        "MultiHeadAttention": LAYERS,
+        "BiasGelu": LAYERS,
+    }
     assert variants["fp16"]["fused"] == together | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
     full = variants["fp32"]["parity"]
     assert full["provider"] == "CPUExecutionProvider" and full["pairs"] == 512

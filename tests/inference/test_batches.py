@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.inference.batches import Grid, Padded, assemble, assemble_few, cut_to_fit, distinct_pairs
+from scorer.inference.batches import Grid, Padded, assemble, cut_to_fit, distinct_pairs
 from scorer.inference.bundle import PairLayout
 from scorer.inference.texts import Tokens
 from tests.bundles import tokenizer
@@ -58,8 +55,7 @@ def test_the_shape_of_a_pair_does_not_depend_on_its_company(lengths: list[int], 
         assert all(width[p] == batch.sequence_length for p in batch.pairs.tolist())
 
 
-@pytest.mark.parametrize("put_together", [assemble, assemble_few])
-def test_pairs_are_asked_once_and_joined_from_their_parts(put_together: Callable[..., Any]) -> None:
+def test_pairs_are_asked_once_and_joined_from_their_parts() -> None:
     table = tokens([[10, 11, 12], [20], [], [30, 31]])
     premise, hypothesis = np.array([0, 1, 0, 3, 2], np.int32), np.array([1, 0, 1, 3, 1], np.int32)
     pairs = distinct_pairs(premise, hypothesis, table, table)
@@ -68,7 +64,7 @@ def test_pairs_are_asked_once_and_joined_from_their_parts(put_together: Callable
     lengths = pairs.first_length + pairs.second_length + LAYOUT.overhead
     batches = Padded(Grid(16, 4096, 16), LAYOUT).pack(lengths, np.arange(len(pairs)))
     (batch,) = batches
-    ids, mask = put_together(batch, pairs, table, table, LAYOUT)
+    ids, mask = assemble(batch, pairs, table, table, LAYOUT)
     assert ids.dtype == mask.dtype == np.int64
     rows = {(int(pairs.first[p]), int(pairs.second[p])): i for i, p in enumerate(batch.pairs)}
     expected = {

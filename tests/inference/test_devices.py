@@ -12,7 +12,7 @@ def test_rows_hold_what_the_program_reads() -> None:
     assert list(KINDS)[-1] == "cpu", "the last kind must run everywhere"
     for name, row in KINDS.items():
         assert row.name == name
-        assert {*row.precisions, *row.refused, *row.by_itself} <= set(PRECISIONS)
+        assert {*row.precisions, *row.refused} <= set(PRECISIONS)
         assert not set(row.precisions) & row.refused.keys()
         assert row.layouts and row.token_budgets and row.fixed_pairs > 0
         assert all(sign == sign.lower() for sign in row.memory_errors)
