@@ -244,7 +244,6 @@ def test_templates_are_taken_along(checkpoint: Path, tmp_path: Path) -> None:
         ({"random_init": True, "revision": "main"}, UsageError, "--random-init takes none of --revision"),
         ({"random_init": True}, UsageError, "is not known; choose one of"),
         ({"templates": Path("no-such.json")}, TemplateError, "no-such.json"),
-        ({"probes": Path("no-such.tsv")}, UsageError, "no-such.tsv cannot be read"),
         ({"answers": Answers(["a", "b", "c"])}, UsageError, "--labels"),
         ({"revision": "main"}, CheckpointError, "is a local folder and has no revisions"),
     ],

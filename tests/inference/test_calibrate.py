@@ -72,13 +72,6 @@ def test_other_errors_come_out(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
         measure_budget(engine)
 
 
-def test_pairs_that_run_alone_need_no_budget(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    single = Engine(Bundle.load(tiny), device="cpu", precision="int8")
-    clock = Clock(single, monkeypatch, {})
-    assert measure_budget(single) == USUAL
-    assert clock.calls == 0
-
-
 def test_a_scorer_calibrates_unless_it_is_told(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scorer.inference.engine.known_budget", lambda use: 640)
     assert Scorer(tiny, device="cpu", precision="fp32").engine.grid.token_budget == 640

@@ -59,7 +59,7 @@ def test_options_of_a_session_on_a_gpu(fake: FakeCuda, tiny: Path) -> None:
 
 
 def test_int8_is_refused_on_a_gpu_with_the_reason(fake: FakeCuda, tiny: Path, tmp_path: Path) -> None:
-    with pytest.raises(DeviceError, match="precision int8 does not run on cuda:0: its graph takes the pairs"):
+    with pytest.raises(DeviceError, match="precision int8 does not run on cuda:0: it is made for the integer"):
         Engine(Bundle.load(tiny), device="cuda", precision="int8", in_smoke_test=True)
     with Engine(Bundle.load(tiny), device="cuda", in_smoke_test=True) as engine:
         assert engine.precision == "fp32"

@@ -45,31 +45,6 @@ def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
         assert all(expected[i] == values for i, values in found_.items())
 
 
-@pytest.mark.parametrize(
-    ("n", "sizes"), [(0, []), (1, [1]), (3, [2, 1]), (6, [3, 3]), (64, [8] * 8), (65, [7] * 5 + [6] * 5)]
-)
-def test_int8_takes_a_few_pairs_a_call_and_computes_no_padding(n: int, sizes: list[int]) -> None:
-    """Few pairs are spread over the threads, many share calls; lengths differ, so that calls hold padding."""
-    engine = Engine(Bundle.load(RESTAURANTS), device="cpu", precision="int8", threads=2)
-    work = engine.prepare(*pairs(n))
-    assert [len(batch.pairs) for batch in work.batches] == sizes
-    assert work.padded_tokens == work.real_tokens
-    assert n < 64 or work.real_tokens < sum(len(batch.pairs) * batch.sequence_length for batch in work.batches)
-    engine.close()
-
-
-def test_long_pairs_share_a_call_with_fewer() -> None:
-    engine = Engine(Bundle.load(RESTAURANTS), device="cpu", precision="int8", threads=2)
-    texts = ["pub " * words for words in (400, 401, 200, 201, 202, 203, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)]
-    positions = np.arange(len(texts), dtype=np.int32)
-    work = engine.prepare([*texts, "x"], positions, np.full(len(texts), len(texts), np.int32))
-    calls = [(len(batch.pairs), batch.sequence_length) for batch in work.batches]
-    assert sum(pairs for pairs, _ in calls) == len(texts)
-    assert calls[0][0] == 2 < max(pairs for pairs, _ in calls)
-    assert all(pairs * longest <= 1024 for pairs, longest in calls)
-    engine.close()
-
-
 @pytest.mark.parametrize("precision", [pytest.param("fp32", marks=pytest.mark.slow), "int8"])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
     engine = Engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision)
