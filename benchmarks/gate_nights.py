@@ -182,23 +182,23 @@ def run(case: Nights, groups: int, months: int, seed: int = 0) -> Found:
     )
 
 
-def lines(months: int) -> list[str]:
+def lines(months: int) -> Iterator[str]:
     """The table, line by line."""
-    found = [
+    yield (
         "| nights | groups | limit | a night: promised | seen | 30 nights: promised | seen | "
-        "new rows, a night | 30 nights | coverage |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+        "new rows, a night | 30 nights | coverage |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for case in CASES:
         for groups in GROUPS:
             one = run(case, groups, months)
             shares = (one.night_promised, one.night, one.month_promised, one.month, one.added_night, one.added_month)
             cells = [f"+{100 * one.limit:.1f}", *(f"{100 * share:.2g} %" for share in shares)]
-            found.append(f"| {case.name} | {groups} | {' | '.join(cells)} | {100 * one.covered:.1f} % |")
-    return found
+            yield f"| {case.name} | {groups} | {' | '.join(cells)} | {100 * one.covered:.1f} % |"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--months", type=int, default=100)
-    print("\n".join(lines(parser.parse_args().months)))
+    for line in lines(parser.parse_args().months):
+        print(line, flush=True)

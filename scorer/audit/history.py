@@ -12,17 +12,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Meta
+from msgspec.structs import asdict
 
-from ..errors import OutputError
+from ..errors import DamagedFileError, OutputError
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
+from ..system.codec import Record, convert
 from ..system.files import read_small
+from ..system.formats import HISTORY_SCHEMA
 from .document import RATES, GroupFigures, HistoryRow, Status
 
+_SCHEMA_KEY = b"d2t_scorer.history"
 COLUMNS = pa.schema(
     [
         ("night", pa.string()),
@@ -32,13 +37,38 @@ COLUMNS = pa.schema(
         ("rows", pa.int64()),
         ("mean_confidence", pa.float64()),
         *((name, pa.float64()) for name in RATES),
-    ]
+    ],
+    {_SCHEMA_KEY: str(HISTORY_SCHEMA)},
 )
 """``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows."""
+Share = Annotated[float, Meta(ge=0, le=1)]
 LARGEST = 256 << 20
 """Bytes of a history file."""
 MOST_ROWS = 2_000_000
 """Rows of a history file: a thousand groups for five years."""
+
+
+class _Rates(Record, frozen=True):
+    """Of :data:`RATES`."""
+
+    not_ok_rate: Share | None
+    omission_rate: Share | None
+    hallucination_rate: Share | None
+    error_rate: Share | None
+    empty_rate: Share | None
+    unsupported_numbers_rate: Share | None
+
+
+class _Entry(Record, frozen=True):
+    """A row of the file."""
+
+    night: str
+    signature: str
+    status: Status
+    group: dict[str, str | None]
+    rows: Annotated[int, Meta(ge=0)]
+    mean_confidence: Share | None
+    rates: _Rates
 
 
 def rows_of(finished: str, signature: str, status: Status, groups: Sequence[GroupFigures]) -> list[HistoryRow]:
@@ -90,10 +120,13 @@ def read(path: Path, option: str = "--history") -> list[HistoryRow]:
         with pq.ParquetFile(pa.BufferReader(content)) as file:
             if file.metadata.num_rows > MOST_ROWS:
                 raise ValueError(f"it has {file.metadata.num_rows:,} rows, more than {MOST_ROWS:,}")
+            schema = (file.metadata.metadata or {}).get(_SCHEMA_KEY, b"none").decode(errors="replace")
+            if schema != str(HISTORY_SCHEMA):
+                raise ValueError(f"it has schema {schema}, and this version reads schema {HISTORY_SCHEMA}")
             table = file.read(columns=COLUMNS.names, use_threads=False)
         lines = table.select(COLUMNS.names).cast(COLUMNS).to_pylist()
         return [_row(number, line) for number, line in enumerate(lines)]
-    except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError) as e:
+    except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError, DamagedFileError) as e:
         reason = str(e) or "nested too deeply"
         raise OutputError(f"{path} is not a history of `scorer audit` ({reason}); name another file by {option}") from e
 
@@ -102,34 +135,19 @@ def _row(number: int, line: dict[str, Any]) -> HistoryRow:
     """A row, checked: a file that this program did not write must not be drawn or sorted as if it had written it.
 
     Raises:
-        ValueError: says which value of which row cannot be.
+        DamagedFileError: says which value of which row cannot be.
     """
-
-    def refuse(column: str, value: Any) -> ValueError:
-        return ValueError(f"row {number}: {column} is {str(value)[:60]!r}")
-
-    for column in ("night", "signature", "status", "group", "rows"):
-        if line[column] is None:
-            raise refuse(column, None)
-    for column in ("mean_confidence", *RATES):
-        value = line[column]
-        if value is not None and not 0 <= value <= 1:  # neither are infinity and NaN
-            raise refuse(column, value)
-    group = json.loads(line["group"])
-    if not isinstance(group, dict) or not all(value is None or isinstance(value, str) for value in group.values()):
-        raise refuse("group", line["group"])
-    if line["status"] not in get_args(Status):
-        raise refuse("status", line["status"])
-    if line["rows"] < 0:
-        raise refuse("rows", line["rows"])
+    content = {name: value for name, value in line.items() if name not in RATES}
+    content |= {"group": json.loads(line["group"] or "null"), "rates": {name: line[name] for name in RATES}}
+    entry = convert(content, _Entry, f"row {number}")
     return HistoryRow(
-        night=line["night"],
-        signature=line["signature"],
-        status=line["status"],
-        group=group,
-        rows=line["rows"],
-        mean_confidence=line["mean_confidence"],
-        rates={name: line[name] for name in RATES},
+        night=entry.night,
+        signature=entry.signature,
+        status=entry.status,
+        group=entry.group,
+        rows=entry.rows,
+        mean_confidence=entry.mean_confidence,
+        rates=asdict(entry.rates),
     )
 
 

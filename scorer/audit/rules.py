@@ -23,11 +23,15 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from ..errors import UsageError
+from msgspec import Meta, field
+
+from ..errors import DamagedFileError, UsageError
 from ..metric.group_values import as_text
 from ..scoring.rates_file import RatesFile
+from ..system.codec import Record, convert
+from ..system.display import visible
 from ..system.files import read_small
 from .document import ADDED_RATES, RATES, Group
 from .grouping import Grouping
@@ -46,8 +50,21 @@ MOST_DOTS = 100
 """Full stops in a line: the parser's memory grows with the square of the parts of a dotted key."""
 MOST_ROWS = 2**53
 """Of ``min_rows``: the largest number that every reader of JSON has."""
-_KEYS = ("metric", "warn", "fail", "fail_p", "group", "by", "against", "min_rows", "missing")
 _MOST_SHOWN = 60
+
+
+class GateTable(Record, frozen=True):
+    """One ``[[gates]]`` table as it is written."""
+
+    metric: str
+    warn: float | None = None
+    fail: float | None = None
+    fail_p: float | None = None
+    group: Mapping[str, Any] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
+    against: Literal["baseline", "removed", "reference"] | None = None
+    min_rows: Annotated[int, Meta(ge=0, le=MOST_ROWS)] = 0
+    missing: Literal["fail", "pass"] = "fail"
 
 
 @dataclass(frozen=True)
@@ -127,15 +144,16 @@ def _load(path: Path) -> list[Rule]:
     return [_rule(table, f"{path.name}, gate {number}") for number, table in enumerate(tables, 1)]
 
 
-def _rule(table: Mapping[str, Any], where: str) -> Rule:
-    unknown = [key for key in table if key not in _KEYS]
-    if unknown:
-        raise UsageError(f"{where}: unknown key {_shown(unknown[0])}; the keys are {', '.join(_KEYS)}")
-    metric = table.get("metric")
+def _rule(content: Mapping[str, Any], where: str) -> Rule:
+    metric = content.get("metric")
     if metric not in (*METRICS, *TRUE_RATES):
         what = "no metric" if metric is None else f"unknown metric {_shown(metric)}"
         raise UsageError(f"{where}: {what}; the metrics are {', '.join((*METRICS, *TRUE_RATES))}")
-    against = _choice(table, "against", (None, "baseline", "removed", "reference"), where)
+    try:
+        table = convert(content, GateTable, where)
+    except DamagedFileError as e:
+        raise UsageError(f"{visible(str(e))[:300]}; the keys are {', '.join(GateTable.__struct_fields__)}") from e
+    against = table.against
     if against == "removed" and metric not in ADDED_RATES:
         raise UsageError(
             f'{where}: against = "removed" is for metrics of added rows, {", ".join(ADDED_RATES)}; '
@@ -143,83 +161,56 @@ def _rule(table: Mapping[str, Any], where: str) -> Rule:
         )
     if against == "reference" and metric not in RATES:
         raise UsageError(f'{where}: against = "reference" is for {", ".join(RATES)}; write against = "baseline"')
-    fail_p = _chance(table, metric, against, where)
     if against is not None and metric in TRUE_RATES:
         raise UsageError(f"{where}: {metric} is of one run and has no baseline; remove against")
-    warn, fail = _thresholds(table, metric, against is not None, where)
-    group, by = _group(table, where), table.get("by", [])
-    if isinstance(by, str) or not isinstance(by, list) or not all(isinstance(column, str) for column in by):
-        raise UsageError(f'{where}: by = {_shown(by)}; write a list of columns: ["system"]')
-    if group and by:
+    _check_chance(table, where)
+    warn, fail = _thresholds(table, where)
+    group = _group(table.group, where)
+    if group and table.by:
         raise UsageError(f"{where}: both group and by; write one of them")
-    least = table.get("min_rows", 0)
-    if isinstance(least, bool) or not isinstance(least, int) or not 0 <= least <= MOST_ROWS:
-        raise UsageError(f"{where}: min_rows = {_shown(least)} is not a number of rows")
-    missing = _choice(table, "missing", ("fail", "pass"), where)
-    return Rule(where, metric, warn, fail, fail_p, group, tuple(dict.fromkeys(by)), against, least, missing)
+    by = tuple(dict.fromkeys(table.by))
+    return Rule(where, metric, warn, fail, table.fail_p, group, by, against, table.min_rows, table.missing)
 
 
-def _choice(table: Mapping[str, Any], key: str, choices: tuple[Any, ...], where: str) -> Any:
-    """A key of few values, the first of which is the default."""
-    value = table.get(key, choices[0])
-    if value not in choices:
-        listed = " or ".join(f'"{choice}"' for choice in choices if choice is not None)
-        raise UsageError(f"{where}: {key} = {_shown(value)}; it can be {listed}, or be left out")
-    return value
-
-
-def _group(table: Mapping[str, Any], where: str) -> Group:
-    group = table.get("group", {})
-    if not isinstance(group, dict) or any(isinstance(value, (dict, list)) for value in group.values()):
-        raise UsageError(
-            f'{where}: group = {_shown(group)}; write a table of columns and values: {{ system = "tgen" }}'
-        )
+def _group(values: Mapping[str, Any], where: str) -> Group:
+    said = f"{where}: group = {_shown(values)}"
+    if any(isinstance(value, (dict, list)) for value in values.values()):
+        raise UsageError(f'{said}; write a table of columns and values: {{ system = "tgen" }}')
     try:
-        return {column: as_text(value) for column, value in group.items()}
+        return {column: as_text(value) for column, value in values.items()}
     except ValueError as e:  # an integer that Python does not write
-        raise UsageError(f"{where}: group = {_shown(group)}: {e}") from e
+        raise UsageError(f"{said}: {e}") from e
 
 
-def _thresholds(
-    table: Mapping[str, Any], metric: str, is_change: bool, where: str
-) -> tuple[float | None, float | None]:
-    falls = metric in LOWER_IS_WORSE and is_change
-    warn, fail = (_threshold(table, key, metric, falls, where) for key in ("warn", "fail"))
-    if warn is None and fail is None and "fail_p" not in table:
+def _thresholds(table: GateTable, where: str) -> tuple[float | None, float | None]:
+    falls = table.metric in LOWER_IS_WORSE and table.against is not None
+    warn, fail = (
+        _threshold(f"{where}: {key} = {value:g}", value, table.metric, falls) if value is not None else None
+        for key, value in (("warn", table.warn), ("fail", table.fail))
+    )
+    if warn is None and fail is None and table.fail_p is None:
         raise UsageError(f"{where}: neither warn nor fail is given; write at least one of them")
-    sign = -1 if metric in LOWER_IS_WORSE and not falls else 1
+    sign = -1 if table.metric in LOWER_IS_WORSE and not falls else 1
     if warn is not None and fail is not None and sign * warn > sign * fail:
         raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; exchange them")
     return warn, fail
 
 
-def _chance(table: Mapping[str, Any], metric: str, against: str | None, where: str) -> float | None:
+def _check_chance(table: GateTable, where: str) -> None:
     """``fail_p``: a probability, of a comparison of added rows."""
-    value = table.get("fail_p")
-    if value is None:
-        return None
-    if metric not in ADDED_RATES or against is None:
+    if table.fail_p is None:
+        return
+    if table.metric not in ADDED_RATES or table.against is None:
         raise UsageError(
             f"{where}: fail_p compares added rows with others; use it with a metric of {', '.join(ADDED_RATES)} and "
             'against = "removed"'
         )
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise UsageError(f"{where}: fail_p = {_shown(value)} is not a probability between 0 and 1, such as 0.001")
-    return float(value)
+    if not 0 < table.fail_p < 1:
+        raise UsageError(f"{where}: fail_p = {table.fail_p:g} is not a probability between 0 and 1, such as 0.001")
 
 
-def _threshold(table: Mapping[str, Any], key: str, metric: str, falls: bool, where: str) -> float | None:
-    """A threshold. ``falls``: it is how far the metric may fall, whatever the sign it is written with."""
-    value = table.get(key)
-    if value is None:
-        return None
-    said = f"{where}: {key} = {_shown(value)}"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise UsageError(f"{said} is not a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+def _threshold(said: str, number: float, metric: str, falls: bool) -> float:
+    """A threshold. ``said``: as it is written; ``falls``: it is how far the metric may fall, whatever its sign."""
     if not math.isfinite(number):
         raise UsageError(f"{said} is not a number that a figure can reach; write a finite one")
     number = abs(number) if falls else number

@@ -122,6 +122,18 @@ def _damaged(where: str, why: str, advice: str) -> DamagedFileError:
     return DamagedFileError(f"{where} is damaged: {why}{f'; {advice}' if advice else ''}")
 
 
+def convert(content: Any, kind: type[T], where: str) -> T:
+    """A value of type ``kind`` from dicts, lists, strings, numbers, Booleans and ``None`` of another format than JSON.
+
+    Raises:
+        DamagedFileError: a field is missing, unknown, or has another type; ``where`` comes first in the message.
+    """
+    try:
+        return msgspec.convert(content, type=kind)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise DamagedFileError(f"{where}: {_reason(error)}") from error
+
+
 def _schema_of(kind: Any) -> int | None:
     """The default of the field ``schema`` of a struct."""
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):

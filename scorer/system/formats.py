@@ -20,6 +20,8 @@ BUNDLE_SCHEMA = 3
 """Of ``bundle.json``."""
 AUDIT_SCHEMA = 1
 """Of the document of ``scorer audit --json``."""
+HISTORY_SCHEMA = 1
+"""Of the history of ``scorer audit --history``, in the Parquet footer."""
 EVALUATION_SCHEMA = 1
 """Of ``scorer evaluate --json``, with ``--spans`` too."""
 TEMPLATES_SCHEMA = 1

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.audit import history
+from scorer.audit.document import RATES
 from scorer.commands import app
 from tests.audit.nights import night, row
 
@@ -22,7 +23,7 @@ GOOD: dict[str, Any] = {
     "group": "{}",
     "rows": 3,
     "mean_confidence": None,
-    **dict.fromkeys(("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate"), 0.5),
+    **dict.fromkeys(RATES, 0.5),
 }
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -42,22 +43,22 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"night": None}, "row 1: night is 'None'"),
-        ({"signature": None}, "row 1: signature is 'None'"),
-        ({"status": None}, "row 1: status is 'None'"),
-        ({"status": "fine"}, "row 1: status is 'fine'"),
-        ({"group": None}, "row 1: group is 'None'"),
-        ({"group": "[]"}, "row 1: group is '[]'"),
-        ({"group": '{"a": 1}'}, "row 1: group is '{\"a\": 1}'"),
+        ({"night": None}, "row 1: night: Expected `str`, got `null`"),
+        ({"signature": None}, "row 1: signature: Expected `str`, got `null`"),
+        ({"status": None}, "row 1: status: Expected `str`, got `null`"),
+        ({"status": "fine"}, "row 1: status: Invalid enum value 'fine'"),
+        ({"group": None}, "row 1: group: Expected `object`, got `null`"),
+        ({"group": "[]"}, "row 1: group: Expected `object`, got `array`"),
+        ({"group": '{"a": 1}'}, "row 1: group[...]: Expected `str | null`, got `int`"),
         ({"group": "{"}, "is not a history"),
         ({"group": "[" * 100_000}, "is not a history"),
-        ({"rows": None}, "row 1: rows is 'None'"),
-        ({"rows": -1}, "row 1: rows is '-1'"),
-        ({"not_ok_rate": INFINITY}, "row 1: not_ok_rate is 'inf'"),
-        ({"not_ok_rate": -INFINITY}, "row 1: not_ok_rate is '-inf'"),
-        ({"empty_rate": NAN}, "row 1: empty_rate is 'nan'"),
-        ({"error_rate": 1.5}, "row 1: error_rate is '1.5'"),
-        ({"mean_confidence": NAN}, "row 1: mean_confidence is 'nan'"),
+        ({"rows": None}, "row 1: rows: Expected `int`, got `null`"),
+        ({"rows": -1}, "row 1: rows: Expected `int` >= 0"),
+        ({"not_ok_rate": INFINITY}, "row 1: rates.not_ok_rate: Expected `float` <= 1.0"),
+        ({"not_ok_rate": -INFINITY}, "row 1: rates.not_ok_rate: Expected `float` >= 0.0"),
+        ({"empty_rate": NAN}, "row 1: rates.empty_rate: Expected `float` >= 0.0"),
+        ({"error_rate": 1.5}, "row 1: rates.error_rate: Expected `float` <= 1.0"),
+        ({"mean_confidence": NAN}, "row 1: mean_confidence: Expected `float` >= 0.0"),
     ],
 )
 def test_values_that_no_audit_writes(out: Path, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -85,7 +86,7 @@ def test_columns_of_wrong_types(out: Path, tmp_path: Path) -> None:
         made = pa.table({column: values if column == name else [value] for column, value in GOOD.items()})
         if values == [b"\xff"]:
             made = made.set_column(0, "night", pa.array(values).cast(pa.string(), safe=False))
-        pq.write_table(made, file)
+        pq.write_table(made.replace_schema_metadata(history.COLUMNS.metadata), file)
         if name == "night" and values == [1]:
             continue  # Arrow writes numbers as strings, and "1" is a night
         assert "is not a history" in refused(out, file)
@@ -111,3 +112,11 @@ def test_a_history_that_an_audit_wrote_is_read(out: Path, tmp_path: Path) -> Non
     for _ in range(2):
         assert CliRunner().invoke(app, ["audit", str(out), "--history", str(file)]).exit_code == 0
     assert pq.read_table(file)["night"].to_pylist() == [GOOD["night"], "2026-01-01T03:00:00+00:00"]
+
+
+def test_another_schema_is_one_line(out: Path, tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    for metadata in ({b"d2t_scorer.history": b"7"}, None):
+        pq.write_table(pa.Table.from_pylist([GOOD], history.COLUMNS).replace_schema_metadata(metadata), file)
+        said = refused(out, file)
+        assert f"it has schema {'7' if metadata else 'none'}, and this version reads schema 1" in said
