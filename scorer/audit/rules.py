@@ -51,6 +51,14 @@ MOST_DOTS = 100
 MOST_ROWS = 2**53
 """Of ``min_rows``: the largest number that every reader of JSON has."""
 _MOST_SHOWN = 60
+_FORMS = {
+    "group": 'a table of columns and values: { system = "tgen" }',
+    "by": 'a list of columns: ["system"]',
+    "against": '"baseline", "removed" or "reference", or leave it out',
+    "missing": '"fail" or "pass", or leave it out',
+    "min_rows": "a number of rows",
+}
+"""What a key of a gate may be, where it is not a number."""
 
 
 class GateTable(Record, frozen=True):
@@ -152,7 +160,7 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
     try:
         table = convert(content, GateTable, where)
     except DamagedFileError as e:
-        raise UsageError(f"{visible(str(e))[:300]}; the keys are {', '.join(GateTable.__struct_fields__)}") from e
+        raise UsageError(f"{where}: {_wrong(content, str(e).removeprefix(f'{where}: '))}") from e
     against = table.against
     if against == "removed" and metric not in ADDED_RATES:
         raise UsageError(
@@ -170,6 +178,15 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
         raise UsageError(f"{where}: both group and by; write one of them")
     by = tuple(dict.fromkeys(table.by))
     return Rule(where, metric, warn, fail, table.fail_p, group, by, against, table.min_rows, table.missing)
+
+
+def _wrong(content: Mapping[str, Any], reason: str) -> str:
+    """What is wrong with a table: the key with its value, and what it may be."""
+    key = re.split(r"\W", reason, maxsplit=1)[0]
+    if key not in content:
+        return f"{visible(reason)[:200]}; the keys are {', '.join(GateTable.__struct_fields__)}"
+    problem = visible(reason.partition(": ")[2])[:200]
+    return f"{key} = {_shown(content[key])}: {problem}; write {_FORMS.get(key, 'a number')}"
 
 
 def _group(values: Mapping[str, Any], where: str) -> Group:

@@ -142,12 +142,15 @@ def test_the_gravest_gate_decides_and_callouts_name_it(nights: tuple[Path, Path]
         ('[[gates]]\nmetric = "not_ok_rate"', "neither warn nor fail"),
         ('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.2\nfail = 0.1', "is only reached after"),
         ('[[gates]]\nmetric = "mean_confidence"\nwarn = 0.1\nfail = 0.2', "is only reached after"),
-        ('[[gates]]\nmetric = "not_ok_rate"\nwarn = "5 %"', "warn = '5 %' is not a number"),
-        ('[[gates]]\nmetric = "not_ok_rate"\nwarn = true', "is not a number"),
+        (
+            '[[gates]]\nmetric = "not_ok_rate"\nwarn = "5 %"',
+            "warn = '5 %': Expected `float . null`, got `str`; write",
+        ),
+        ('[[gates]]\nmetric = "not_ok_rate"\nwarn = true', "warn = True: Expected `float . null`, got `bool`"),
         ('[[gates]]\nmetric = "not_ok_rate"\nwarn = nan', "is not a number"),
         (
             '[[gates]]\nmetric = "not_ok_rate"\nmax = 1',
-            r"unknown key 'max'; the keys are metric, warn, fail, fail_p",
+            r"unknown field `max`; the keys are metric, warn, fail, fail_p",
         ),
         ('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.9\nagainst = "yesterday"', "against = 'yesterday'"),
         ('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.9\nmin_rows = -1', "min_rows = -1"),
