@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import OutputError, ScorerError, ShardError, UsageError
 from ..scoring.plan import Budgets, Plan
@@ -42,7 +43,7 @@ from .early_check import refuse_unscorable
 from .executors import Executor, Handled, Inline
 from .messages import Facts, Failed, Loaded, Made
 from .options import Outcome, Reporter, RunOptions
-from .plan_file import OtherBudgetsError, plan_of, refuse_another_plan
+from .plan_file import OtherBudgetsError, plan_of, refuse_another_plan, refuse_other_hardware
 from .preview import again_by_reason, losses_of, refuse_rescore, removals, told
 from .survey import Shard, Survey, large_units, part_of, survey
 from .totals import Totals, add_up, outcome_of, summary_of
@@ -80,7 +81,8 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter, executor: 
         chosen = executor or Inline(scoring, options.max_error_rate)
         stack.enter_context(chosen)
         earlier = before.budgets if before is not None else Budgets()
-        facts = chosen.prepare(earlier, before, found, reader, tuple(reused), reporter)
+        binding = before if not options.rescore and present and seen.receipts.all() else None
+        facts = chosen.prepare(earlier, binding, found, reader, tuple(reused), reporter)
         opened = RunOutput.open(options.out, create=True, part=options.part, say=reporter.say)
         output = stack.enter_context(opened)
         try:
@@ -143,8 +145,19 @@ class _Run:
         reasons = self._why_not_done(shards)
         todo = [shard for shard in shards if shard.file.relative in reasons]
         stored = output.stored(shard.file.relative for shard in todo)
+        present = Plan.usable(output)
         if not options.rescore:
             refuse_rescore(output, todo, self.facts.signature)
+            if todo and reasons.keys() != {shard.file.relative for shard in shards} and present is not None:
+                refuse_other_hardware(present, self.facts, options.out)
+        if not todo and present is not None:  # nothing is scored here, so the plan says where it was
+            self.plan = replace(
+                self.plan,
+                device=present.device,
+                provider=present.provider,
+                runtime=present.runtime,
+                versions=present.versions,
+            )
         self._enter(todo, stored)
         for shard in shards:
             if shard.file.relative not in reasons:
@@ -284,9 +297,21 @@ class _Run:
         for shard in shards:
             relative = shard.file.relative
             found = self.verified.check(relative, shard.info.identity, self._fingerprint(shard), shard.file.uri)
+            if found is None and self.options.rescore:
+                found = self._made_elsewhere(relative)
             if found is not None:
                 reasons[relative] = found
         return reasons
+
+    def _made_elsewhere(self, relative: str) -> str | None:
+        """Why a shard that is done is scored again with ``--rescore``: it was computed on another kind of device."""
+        receipt = self.verified.receipt(relative)
+        if receipt is None:
+            return None
+        maker = receipt.maker
+        here = self.facts.device, self.facts.origin.runtime
+        there = maker.worker, maker.origin.get("runtime")
+        return None if here == there else f"it was scored elsewhere ({maker.worker})"
 
     def _mine(self, relative: str) -> bool:
         """Whether a shard is for this process."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from ..errors import OutputError
+from ..errors import DeviceError, OutputError
 from ..scoring.plan import Budgets, Plan
 from ..storage import InputRecord, SeenOutput
 from ..storage.canonical import normal
@@ -42,14 +42,40 @@ def plan_of(
         signature_parts=facts.signature.parts,
         inputs=found.planned,
         budgets=replace(facts.budgets, window_rows=window_rows, window_bytes=window_bytes, first_rows=first_rows),
+        device=facts.device,
         provider=facts.provider,
         runtime=facts.origin.runtime,
+        versions=dict(facts.versions),
         limit=limit,
         parts=parts,
         settings=normal(dict(settings)),  # so that it can be compared with one that was read
         reuse=facts.reuse.planned if facts.reuse is not None else (),
         split_rows=split_rows,
     )
+
+
+def other_hardware(plan: Plan, facts: Facts) -> str:
+    """In what a worker differs from the plan's that numbers depend on, in words; empty if they agree."""
+    pairs = {
+        "device": (plan.device, facts.device),
+        "provider": (plan.provider, facts.provider),
+        "runtime": (plan.runtime, facts.origin.runtime),
+        "versions": (dict(plan.versions), dict(facts.versions)),
+    }
+    return "; ".join(f"{name}: {one} → {two}" for name, (one, two) in pairs.items() if one != two)
+
+
+def refuse_other_hardware(plan: Plan, facts: Facts, out: Location) -> None:
+    """Labels of one output are of one kind of device.
+
+    Raises:
+        DeviceError: this one differs from the plan's; says in what.
+    """
+    if plan.signature == facts.signature and (differs := other_hardware(plan, facts)):
+        raise DeviceError(
+            f"{out} has shards that were scored elsewhere ({differs}); go on there, pass --rescore to score all "
+            "of them again here, or score into another --out with --reuse"
+        )
 
 
 def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out: Location) -> None:

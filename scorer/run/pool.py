@@ -36,6 +36,7 @@ from .messages import (
     frame,
 )
 from .options import Reporter
+from .plan_file import other_hardware
 from .shard_worker import task_of
 from .survey import Shard, Survey
 
@@ -300,6 +301,8 @@ class Pool(Executor):
     def _welcome(self, worker: _Worker, facts: Facts) -> None:
         """Let a worker begin if it computes as the first one does; otherwise it is named and left out."""
         differ = _differences(self._facts, facts) if self._facts is not None else ""
+        if self._facts is None and self._earlier is not None and self._earlier.signature == facts.signature:
+            differ = other_hardware(self._earlier, facts)
         if not differ:
             worker.facts = facts
             return

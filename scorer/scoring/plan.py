@@ -45,8 +45,9 @@ class PlannedReuse(Record, frozen=True):
 class Plan(Signed, Record, frozen=True, kw_only=True, dict=True):
     """A plan.
 
-    ``inputs``: by the relative path of their output. ``provider``, ``runtime``: the execution provider and the version
-    of ONNX Runtime. ``limit``: rows to score, all when ``None``. ``parts``: how many processes share the shards.
+    ``inputs``: by the relative path of their output. ``device``: its kind and name; ``provider``, ``runtime``: the
+    execution provider and the version of ONNX Runtime; ``versions``: of the packages that scores pass through.
+    ``limit``: rows to score, all when ``None``. ``parts``: how many processes share the shards.
     ``settings``: how the scorer was set up, in the form in which JSON gives it back.
     ``split_rows``: rows of a piece at most; ``None`` where shards are not divided.
     """
@@ -54,8 +55,10 @@ class Plan(Signed, Record, frozen=True, kw_only=True, dict=True):
     schema: int = PLAN_SCHEMA
     inputs: Mapping[str, InputRecord]
     budgets: Budgets
+    device: str
     provider: str
     runtime: str
+    versions: Mapping[str, str]
     limit: Count | None
     parts: Count | None
     settings: Mapping[str, Any]

@@ -57,6 +57,4 @@ def _all_visible(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = {field.name: _all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **named)
-    if hasattr(value, "__struct_fields__"):  # of msgspec, which is not loaded for this
-        return type(value)(**{name: _all_visible(getattr(value, name)) for name in value.__struct_fields__})
     return value

@@ -41,7 +41,7 @@ def test_budgets_alone_can_be_taken_over() -> None:
         (replace(PLAN, signature_line="model:n@1|prec:fp32", signature_parts={"model": ["n", "1"]}), "signature"),
         (replace(PLAN, signature_parts={"model": ["m", "2"]}), "signature"),
         (replace(PLAN, limit=3, inputs={}), "inputs, limit"),
-        (None, "budgets, inputs, limit, parts, provider, reuse, runtime, signature, split_rows"),
+        (None, "budgets, device, inputs, limit, parts, provider, reuse, runtime, signature, split_rows, versions"),
     ],
 )
 def test_whatever_else_differs_is_named(other: Plan | None, named: str) -> None:

@@ -211,6 +211,24 @@ def test_a_worker_that_computes_otherwise_is_left_out(data: Path, tmp_path: Path
     assert SLOTS[1] not in crew.begin and crew.killed == [SLOTS[1]]
 
 
+def test_a_resume_leaves_out_workers_that_differ_from_the_plan(data: Path, tmp_path: Path) -> None:
+    """With some shards done, the others must be computed on the same kind of device."""
+    out = tmp_path / "out"
+    pooled(data, out, Scripted(out))
+    receipt = next(iter(sorted((out / "_receipts").rglob("*.json"))))
+    receipt.unlink()
+    told = Told()
+    crew = Scripted(out, facts={SLOTS[0]: {"provider": "Other"}})
+    assert pooled(data, out, crew, told).exit_code == 0
+    assert any("one differs from the plan in provider" in message for message in told.messages)
+    assert SLOTS[0] not in crew.begin
+    receipt.unlink()
+    others = {slot: {"versions": {"x": "2"}} for slot in SLOTS}
+    with pytest.raises(DeviceError, match=r"no worker is left: .* differs from the plan in versions"):
+        pooled(data, out, Scripted(out, facts=others))
+    assert not receipt.exists()
+
+
 def test_a_worker_without_progress_is_replaced(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "SILENCE_S", 0.05)
     lengths(data, tmp_path / "whole")

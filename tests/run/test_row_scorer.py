@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.errors import ColumnError, OutputError, UsageError
+from scorer.errors import ColumnError, DeviceError, OutputError, UsageError
 from scorer.run import driver, early_check, plan_file, starts, survey, totals
 from scorer.run.driver import run
 from scorer.run.options import Outcome, RunOptions
+from scorer.scoring.origin import Device, Origin
 from scorer.scoring.plain_rows import PlainRows
 from scorer.scoring.plan import Budgets
 from scorer.scoring.signature import Signature
@@ -207,3 +208,20 @@ def test_a_run_imports_neither_the_metric_nor_a_model(module: ModuleType) -> Non
     assert names
     own = ("inference", "metric", "scoring.scorer", "scoring.metric_rows", "scoring.pipeline", "scoring.settings")
     assert not [name for name in names if name.startswith(own)]
+
+
+def test_a_resume_elsewhere_is_refused_unless_all_is_scored_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    lengths(data, out)
+    receipt = next(iter(sorted((out / "_receipts").rglob("*.json"))))
+    before = {path: path.read_bytes() for path in (out / "_receipts").rglob("*.json")}
+    monkeypatch.setattr(TextLengths, "origin", Origin(Device("cpu", "another"), "", 0.0, 0.0))
+    assert lengths(data, out).summary.shards.skipped == len(before)  # nothing is scored, so nothing is mixed
+    assert {path: path.read_bytes() for path in before} == before
+    receipt.unlink()
+    with pytest.raises(DeviceError, match=r"device: cpu → cpu another.*--rescore"):
+        lengths(data, out)
+    assert lengths(data, out, rescore=True).summary.shards.skipped == 0
+    assert lengths(data, out).summary.shards.skipped == len(before)
