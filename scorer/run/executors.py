@@ -6,12 +6,13 @@ The other one, workers in processes of their own on this machine or on a Ray clu
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 from ..scoring.plan import Budgets, Plan
 from ..scoring.row_scorer import Report, RowScoring
 from ..storage import Counts, RunOutput, ShardReader
+from ..storage.lock_files import Worker
 from ..storage.objects.uri import Location
 from ..system.closing import Closing
 from .messages import Facts, Loaded
@@ -105,18 +106,35 @@ class Inline(Executor):
         reporter: Reporter,
     ) -> None:
         assert self._opened is not None
+        device, held = self._opened.facts.device, dict[str, None]()
+
+        def show() -> None:
+            output.show([Worker("this process", device, tuple(held))])
+
+        def taken() -> Iterator[tuple[Shard, str]]:
+            for shard, expect in todo:
+                held[shard.file.relative] = None
+                show()
+                yield shard, expect
+
+        def handled(result: Handled) -> None:
+            handle(result)
+            if not isinstance(result, Loaded):
+                held.pop(result.relative, None)
+                show()
+
         worker = ShardWorker(
             self._opened,
             self.reader,
             plan,
             output.store,
             output.holder,
-            handle,
+            handled,
             reporter,
             self._max_error_rate,
             loaded=handle,
         )
-        worker.score(todo)
+        worker.score(taken())
 
     def report(self, counts: Counts, seconds: float) -> Report:
         assert self._opened is not None

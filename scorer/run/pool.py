@@ -19,6 +19,7 @@ from ..scoring.plan import Budgets, Plan
 from ..scoring.row_scorer import Report
 from ..scoring.summary import Speed
 from ..storage import Counts, RunOutput, ShardReader
+from ..storage.lock_files import Worker
 from ..storage.objects.uri import Location
 from .executors import Executor, Handled
 from .messages import (
@@ -141,6 +142,7 @@ class Pool(Executor):
         self._deaths: dict[Any, int] = {}
         self._given_up: set[Any] = set()
         self._why = ""
+        self._died: list[str] = []
         self._facts: Facts | None = None
         self._budgets = Budgets()
         self._earlier: Plan | None = None
@@ -193,6 +195,7 @@ class Pool(Executor):
             for worker in self._workers.values():
                 self._give(worker)
             self._listen(handle)
+            output.show([_shown(worker) for worker in self._workers.values()], self._died)
             self._refuse_silence()
             self._refuse_end("the same command resumes")
         for worker in self._workers.values():
@@ -324,6 +327,7 @@ class Pool(Executor):
             return
         why = worker.stopped.message if worker.stopped is not None else ended.why
         self._why = f"{name}: {why}"
+        self._died.append(self._why)
         self._deaths[place] = self._deaths.get(place, 0) + 1
         for task in alone:
             self._left.discard(task.relative)
@@ -357,6 +361,11 @@ class Pool(Executor):
         self._lost = self._lost or time.monotonic()
         if self._crew.places() or time.monotonic() - self._lost > LOST_S:
             raise DeviceError(f"no worker is left: {self._why or 'no device'}; {advice}")
+
+
+def _shown(worker: _Worker) -> Worker:
+    device = worker.facts.device if worker.facts is not None else "getting ready"
+    return Worker(worker.place.name, device, tuple(worker.tasks))
 
 
 def _differences(first: Facts, other: Facts) -> str:

@@ -11,7 +11,7 @@ from ..errors import OutputError
 from ..scoring.plan import Plan
 from ..storage import Receipt, SeenOutput
 from ..storage.finished import PLAN
-from ..storage.holders import holders
+from ..storage.holders import LockHolder, holders
 from ..storage.objects.uri import Location
 
 RECENT_S = 600.0
@@ -19,20 +19,34 @@ RECENT_S = 600.0
 
 
 @dataclass(frozen=True)
+class WorkerStatus:
+    """A worker of a run that is going on, and the shards that it has."""
+
+    name: str
+    device: str
+    shards: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class HolderStatus:
-    """A process that holds the output, or a part of it. ``what``: ``run`` or ``part k/n``."""
+    """A process that holds the output, or a part of it. ``what``: ``run`` or ``part k/n``. ``running``: its workers, of
+    which ``workers`` has some, as of its last heartbeat; ``died``: why the last ones of those that died did."""
 
     what: str
     host: str
     pid: int
     started: str
+    running: int
+    workers: tuple[WorkerStatus, ...]
+    died: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class RunStatus:
     """A run.
 
-    ``planned``, ``done``, ``failed``, ``waiting``: shards. ``failures``: quarantined shards by kind of error.
+    ``planned``, ``done``, ``held``, ``failed``, ``waiting``: shards; the held ones are being scored.
+    ``failures``: quarantined shards by kind of error.
     ``devices``: finished shards by the device that scored them. ``rows``: in finished shards. ``rows_per_s``: of all
     workers, ``None`` if no shard was finished recently. ``left_s``: estimated from the rate and the mean size of a
     shard. ``finished``: whether the run is complete. ``holders``: processes that hold the output now.
@@ -42,6 +56,7 @@ class RunStatus:
     finished: bool
     planned: int
     done: int
+    held: int
     failed: int
     waiting: int
     failures: dict[str, int]
@@ -53,7 +68,7 @@ class RunStatus:
 
     def to_json(self) -> dict[str, object]:
         """As a JSON object."""
-        return {"schema": 2, **asdict(self)}
+        return {"schema": 3, **asdict(self)}
 
 
 def status_of(out: Location) -> RunStatus:
@@ -71,15 +86,19 @@ def status_of(out: Location) -> RunStatus:
     done = [receipt for receipt in found if receipt is not None]
     names = {receipt.relative for receipt in done}
     notes = {name: note for name, note in receipts.failed().items() if name in plan.inputs and name not in names}
-    waiting = len(plan.inputs) - len(done) - len(notes)
+    now = holders(output.store)
+    left_to_do = len(plan.inputs) - len(done) - len(notes)
+    held = min(sum(one.activity.held for one in now), left_to_do)
+    waiting = left_to_do - held
     rows = sum(receipt.output.rows for receipt in done)
     rate = _rate(done, plan, entry.modified)
-    left = waiting * rows / len(done) / rate if rate and done else None
+    left = left_to_do * rows / len(done) / rate if rate and done else None
     return RunStatus(
         out=str(out),
-        finished=waiting == 0 and not notes and output.agrees_with(done),
+        finished=left_to_do == 0 and not notes and output.agrees_with(done),
         planned=len(plan.inputs),
         done=len(done),
+        held=held,
         failed=len(notes),
         waiting=waiting,
         failures=dict(sorted(Counter(note.kind for note in notes.values()).items())),
@@ -87,8 +106,14 @@ def status_of(out: Location) -> RunStatus:
         rows=rows,
         rows_per_s=None if rate is None else round(rate, 1),
         left_s=None if left is None else round(left, 1),
-        holders=tuple(HolderStatus(one.what, one.host, one.pid, one.started) for one in holders(output.store)),
+        holders=tuple(map(_holder, now)),
     )
+
+
+def _holder(one: LockHolder) -> HolderStatus:
+    activity = one.activity
+    workers = tuple(WorkerStatus(worker.name, worker.device, worker.shards) for worker in activity.workers)
+    return HolderStatus(one.what, one.host, one.pid, one.started, activity.running, workers, activity.died)
 
 
 def _rate(done: list[Receipt], plan: Plan, planned: float) -> float | None:

@@ -7,17 +7,20 @@ from pathlib import Path
 
 from ..system.process_marks import has_ended
 from . import lease, lock_files
+from .lock_files import Activity
 from .store import Store
 
 
 @dataclass(frozen=True)
 class LockHolder:
-    """A process that holds an output, or a part of it. ``what``: ``run`` or ``part k/n``. ``started``: ISO 8601."""
+    """A process that holds an output, or a part of it. ``what``: ``run`` or ``part k/n``. ``started``: ISO 8601.
+    ``activity``: what it does, as of its last heartbeat."""
 
     what: str
     host: str
     pid: int
     started: str
+    activity: Activity
 
 
 def holders(store: Store) -> list[LockHolder]:
@@ -33,5 +36,6 @@ def holders(store: Store) -> list[LockHolder]:
         what = "run" if name == lease.LOCK else lease.part_named(name)
         pid = line.get("pid")
         host, started = str(line.get("host", "")), str(line.get("started", ""))
-        found.append(LockHolder(what, host, pid if isinstance(pid, int) else 0, started))
+        activity = lock_files.activity_of(line)
+        found.append(LockHolder(what, host, pid if isinstance(pid, int) else 0, started, activity))
     return found

@@ -13,20 +13,20 @@ change for :data:`EXPIRY_S`, that machine is considered lost. Times are compared
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import OutputError
 from .durable import output_errors
+from .lock_files import Activity, block
 from .lock_files import age as _age
 from .lock_files import beaten as _beaten
 from .lock_files import boot as _boot
@@ -71,11 +71,12 @@ class Lease:
     inherit the descriptor, so that no child keeps the lease after its parent has ended.
     """
 
-    def __init__(self, path: Path, lock: int, line: bytes, token: str) -> None:
+    def __init__(self, path: Path, lock: int, holder: Mapping[str, object]) -> None:
         self.path = path
-        self.token = token
+        self.token = str(holder["token"])
+        self.activity = Activity()
         self._lock = lock
-        self._line = line
+        self._holder = holder
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
         self._thread.start()
@@ -88,7 +89,7 @@ class Lease:
         Raises:
             OutputError: another run has the lease now; nothing more may be written.
         """
-        if _read(self.path) != self._line:
+        if not self._is_mine():
             raise OutputError(
                 f"{self.path}: another run took over this output folder, since this run gave no sign of life; "
                 "run again when the other run has ended"
@@ -100,7 +101,7 @@ class Lease:
             return
         self._ended.set()
         self._thread.join()
-        if _read(self.path) == self._line:
+        if self._is_mine():
             with suppress(OSError):
                 os.ftruncate(self._lock, 0)
         os.close(self._lock)
@@ -109,9 +110,13 @@ class Lease:
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_S):
             # Not after a takeover: the heartbeat would be taken for that of the new holder.
-            if _read(self.path) == self._line:
+            if self._is_mine():
                 with suppress(OSError):
+                    os.pwrite(self._lock, block(self._holder, self.activity), 0)
                     os.utime(self._lock)
+
+    def _is_mine(self) -> bool:
+        return bool(_parsed(_read(self.path)).get("token") == self.token)
 
 
 def take(out: Path, part: Part | None = None, *, say: Callable[[str], None] = lambda message: None) -> Lease:
@@ -124,7 +129,7 @@ def take(out: Path, part: Part | None = None, *, say: Callable[[str], None] = la
     lock = _flock(path)
     try:
         taken_over = _await_expiry(path, say)
-        line = _write_line(path, lock, token)
+        holder = _write_line(path, lock, token)
         for other in _locks(out):
             if other.name != path.name and not goes_with(path.name, other.name) and _is_held(other, say):
                 with suppress(OSError):
@@ -132,9 +137,9 @@ def take(out: Path, part: Part | None = None, *, say: Callable[[str], None] = la
                 raise OutputError(f"{out} is held by {_holder(other)}; wait for it to end, or choose another --out")
         if taken_over:
             time.sleep(min(1.0, EXPIRY_S / 4))  # two machines may take over the same lease: the last line counts
-            if _read(path) != line:
+            if _parsed(_read(path)).get("token") != token:
                 raise OutputError(f"{out} is held by {_holder(path)}; wait for it to end, or choose another --out")
-        return Lease(path, lock, line, token)
+        return Lease(path, lock, holder)
     except BaseException:
         os.close(lock)
         raise
@@ -151,21 +156,19 @@ def _is_held(path: Path, say: Callable[[str], None]) -> bool:
     return False
 
 
-def _write_line(path: Path, lock: int, token: str) -> bytes:
+def _write_line(path: Path, lock: int, token: str) -> dict[str, object]:
     """Write into a lock file who holds it."""
-    line = json.dumps(
-        {
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "boot": _boot(),
-            "token": token,
-        }
-    ).encode()
+    holder: dict[str, object] = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "boot": _boot(),
+        "token": token,
+    }
     with output_errors("lock", path):
         os.ftruncate(lock, 0)
-        os.pwrite(lock, line, 0)
-    return line
+        os.pwrite(lock, block(holder, Activity()), 0)
+    return holder
 
 
 def others(out: Path, mine: str) -> dict[str, str]:

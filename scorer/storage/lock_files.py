@@ -1,4 +1,4 @@
-"""Read lock files: the line about the holder, its heartbeat, and whether an flock is held. See :mod:`.lease`."""
+"""Lock files: the line about the holder, its heartbeat, and whether an flock is held. See :mod:`.lease`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,56 @@ import fcntl
 import json
 import os
 import socket
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from ..system.codec import OpenRecord, encode
 from .durable import discard, output_errors, temporary_name
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+LINE_BYTES = 4096
+"""A line is written as one block of this size, so that no reader sees a half of it."""
+_MOST = 8
+
+
+class Worker(OpenRecord, frozen=True):
+    """What scores shards now. ``name``, ``device``: as messages name them; ``shards``: those that it has."""
+
+    name: str
+    device: str
+    shards: tuple[str, ...] = ()
+
+
+class Activity(OpenRecord, frozen=True, kw_only=True):
+    """What a run does now, as its lease says with each heartbeat. ``held``: shards that workers have; ``running``:
+    workers. ``workers``, ``died``: some of them, and why the last ones died."""
+
+    held: int = 0
+    running: int = 0
+    workers: tuple[Worker, ...] = ()
+    died: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, workers: Sequence[Worker], died: Sequence[str] = ()) -> Activity:
+        """Of all workers, of which the first ones are named, so that it fits a line."""
+        named = tuple(Worker(one.name[:80], one.device[:80], tuple(s[-80:] for s in one.shards[:2])) for one in workers)
+        return cls(
+            held=sum(len(one.shards) for one in workers),
+            running=len(workers),
+            workers=named[:_MOST],
+            died=tuple(why[:200] for why in died[-3:]),
+        )
+
+
+def block(holder: Mapping[str, object], activity: Activity) -> bytes:
+    """A line as it is written: the holder, and what it does if that fits."""
+    content = encode({**holder, "activity": activity})
+    if len(content) > LINE_BYTES:
+        content = encode(dict(holder))
+    return content.ljust(LINE_BYTES)
 
 
 def boot() -> str:
@@ -26,7 +70,7 @@ def read_line(path: Path) -> bytes:
     """The line in a lock file; empty if there is none."""
     try:
         with path.open("rb") as file:
-            return file.read(4096)
+            return file.read(LINE_BYTES).rstrip()
     except OSError:
         return b""
 
@@ -38,6 +82,14 @@ def parsed(line: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def activity_of(line: dict[str, Any]) -> Activity:
+    """What a line says that its holder does."""
+    try:
+        return msgspec.convert(line.get("activity", {}), Activity)
+    except msgspec.ValidationError:
+        return Activity()
 
 
 def described(line: dict[str, Any], what: str = "another run") -> str:

@@ -7,7 +7,7 @@ a :class:`.store.Store`; what only a folder has (links, temporary files, empty f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from .durable import Holder, crash_point, make_folders, output_errors
 from .finished import PLAN, RUN, SUCCESS, planned_inputs
 from .folder import FolderStore
 from .folder_care import Found, inspect_folder, is_output
+from .lock_files import Activity, Worker
 from .objects import lease as store_lease
 from .objects.bucket import BucketStore
 from .objects.uri import Location, StoreUri
@@ -254,6 +255,10 @@ class RunOutput(SeenOutput, Closing):
             OutputError: another run took it over while this one gave no sign of life.
         """
         self._lease.check()
+
+    def show(self, workers: Sequence[Worker], died: Sequence[str] = ()) -> None:
+        """Let the lease say what this run does, from the next heartbeat on."""
+        self._lease.activity = Activity.of(workers, died)
 
     def others(self) -> dict[str, str]:
         """The other parts that run now: names of their locks, and their tokens."""

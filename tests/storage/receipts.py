@@ -16,7 +16,11 @@ def fingerprint(signature: str = "s") -> Fingerprint:
 
 
 def receipt(
-    relative: str, wanted: Fingerprint | None = None, output: WrittenFile = NOTHING, source: InputRecord | None = None
+    relative: str,
+    wanted: Fingerprint | None = None,
+    output: WrittenFile = NOTHING,
+    source: InputRecord | None = None,
+    created: str = "2026-01-01T00:00:00+00:00",
 ) -> Receipt:
     """A receipt of an output, whose counts agree with it."""
     return Receipt(
@@ -26,5 +30,6 @@ def receipt(
         output=output,
         counts=Counts(RowCounts(all=output.rows)),
         plan="p",
+        created=created,
         maker=MAKER,
     )

@@ -12,7 +12,7 @@ def print_status(status: RunStatus) -> None:
     console, status = make_console(), all_visible(status)
     state = "finished" if status.finished else "not finished"
     console.print(
-        f"shards: {status.done:,} of {status.planned:,} done, {status.failed:,} failed, "
+        f"shards: {status.done:,} of {status.planned:,} done, {status.held:,} held, {status.failed:,} failed, "
         f"{status.waiting:,} waiting ({state})"
     )
     if status.failures:
@@ -28,6 +28,12 @@ def print_status(status: RunStatus) -> None:
         console.print("no process holds the output")
     for one in status.holders:
         console.print(f"held by {one.what}: pid {one.pid} on {one.host} since {one.started}")
+        for worker in one.workers:
+            console.print(f"  {worker.name} ({worker.device}): {', '.join(worker.shards) or 'no shard'}")
+        if one.running > len(one.workers):
+            console.print(f"  and {one.running - len(one.workers):,} more workers")
+        for why in one.died:
+            console.print(f"  died: {why}")
 
 
 def _time(seconds: float) -> str:

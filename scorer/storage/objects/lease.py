@@ -12,16 +12,15 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from ...errors import OutputError
-from ...system.codec import encode
 from ...system.process_marks import has_ended, own_mark
 from ...system.waiting import interruptible
 from ..lease import BEAT_S, EXPIRY_S, Part, goes_with, is_lock, lock_name, part_named
-from ..lock_files import described, parsed
+from ..lock_files import Activity, block, described, parsed
 from ..store import ABSENT
 from .bucket import BucketStore
 from .store import StoreError
@@ -34,9 +33,11 @@ _RELEASE_S = 5.0
 class StoreLease:
     """A lease that this process holds until :meth:`release`; made by :func:`take`."""
 
-    def __init__(self, store: BucketStore, name: str, version: str, token: str) -> None:
-        self.token = token
+    def __init__(self, store: BucketStore, name: str, version: str, holder: Mapping[str, object]) -> None:
+        self.token = str(holder["token"])
         self._store, self._name, self._version = store, name, version
+        self._holder = holder
+        self.activity = Activity()
         self._lost = False
         self._beaten = _now()
         self._ended = threading.Event()
@@ -85,7 +86,7 @@ class StoreLease:
         while not self._ended.wait(BEAT_S):
             began = _now()
             with suppress(StoreError):  # the store is away; the lease is checked again before anything is written
-                version = self._store.put(self._name, _line(self.token), self._version)
+                version = self._store.put(self._name, _line(self._holder, self.activity), self._version)
                 if version is None:
                     self._lost = True
                     return
@@ -98,13 +99,13 @@ def take(store: BucketStore, part: Part | None, say: Callable[[str], None]) -> S
     Raises:
         OutputError: another run holds it (says which), or the store cannot be used.
     """
-    name, token = lock_name(part), secrets.token_hex(8)
+    name, holder = lock_name(part), _holder()
     found = store.read(name)
-    version = store.put(name, _line(token), ABSENT) if found is None else None
+    version = store.put(name, _line(holder), ABSENT) if found is None else None
     if found is not None:
         _await_end(store, name, say)
         there = store.look(name)
-        version = store.put(name, _line(token), there.version if there is not None else ABSENT)
+        version = store.put(name, _line(holder), there.version if there is not None else ABSENT)
     if version is None:
         raise _held(store, name)
     try:
@@ -114,7 +115,7 @@ def take(store: BucketStore, part: Part | None, say: Callable[[str], None]) -> S
     except OutputError:
         store.delete([name])
         raise
-    return StoreLease(store, name, version, token)
+    return StoreLease(store, name, version, holder)
 
 
 def _await_end(store: BucketStore, name: str, say: Callable[[str], None]) -> None:
@@ -148,17 +149,18 @@ def _lines(store: BucketStore) -> dict[str, dict[str, object]]:
     return {name: parsed(found[0]) for name in names if (found := store.read(name)) is not None}
 
 
-def _line(token: str) -> bytes:
-    return encode(
-        {
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "process": own_mark(),
-            "token": token,
-            "beat": secrets.token_hex(4),
-        }
-    )
+def _holder() -> dict[str, object]:
+    return {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "process": own_mark(),
+        "token": secrets.token_hex(8),
+    }
+
+
+def _line(holder: Mapping[str, object], activity: Activity | None = None) -> bytes:
+    return block({**holder, "beat": secrets.token_hex(4)}, activity or Activity())
 
 
 def _now() -> float:
