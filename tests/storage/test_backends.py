@@ -80,9 +80,7 @@ def test_the_status_names_workers_their_shards_and_why_some_died(
         monkeypatch.setattr(module, "BEAT_S", 0.02)
     with RunOutput.open(out, create=True) as held:
         held.write_plan(made_plan(inputs=["a", "b", "c"]).content)
-        held.show(
-            [Worker("cuda:0", "cuda L4", ("a", "b")), Worker("cuda:1", "cuda L4")], ["cuda:1: ended with SIGKILL"]
-        )
+        held.show([Worker("cuda:0", "cuda L4", ("a", "b")), Worker("cuda:1", "cuda L4")], ["cuda:1: SIGKILL"])
         deadline = time.monotonic() + 20
         while not (status := status_of(out)).held and time.monotonic() < deadline:
             time.sleep(0.02)
