@@ -7,17 +7,17 @@
 
 ``document`` is plain data (see :mod:`.document`). In a notebook, ``scorer.audit.report.Audit(document)`` shows it.
 
-    build.py        builds the document               scan.py        one scan: some bytes of each row, facts counted
-    grouping.py     groups of rows
-    facts.py        predicates of a window            figures.py     the figures of each group
-    matching.py     rows that are in both runs        changes.py     a group against the baseline
+    build.py        builds the document               scan.py        one pass: a few numbers of each row
+    database.py     these numbers, in DuckDB          queries.py     what is asked of them
+    grouping.py     groups of rows                    facts.py       predicates and inputs of a window
+    figures.py      the figures of each group         changes.py     a group against the baseline
     significance.py tests of change                   power.py       what gates can find
     suggest.py      gates files for an output         reach.py       which gates can fire
     templates.py    figures of each template          failing_templates.py   templates that look wrong
     rules.py        gates as a file has them          gates.py       the result of each gate
-    callouts.py     what to look at first             rows.py        single rows, for people
-    worse.py        rows that got worse               summary.py, prometheus.py   for pipelines
-    document.py     the types of the document         history.py, junit.py, report/   files made from it
+    callouts.py     what to look at first             headline.py    the sentence under the verdict
+    rows.py         single rows, for people           worse.py       rows that got worse
+    document.py     the types of the document         history.py, report/   files made from it
 """
 
 from __future__ import annotations

@@ -120,7 +120,6 @@ def audit_command(
     their signatures differ, or if only one of them is partial.
     """
     from ..audit import AuditOptions
-    from ..audit.junit import junit as as_junit
     from ..storage.user_files import write_user_file
     from .show.audit import print_document
 
@@ -142,13 +141,15 @@ def audit_command(
 
         write_user_file(report, render(document).encode("utf-8"), "--report")
     if junit is not None:
+        from ..audit.report.pipelines import junit as as_junit
+
         write_user_file(junit, as_junit(document).encode("utf-8"), "--junit")
     if summary is not None:
-        from ..audit.summary import markdown
+        from ..audit.report.pipelines import markdown
 
         write_user_file(summary, markdown(document).encode("utf-8", "replace"), "--summary")
     if metrics is not None:
-        from ..audit.prometheus import metrics as as_metrics
+        from ..audit.report.pipelines import metrics as as_metrics
 
         write_user_file(metrics, as_metrics(document).encode("utf-8", "replace"), "--metrics")
     if as_json:

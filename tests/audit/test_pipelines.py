@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, Document, audit
 from scorer.audit.escapes import UNSEEN, for_markdown
-from scorer.audit.prometheus import MOST_GROUPS, metrics
-from scorer.audit.summary import MOST_LINES, markdown
+from scorer.audit.report.pipelines import MOST_GROUPS, MOST_LINES, markdown, metrics
 from scorer.commands import app
 from tests.audit.nights import night, row
 from tests.audit.report.hostile import TEXTS
