@@ -126,16 +126,6 @@ class Output:
                     start += count
         return found
 
-    def leaves(self, column: str, *last: str) -> list[str]:
-        """Paths of the nested columns of ``column`` that end in one of ``last``, in the first file that has it."""
-        for name in self.files:
-            with self._open(name) as file:
-                paths = [file.schema.column(i).path for i in range(len(file.schema))]
-            found = [p for p in paths if p.split(".")[0] == column and p.split(".")[-1] in last]
-            if found:
-                return found
-        return []
-
     def _read(self, leaves: Sequence[str]) -> Iterator[Window]:
         for name, start in zip(self.files, self.starts.tolist(), strict=False):
             with self._open(name) as file:

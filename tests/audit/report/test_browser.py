@@ -77,7 +77,9 @@ def test_no_screen_has_to_be_pushed_sideways(opens: Opens, screen: dict[str, Any
     assert width == screen.get("width", 1280)
     if width == 360:
         opened.page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
-        cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.outerHTML)"
+        cut = (
+            "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.outerHTML)"
+        )
         assert opened.page.evaluate(cut) == []
     if screen["color_scheme"] == "dark":
         assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
