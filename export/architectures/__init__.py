@@ -37,7 +37,7 @@ def find_family(config: Config, where: str) -> Family:
     """The family of a checkpoint.
 
     Raises:
-        CheckpointError: it is none that can be exported, or the checkpoint is no classifier of pairs.
+        CheckpointError: it is none that can be exported, or the checkpoint is not a classifier of pairs.
     """
     classes, model_type = config.get("architectures"), config.get("model_type")
     for family in FAMILIES:

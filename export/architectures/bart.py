@@ -1,7 +1,7 @@
 """BART: encoder and decoder both read the pair, and the head reads the decoder at the last end-of-sequence token.
 
 Twice the layers for each pair, and attention over the encoder's states in the decoder; none of it is fused but
-normalisation and GELU. Text is data, so a literal ``</s>`` in it is no end of sequence. Encoder and decoder must have
+normalisation and GELU. Text is data, so a literal ``</s>`` in it ends no sequence. Encoder and decoder must have
 the same number of layers.
 """
 

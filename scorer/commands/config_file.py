@@ -32,7 +32,7 @@ def configured(command: Any) -> dict[str, Any]:
     """The ``default_map`` of a group of commands.
 
     Raises:
-        UsageError: the file cannot be read, is no TOML, or has an unknown key or a value of another type.
+        UsageError: the file cannot be read, is not TOML, or has an unknown key or a value of another type.
     """
     named = os.environ.get(CONFIG)
     path = Path(named or NAME)

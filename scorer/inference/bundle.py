@@ -68,8 +68,8 @@ class Bundle:
         manifest, digest = read_manifest(folder)
         if isinstance(manifest, EncoderManifest):
             raise BundleError(
-                f"{folder} gives embeddings for `scorer baseline bertscore` and is no classifier; give a bundle that "
-                "`scorer export` wrote without --task embeddings"
+                f"{folder} gives embeddings for `scorer baseline bertscore` and is not a classifier; give a bundle "
+                "that `scorer export` wrote without --task embeddings"
             )
         for name, expected in manifest.files.items():
             check_file(folder, name, expected)

@@ -61,7 +61,9 @@ def require_smoke_test(use: Use, model: Path, grid: Grid, budget: int | None, sa
     if budget is not None:
         chosen = budget
     if facts is None or chosen is None:
-        raise BundleError(f"bundle {use}: its smoke test gave {answer!r:.200}, which is no result; see `scorer doctor`")
+        raise BundleError(
+            f"bundle {use}: its smoke test gave {answer!r:.200}, which is not a result; see `scorer doctor`"
+        )
     if budget is None:
         keep_budget(use, chosen)
     keep_facts(use, grid.with_budget(chosen), facts, say)

@@ -66,7 +66,7 @@ def _whole(text: str) -> bool:
 
 
 def _within_words(token: Mapping[str, Any]) -> bool:
-    """An added token that is no text (special), or that lies in one word wherever it is found in a text that is taken
+    """An added token that is not text (special), or that lies in one word wherever it is found in a text that is taken
     apart; such a text has no two blanks in a row."""
     content = str(token.get("content"))
     anywhere = not any(token.get(key) for key in ("lstrip", "rstrip", "single_word"))

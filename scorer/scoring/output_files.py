@@ -31,7 +31,7 @@ def settings_of(out: Path) -> Settings:
     """
     plan = Plan.load(out)
     if plan is None or not plan.settings:
-        raise OutputError(f"{out} is no output folder of `scorer run`: it has no readable _plan.json")
+        raise OutputError(f"{out} is not an output folder of `scorer run`: it has no readable _plan.json")
     return Settings.from_plan(plan.settings, str(out / PLAN))
 
 
@@ -86,7 +86,7 @@ def open_parquet(path: Path, advice: str = "") -> Iterator[pq.ParquetFile]:
         advice: ends the message of an error.
 
     Raises:
-        InputError: it cannot be opened, is no Parquet, or cannot be read while it is open.
+        InputError: it cannot be opened, is not Parquet, or cannot be read while it is open.
     """
     with ExitStack() as stack:
         try:

@@ -64,8 +64,8 @@ def shard_place(relative: str, inputs: Mapping[str, InputRecord]) -> tuple[str, 
 
 
 def file_of(out: Path, name: str, row: int) -> tuple[str, int]:
-    """The output file that holds a row of a shard, as (relative path, number in it). A name that is no shard in pieces
-    is returned as it is.
+    """The output file that holds a row of a shard, as (relative path, number in it). Only names of shards in pieces
+    change.
 
     Raises:
         InputError: a shard in pieces has no such row.

@@ -35,7 +35,7 @@ def candidate_texts(candidates: Sequence[str | None], worse: Worse) -> list[str 
     """The candidates that a user gave.
 
     Raises:
-        TypeError: no list of texts, or a text that is no string; names it.
+        TypeError: not a list of texts, or a text that is not a string; names it.
         UsageError: ``worse`` is neither of the two errors.
     """
     if isinstance(candidates, str | bytes) or not isinstance(candidates, Sequence):

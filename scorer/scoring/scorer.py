@@ -229,7 +229,7 @@ class Scorer(Closing):
             text: ``None`` gives the error ``null_text``, as in a table.
 
         Raises:
-            TypeError: a triple of another form, named with its position, or a text that is no string.
+            TypeError: a triple of another form, named with its position, or a text that is not a string.
         """
         return self.score_row(from_pairs([(triples, text)]))
 
@@ -241,7 +241,7 @@ class Scorer(Closing):
             text: ``None`` gives the error ``null_text``, as in a table.
 
         Raises:
-            TypeError: facts that are no list of strings, or a text that is no string.
+            TypeError: facts that are not a list of strings, or a text that is not a string.
         """
         return self.score_row(from_fact_pairs([(facts, text)]))
 
@@ -310,7 +310,7 @@ class Scorer(Closing):
         Raises:
             ColumnError: a column is missing, of a type that cannot be read, or has an output column's name.
             ShardError: the file cannot be read.
-            TypeError: it is no table.
+            TypeError: it is not a table.
         """
         self._check_usable()
         found, back = as_table(read_table(table) if isinstance(table, str | Path) else table)
@@ -327,7 +327,7 @@ class Scorer(Closing):
 
         Raises:
             ColumnError: as :meth:`score_table`.
-            TypeError: at once where it is no iterable, or a single table; else when the batch of a wrong type comes.
+            TypeError: at once for a single table or no iterable; else when the batch of a wrong type comes.
         """
         single = isinstance(batches, pa.Table | pa.RecordBatch | str | bytes | Mapping) or hasattr(batches, "columns")
         if single or not isinstance(batches, Iterable):

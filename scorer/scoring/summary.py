@@ -68,7 +68,7 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
 
     ``rows``, ``labels``, ``facts``, ``checks``, ``tokens``: the counts of all shards that are done. ``seconds``: by
     stage. ``computed_now``: pairs that this process computed. ``bound``, ``invariance_error``: the largest |Δlogit|
-    against fp32 and with the company in a batch, ``None`` where there is no model. ``exact``: the bound of ``--exact``.
+    against fp32 and with the other pairs of a batch, ``None`` where there is no model. ``exact``: that of ``--exact``.
     ``origins``: where the labels were computed. ``reuse``: the earlier outputs given. ``finished``: when, in UTC, as in
     ISO 8601.
     """

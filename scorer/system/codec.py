@@ -99,7 +99,7 @@ def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
 
     Raises:
         SchemaError: it is an object with another ``schema`` than the default of the struct's field of that name.
-        DamagedFileError: it is no JSON, or a field is missing, unknown, or has another type.
+        DamagedFileError: it is not JSON, or a field is missing, unknown, or has another type.
     """
     wanted = _schema_of(kind)
     try:

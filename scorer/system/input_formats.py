@@ -25,7 +25,7 @@ def format_of(name: str, given: Format) -> Format:
         return given
     for found, suffixes in TEXT_SUFFIXES.items():
         if name.lower().removesuffix(GZIP_SUFFIX).endswith(suffixes):
-            return found  # type: ignore[return-value]
+            return found  # type: ignore[return-value]  # the keys of the table are formats
     return "parquet"
 
 

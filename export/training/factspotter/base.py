@@ -24,7 +24,7 @@ def opened(base: Path, seed: int) -> Network:
     """The network of a checkpoint, with a new head of two labels.
 
     Raises:
-        DataError: a file is missing or damaged, or the checkpoint is no BERT that the network computes.
+        DataError: a file is missing or damaged, or the checkpoint is not a BERT that the network computes.
     """
     try:
         config = json.loads((base / "config.json").read_text(encoding="utf-8"))
@@ -39,7 +39,7 @@ def opened(base: Path, seed: int) -> Network:
         return with_new_head(state, size, seed)
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, CheckpointError) as e:
         reason = (str(e).splitlines() or ["?"])[0][:200]
-        raise DataError(f"{base} is no checkpoint ({reason}); give a folder with {', '.join(_REQUIRED)}") from e
+        raise DataError(f"{base} is not a checkpoint ({reason}); give a folder with {', '.join(_REQUIRED)}") from e
 
 
 def save_tokenizer(base: Path, folder: Path) -> None:

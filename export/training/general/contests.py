@@ -200,7 +200,7 @@ def foreign(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contes
     """A fact of the row, or one that its text does not mention."""
     if agree:
         own = rng.choice(row.triples)
-        # A predicate that many rows have is seldom foreign; it is taken as seldom here, so that it is no hint.
+        # A predicate that many rows have is seldom foreign; it is taken as seldom here, so that it is not a hint.
         if rng.random() < corpus.shares[row.source, row.domain, own.predicate]:
             return None
         return Contest(row, own)
@@ -221,7 +221,7 @@ def unspoken(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Conte
     if is_boolean(own):
         share = pool.count(own) / len(pool)
         if share == 1 or rng.random() > min(1.0, (1 - share) / share):
-            return None  # the more frequent of the two is taken less often, so that yes is no hint
+            return None  # the more frequent of the two is taken less often, so that yes is not a hint
         made = row if agree else row.with_object(i, negated(own), text=False)
         return Contest(made, made.triples[i])
     other = rng.choice(pool)

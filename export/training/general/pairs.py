@@ -98,7 +98,7 @@ def make(corpus: Corpus, rng: random.Random) -> Pair | None:
         return Pair(row.text, word(contest.fact), label, kind)
     facts = list(row.triples)
     if direction == "text_to_facts":
-        if contest.extra:  # in the place of one of the text's facts, so that the number of facts is no hint
+        if contest.extra:  # in the place of one of the text's facts, so that the number of facts is not a hint
             facts[rng.randrange(len(facts))] = contest.fact
         facts = facts[:4] if contest.fact in facts[:4] else [contest.fact, *facts[:3]]
         return Pair(row.text, " ".join(map(word, facts)), label, kind)

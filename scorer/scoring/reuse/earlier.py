@@ -88,7 +88,7 @@ def check_earlier(given: Sequence[Location], out: Location | None) -> list[Locat
     """The earlier outputs to use, each once, in the order given. Opens nothing but their plans.
 
     Raises:
-        UsageError: one is not there, or is OUT itself. OutputError: one is no output of this program, or the store
+        UsageError: one is not there, or is OUT itself. OutputError: one is not an output of this program, or the store
             cannot be used.
         MissingDependencyError: one is in a store, and ``obstore`` is not installed.
     """
@@ -105,7 +105,7 @@ def check_earlier(given: Sequence[Location], out: Location | None) -> list[Locat
                 "--reuse out, or choose another --out"
             )
         if Plan.usable(place) is None:
-            raise OutputError(f"--reuse {place} is no output folder of `scorer run`: it has no readable _plan.json")
+            raise OutputError(f"--reuse {place} is not an output folder of `scorer run`: it has no readable _plan.json")
         found.setdefault(_resolved(place), place)
     return list(found.values())
 

@@ -188,5 +188,5 @@ def _labels(column: pa.ChunkedArray, wanted: pa.Field) -> pa.Array:
     codes = pc.index_in(found, pa.array(names))
     if codes.null_count:
         unknown = found.filter(codes.is_null())[0].as_py()
-        raise OutputError(f"an earlier output has {wanted.name} = {unknown!r}, which is no label; do not --reuse it")
+        raise OutputError(f"an earlier output has {wanted.name} = {unknown!r}, which is not a label; do not --reuse it")
     return pa.DictionaryArray.from_arrays(codes.cast(pa.int8()), pa.array(names))

@@ -160,7 +160,7 @@ def test_idf_is_of_the_references_of_all_inputs(encoder: Path, tmp_path: Path) -
 
 
 def test_bundles_of_the_other_kind_and_options_of_others_are_refused(encoder: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match=r"gives embeddings .* and is no classifier"):
+    with pytest.raises(BundleError, match=r"gives embeddings .* and is not a classifier"):
         Bundle.load(encoder)
     with pytest.raises(BundleError, match="is a bundle of a classifier"):
         EncoderBundle.load(make_bundle(tmp_path / "nli"))

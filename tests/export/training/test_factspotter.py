@@ -194,7 +194,7 @@ def test_a_base_of_another_family_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="model_type 'electra'; give a BERT"):
         opened(make_checkpoint(tmp_path / "base", "electra"), 0)
     (tmp_path / "base" / "config.json").unlink()
-    with pytest.raises(DataError, match=r"is no checkpoint .*; give a folder with config.json"):
+    with pytest.raises(DataError, match=r"is not a checkpoint .*; give a folder with config.json"):
         opened(tmp_path / "base", 0)
 
 
