@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,6 +36,8 @@ class Judge(Protocol):
     name: str
     depends_on: str
     """The end of its signature: what the scores depend on besides the row."""
+    settings: Mapping[str, object]
+    """All that it was given, in the types of JSON: of a run's plan, and of the fingerprint of each shard."""
     keeps_labels: bool
     """Whether it adds its own columns alone to the output of a run, so that both are in one file."""
     needs_triples: bool
@@ -57,6 +60,7 @@ class SlotsJudge:
 
     def __init__(self, *, as_gold: bool = False) -> None:
         self.as_gold = as_gold
+        self.settings: Mapping[str, object] = {"as_gold": as_gold}
         self.name = "e2e-slots-as-gold" if as_gold else "e2e-slots"
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
@@ -98,6 +102,7 @@ class KeywordsJudge:
 
     name = "keywords"
     depends_on = ""
+    settings: Mapping[str, object] = MappingProxyType({})
     keeps_labels = False
     needs_triples = True
 
@@ -118,6 +123,7 @@ class EntitiesJudge:
 
     name = "entities"
     depends_on = ""
+    settings: Mapping[str, object] = MappingProxyType({})
     keeps_labels = True
     needs_triples = True
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -34,6 +36,7 @@ class OverlapJudge:
         self.text, self.references = text, references
         self.metric = overlap.Overlap(counts)
         self.depends_on = f"|references:{counts.digest[:12]}"
+        self.settings: Mapping[str, object] = {"references": references, "digest": counts.digest}
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         _check_text(self.text, table)
@@ -54,6 +57,11 @@ class BertScoreJudge:
         self.depends_on = encoder_part(metric.encoder.bundle) + (
             f"|idf:{metric.idf.digest[:12]}" if metric.idf is not None else "|idf:no"
         )
+        self.settings: Mapping[str, object] = {
+            "references": references,
+            "encoder": metric.encoder.bundle.sha256,
+            "idf": metric.idf.digest if metric.idf is not None else None,
+        }
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         _check_text(self.text, table)

@@ -25,9 +25,11 @@ from .writing import add_columns, inputs_of, signature_of
 
 @dataclass(frozen=True)
 class BaselineColumns:
-    """All columns of a shard are read and kept; ``inputs``: those with the texts and facts."""
+    """All columns of a shard are read and kept; ``inputs``: those with the texts and facts. ``settings``: of the
+    baseline."""
 
     inputs: InputColumns
+    settings: Mapping[str, object]
     needed: tuple[str, ...]
 
     @property
@@ -36,7 +38,7 @@ class BaselineColumns:
 
     @property
     def shape(self) -> Mapping[str, object]:
-        return self.inputs.shape
+        return {**self.inputs.shape, "baseline": dict(self.settings)}
 
     def bad_rows(self, table: pa.Table) -> BadRows | None:
         """See :meth:`.InputColumns.bad_rows`."""
@@ -74,7 +76,7 @@ class BaselineScoring:
         """
         if set(OUTPUT.names) <= set(schema.names):
             raise ColumnError("it has the output columns of a run; give --out F.parquet to compare both in one file")
-        return BaselineColumns(inputs_of(self.judge, schema, self.names), tuple(schema.names))
+        return BaselineColumns(inputs_of(self.judge, schema, self.names), self.judge.settings, tuple(schema.names))
 
     @contextmanager
     def open(self, budgets: Budgets) -> Iterator[BaselineRows]:
@@ -83,7 +85,7 @@ class BaselineScoring:
 
     def to_plan(self) -> Mapping[str, object]:
         """The name of the baseline, and the names of columns."""
-        return {"baseline": self.judge.name, "columns": asdict(self.names)}
+        return {"baseline": self.judge.name, **self.judge.settings, "columns": asdict(self.names)}
 
 
 def _counted(column: pa.ChunkedArray) -> Counter[str]:
