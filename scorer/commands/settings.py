@@ -20,108 +20,68 @@ def _shipped(incomplete: str) -> list[str]:
     return [word for word in SHIPPED if incomplete and word.startswith(incomplete)]
 
 
+def _option(name: str, **more: Any) -> Any:
+    """An option that an environment variable of its name can set too."""
+    return typer.Option(f"--{name}", envvar=f"D2T_{name.upper().replace('-', '_')}", **more)
+
+
+def _column(what: str, help: str) -> Any:
+    return _option(f"{what}-column", metavar="NAME", help=help)
+
+
 BundleOption = Annotated[
-    str,
-    typer.Option(
-        "--bundle",
-        envvar="D2T_BUNDLE",
-        metavar="B",
-        autocompletion=_shipped,
-        help="Bundle folder, or `embedded`.",
-    ),
+    str, _option("bundle", metavar="B", autocompletion=_shipped, help="Bundle folder, or `embedded`.")
 ]
 DeviceOption = Annotated[
     str,
-    typer.Option(
-        "--device",
-        envvar="D2T_DEVICE",
+    _option(
+        "device",
         metavar="auto|cpu|cuda|cuda:N",
         help="Device to use; exits 2 if a named device cannot start. auto: CUDA if it starts, otherwise the CPU.",
     ),
 ]
 PrecisionOption = Annotated[
     Precision,
-    typer.Option(
-        "--precision",
-        envvar="D2T_PRECISION",
-        help="Variant of the model; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU.",
+    _option(
+        "precision", help="Variant of the model; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU."
     ),
 ]
-TextColumnOption = Annotated[
-    str,
-    typer.Option(
-        "--text-column", envvar="D2T_TEXT_COLUMN", metavar="NAME", help="Column of texts; a file without it fails."
-    ),
-]
-TriplesColumnOption = Annotated[
-    str | None,
-    typer.Option(
-        "--triples-column", envvar="D2T_TRIPLES_COLUMN", metavar="NAME", help="Column of triples. Default: triples."
-    ),
-]
-FactsColumnOption = Annotated[
-    str | None,
-    typer.Option(
-        "--facts-column",
-        envvar="D2T_FACTS_COLUMN",
-        metavar="NAME",
-        help="Column of facts as sentences, which need no template.",
-    ),
-]
+TextColumnOption = Annotated[str, _column("text", "Column of texts; a file without it fails.")]
+TriplesColumnOption = Annotated[str | None, _column("triples", "Column of triples. Default: triples.")]
+FactsColumnOption = Annotated[str | None, _column("facts", "Column of facts as sentences, which need no template.")]
 AttributesColumnOption = Annotated[
     str | None,
-    typer.Option(
-        "--attributes-column",
-        envvar="D2T_ATTRIBUTES_COLUMN",
-        metavar="NAME",
-        help="Column of attributes: a struct, a map, or a string of a JSON object; or comma-separated columns, each an "
+    _column(
+        "attributes",
+        "Column of attributes: a struct, a map, or a string of a JSON object; or comma-separated columns, each an "
         "attribute.",
     ),
 ]
 SubjectColumnOption = Annotated[
     str | None,
-    typer.Option(
-        "--subject-column",
-        envvar="D2T_SUBJECT_COLUMN",
-        metavar="NAME",
-        help="Column that names the subject of the attributes, or their key that does. Default: the key name.",
+    _column(
+        "subject", "Column that names the subject of the attributes, or their key that does. Default: the key name."
     ),
 ]
-MrColumnOption = Annotated[
-    str | None,
-    typer.Option(
-        "--mr-column", envvar="D2T_MR_COLUMN", metavar="NAME", help="Column of E2E slots, used instead of triples."
-    ),
-]
+MrColumnOption = Annotated[str | None, _column("mr", "Column of E2E slots, used instead of triples.")]
 DocumentColumnOption = Annotated[
     str | None,
-    typer.Option(
-        "--document-column",
-        envvar="D2T_DOCUMENT_COLUMN",
-        metavar="NAME",
-        help="Column of source texts, or of lists of passages, to check texts against instead of facts.",
-    ),
+    _column("document", "Column of source texts, or of lists of passages, to check texts against instead of facts."),
 ]
 
 OPTIONS: dict[str, Any] = {
     "templates": Annotated[
         str | None,
-        typer.Option(
-            "--templates",
-            envvar="D2T_TEMPLATES",
+        _option(
+            "templates",
             metavar="FILE",
             help="Template file (JSON); exits 2 if it is invalid. Default: the bundle's templates, otherwise backoff.",
         ),
     ],
     "protocol": Annotated[
-        Protocol,
-        typer.Option(
-            "--protocol", envvar="D2T_PROTOCOL", help="Metric as in the paper, as its code computes it, or FactSpotter."
-        ),
+        Protocol, _option("protocol", help="Metric as in the paper, as its code computes it, or FactSpotter.")
     ],
-    "checks": Annotated[
-        Sides, typer.Option("--checks", envvar="D2T_CHECKS", help="Check both sides, or hallucinations only.")
-    ],
+    "checks": Annotated[Sides, _option("checks", help="Check both sides, or hallucinations only.")],
     "optional": Annotated[
         list[str] | None,
         typer.Option(
@@ -130,29 +90,20 @@ OPTIONS: dict[str, Any] = {
     ],
     "missing_template": Annotated[
         MissingTemplate,
-        typer.Option(
-            "--missing-template",
-            envvar="D2T_MISSING_TEMPLATE",
-            help="Use the backoff template for a triple without a template, or exit 2.",
-        ),
+        _option("missing-template", help="Use the backoff template for a triple without a template, or exit 2."),
     ],
     "device": DeviceOption,
     "precision": PrecisionOption,
     "device_memory": Annotated[
         int,
-        typer.Option(
-            "--device-memory",
-            envvar="D2T_DEVICE_MEMORY",
-            metavar="GIB",
-            min=0,
-            help="GPU memory that each session may use, in GiB. 0: all of it.",
+        _option(
+            "device-memory", metavar="GIB", min=0, help="GPU memory that each session may use, in GiB. 0: all of it."
         ),
     ],
     "overlong": Annotated[
         Overlong,
-        typer.Option(
-            "--overlong",
-            envvar="D2T_OVERLONG",
+        _option(
+            "overlong",
             help="Report a row whose text pair exceeds the model's maximum length as an error, "
             "or truncate and add a note.",
         ),
@@ -170,8 +121,7 @@ OPTIONS: dict[str, Any] = {
         ),
     ],
     "check_numbers": Annotated[
-        bool,
-        typer.Option("--check-numbers", help="Also name the numbers, dates and units of a text that no fact has."),
+        bool, typer.Option("--check-numbers", help="Also name the numbers, dates and units of a text that no fact has.")
     ],
 }
 """The option of each setting, by the name of the setting; ``bundle`` and the columns apart."""
@@ -187,22 +137,15 @@ COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
     "keep": (
         "keep",
         Annotated[
-            str | None,
-            typer.Option(
-                "--keep",
-                envvar="D2T_KEEP",
-                metavar="COLUMNS",
-                help="Comma-separated input columns to keep. Default: all.",
-            ),
+            str | None, _option("keep", metavar="COLUMNS", help="Comma-separated input columns to keep. Default: all.")
         ],
     ),
     "prefix": (
         "prefix",
         Annotated[
             str,
-            typer.Option(
-                "--prefix",
-                envvar="D2T_PREFIX",
+            _option(
+                "prefix",
                 metavar="P",
                 help="Prefix for the names of output columns; needed where an input column has the same name.",
             ),
