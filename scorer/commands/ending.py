@@ -157,6 +157,8 @@ def _code_of(error: BaseException) -> int:
 def _unexpected(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"out of memory ({_one_line(error) or 'no details'})"
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return "no thread can be started; raise the limits of memory or of processes (ulimit -v, ulimit -u)"
     if isinstance(error, FileNotFoundError) and error.filename is None and not _has_working_directory():
         return "the working directory was deleted; change to another one"
     if isinstance(error, OSError) and error.strerror:

@@ -7,6 +7,7 @@ never changed once they are written, so what a version has can be read while oth
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,13 +56,14 @@ def snapshot(path: str, version: int | None) -> Snapshot:
             f"{path} is a Delta table, which needs the extra delta: pip install 'd2t-scorer[delta]'"
         ) from error
     asked = "" if version is None else f" at version {version}"
+    place = os.path.realpath(path)  # the package resolves links and ".." in the names of its files
     try:
-        table = DeltaTable(path, version=version)
+        table = DeltaTable(place, version=version)
         _refuse_features(path, table)
         uris = table.file_uris()
     except (DeltaError, OSError, ValueError) as error:
         raise InputError(f"the Delta table {path} cannot be read{asked}: {' '.join(str(error).split())}") from error
-    return Snapshot(table.version(), tuple(sorted(_relative(path, uri) for uri in uris)))
+    return Snapshot(table.version(), tuple(sorted(_relative(place, uri) for uri in uris)))
 
 
 def _refuse_features(path: str, table: Any) -> None:
