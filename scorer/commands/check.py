@@ -10,7 +10,7 @@ import typer
 
 from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import note_of, open_scorer, print_json, say
+from .common import note_of, open_scorer, print_json, say, warn_of_documents
 from .settings import takes_settings
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def check_command(
     if any(not one.strip() for one in fact or ()):
         raise UsageError("--fact is blank; write a sentence")
     row = _parse(triples) if triples is not None else None
-    with open_scorer(replace(settings, documents=bool(document))) as scorer:
+    settings = replace(settings, documents=bool(document))
+    warn_of_documents(settings)
+    with open_scorer(settings) as scorer:
         if note := note_of(settings):
             say(f"note: {note}")
         if not given:

@@ -103,11 +103,18 @@ def with_documents(settings: Settings, score: Callable[[Settings], Scored]) -> S
     from ..errors import DocumentFoundError, InputError
 
     try:
+        warn_of_documents(settings)
         return score(settings)
     except InputError as error:
         if not isinstance(error.__cause__, DocumentFoundError):
             raise
-        return score(replace(settings, documents=True))
+        return with_documents(replace(settings, documents=True), score)
+
+
+def warn_of_documents(settings: Settings) -> None:
+    """Say that a model that ships was not made for documents, where it is to check them."""
+    if settings.documents and str(settings.bundle) in SHIPPED:
+        say("note: the embedded model is not for documents; export a checkpoint that is (docs/checkpoints.md)")
 
 
 def metric_scoring(settings: Settings) -> MetricScoring:

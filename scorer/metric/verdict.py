@@ -8,8 +8,8 @@ the protocol ``factspotter`` it is their mean, and 1 where no fact is asked abou
 
 Checks of sentences (:mod:`scorer.metric.sentences`) do not affect the label, unless the whole text does not fit the
 model: then they replace its hallucination check, and all must pass. Where texts are checked against documents
-(:mod:`scorer.metric.document_checks`), the chunk with the largest P(entailment) decides about a sentence, and there is
-no omission side.
+(:mod:`scorer.metric.document_checks`), a sentence passes if its check with any chunk does, its P(entailment) is the
+largest of them, and there is no omission side.
 """
 
 from __future__ import annotations
@@ -128,9 +128,11 @@ def decide(
     of_sentence = np.flatnonzero(in_sentence)
     if checks.chunks is not None and sentences is not None:
         of_sentence = _best(checks.chunks.sentence, entailment, len(sentences.starts))
-        best = np.zeros(len(checks), bool)
+        best, passed = np.zeros(len(checks), bool), np.zeros(len(sentences.starts), bool)
         best[of_sentence[of_sentence >= 0]] = True
-        judged, failed, unknown = judged & best, failed & best, None if unknown is None else unknown & best
+        passed[checks.chunks.sentence[scored & ~failed]] = True
+        judged, failed = judged & best, best & ~passed[checks.chunks.sentence]
+        unknown = None if unknown is None else unknown & best
 
     about_fact = checks.kind == OMISSION
     fact_entailment = np.full(facts, np.nan, np.float32)

@@ -157,3 +157,9 @@ def test_columns_of_details_keep_their_order(bundle: Path) -> None:
     with Scorer(bundle, documents=True, check_numbers=True, columns=names) as opened:
         found = opened.score_table(pa.table({"text": ["The Mill."], "d": ["The Mill."]}))
     assert found.schema.names[-4:] == ["sentences", "mean_entailment", "unsupported_numbers", "details"]
+
+
+def test_the_embedded_model_says_that_it_is_not_for_documents() -> None:
+    said = scorer("check", "--document", "The Mill is a pub.", "--text", "The Mill is a pub.").stderr
+    assert "not for documents" in said
+    assert "not for documents" not in scorer("check", "--fact", "The Mill is a pub.", "--text", "A pub.").stderr
