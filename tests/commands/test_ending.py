@@ -22,7 +22,7 @@ ENDINGS = [
     ("AttributeError('a')", 2, "internal error: AttributeError"),
     ("RecursionError()", 2, "internal error: RecursionError"),
     ("MemoryError()", 2, "out of memory"),
-    ("RuntimeError(\"can't start new thread\")", 2, "ulimit -v"),
+    ('RuntimeError("can\'t start new thread")', 2, "ulimit -v"),
     ("OSError(28, 'No space left on device', 'f')", 2, "scorer: No space left on device: f"),
     ("BrokenPipeError(32, 'Broken pipe')", 2, "Broken pipe"),
     ("EOFError()", 2, "internal error: EOFError"),
