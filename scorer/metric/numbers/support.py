@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -25,14 +26,81 @@ _DAY = 86400
 
 @dataclass(frozen=True)
 class Known:
-    """What the facts of a row say. ``counts``: how many are of one kind; ``days``, ``years``: between their dates;
-    ``sums``: of each two numbers of one unit, where these are few, and their differences."""
+    """What the facts of a row say. ``near``: their quantities; ``counts``: how many are of one kind; ``days``,
+    ``years``: between their dates; ``sums``: of each two numbers of one unit, where these are few, and their
+    differences."""
 
-    quantities: Sequence[Quantity]
+    near: Near
     counts: frozenset[int]
     days: frozenset[int]
     years: frozenset[int]
     sums: frozenset[tuple[Fraction, Unit | None]]
+
+
+class Near:
+    """The quantities of facts, ordered so that a text's is compared with those alone that may agree with it: a long row
+    and a long text would make too many pairs. ``compared``: how many were looked at so far; tests count them."""
+
+    def __init__(self, found: Iterable[Quantity]) -> None:
+        self._plain: list[tuple[Fraction, Number]] = []
+        self._bases: dict[str, list[tuple[Fraction, Number]]] = {}
+        self._others: dict[Hashable, Quantity] = {}
+        for one in dict.fromkeys(replace(one, start=0, end=0) for one in found):
+            if not isinstance(one, Number):
+                self._others.update((key, one) for key in _keys_of_fact(one))
+                continue
+            self._plain.append((one.value, one))
+            if one.unit is not None:
+                base = one.value * one.unit.factor + one.unit.offset
+                self._bases.setdefault(one.unit.dimension, []).append((base, one))
+        for values in (self._plain, *self._bases.values()):
+            values.sort(key=lambda pair: pair[0])
+        self.compared = 0
+
+    def of(self, said: Quantity) -> Iterator[Quantity]:
+        """Those that may agree with a quantity of a text."""
+        for fact in self._candidates(said):
+            self.compared += 1
+            yield fact
+
+    def _candidates(self, said: Quantity) -> Iterator[Quantity]:
+        if not isinstance(said, Number):
+            yield from (self._others[key] for key in _keys_of_text(said) if key in self._others)
+            return
+        yield from (self._others[key] for key in (("year", said.value), ("day", said.value)) if key in self._others)
+        away = _step_of(said) / 2
+        yield from _between_values(self._plain, said.value - away, said.value + away)
+        if said.unit is not None:
+            base, around = said.value * said.unit.factor + said.unit.offset, away * said.unit.factor
+            yield from _between_values(self._bases.get(said.unit.dimension, []), base - around, base + around)
+
+
+def _between_values(values: list[tuple[Fraction, Number]], low: Fraction, high: Fraction) -> Iterator[Number]:
+    for position in range(bisect_left(values, low, key=lambda pair: pair[0]), len(values)):
+        value, one = values[position]
+        if value > high:
+            return
+        yield one
+
+
+def _keys_of_fact(one: Date | Time) -> list[Hashable]:
+    """All that a text may say of a date or time of a fact."""
+    if isinstance(one, Time):
+        half = one.minutes % 720
+        return [("any half", half), ("sure", one.minutes) if one.sure else ("unsure", half)]
+    keys: list[Hashable] = []
+    for year, month, day in one.readings:
+        keys += [(a, b, c) for a in {year, None} for b in {month, None} for c in {day, None}]
+        keys += [(name, Fraction(part)) for name, part in (("year", year), ("day", day)) if part is not None]
+    return keys
+
+
+def _keys_of_text(one: Date | Time) -> list[Hashable]:
+    """What a date or time of a text says; a fact with one of these keys supports it."""
+    if isinstance(one, Date):
+        return list(one.readings)
+    half = one.minutes % 720
+    return [("sure", one.minutes), ("unsure", half)] if one.sure else [("any half", half)]
 
 
 def known_of(triples: Iterable[Triple], found: Iterable[Quantity]) -> Known:
@@ -45,7 +113,7 @@ def known_of(triples: Iterable[Triple], found: Iterable[Quantity]) -> Known:
     counts = Counter(triple.predicate for triple in listed if triple.subject)
     subjects = {triple.subject for triple in listed if triple.subject}
     days, years = _between(held)
-    return Known(held, frozenset({*counts.values(), len(subjects)}) - {0, 1}, days, years, _sums(held))
+    return Known(Near(held), frozenset({*counts.values(), len(subjects)}) - {0, 1}, days, years, _sums(held))
 
 
 def _sums(found: Iterable[Quantity]) -> frozenset[tuple[Fraction, Unit | None]]:
@@ -92,7 +160,7 @@ def unsupported(text: str, known: Known) -> list[str]:
         text[said.start : said.end]
         for said in quantities(text)
         if not (isinstance(said, Number) and (said.part or _derived(said, known)))
-        and not any(agrees(said, fact) for fact in known.quantities)
+        and not any(agrees(said, fact) for fact in known.near.of(said))
     ]
     return list(dict.fromkeys(missing))
 
@@ -162,13 +230,19 @@ def _rounds(said: Number, fact: Number) -> bool:
     Whole numbers below 100 are a rounding of something in any long table, so they need the same unit or a word such as
     ``about``. The zeros at the end of ``about 1,000`` need not be digits of the fact.
     """
-    step, size = said.step, abs(said.value)
+    step, size = _step_of(said), abs(said.value)
     same_unit = said.unit is not None and said.unit == fact.unit
+    enough = said.rounded or said.about or size >= step * (10 if step < 1 or same_unit else 100)
+    return enough and (said.rounded or fact.step < step) and _near(replace(said, step=step), fact.value)
+
+
+def _step_of(said: Number) -> Fraction:
+    """What the last digit of a number stands for that is not one of the zeros of ``about 1,000``."""
+    step, size = said.step, abs(said.value)
     if said.about and size >= 100 and (said.unit is None or not _heat(said.unit)):
         while not size % (10 * step):
             step *= 10
-    enough = said.rounded or said.about or size >= step * (10 if step < 1 or same_unit else 100)
-    return enough and (said.rounded or fact.step < step) and _near(replace(said, step=step), fact.value)
+    return step
 
 
 def _near(said: Number, value: Fraction) -> bool:

@@ -138,6 +138,15 @@ def test_what_follows_from_several_facts_is_supported() -> None:
     assert left("It was 31 days.", Triple("x", "from", "2024-02-30"), Triple("x", "to", "2024-03-31")) == ["31 days"]
 
 
+def test_a_number_is_compared_with_those_alone_that_it_may_be() -> None:
+    facts = [Triple("x", "value", f"{i}.25 kg") for i in range(20_000)]
+    facts += [Triple("x", "on", f"{1500 + i % 500}-03-{i % 28 + 1:02}") for i in range(2_000)]
+    known = known_of(facts, [one for fact in facts for one in of_fact(fact)])
+    said = " ".join(f"{i}.25 kg, {i}.75 kg, {i} cm;" for i in range(1_000, 2_000))
+    assert len(unsupported(f"{said} 2 May 1700, 11:30.", known)) == 2_002
+    assert known.near.compared < 5_000
+
+
 @pytest.mark.parametrize("text", ["9" * 100_000, "1." * 50_000, "twenty " * 20_000, "1,234" * 20_000, "-" * 100_000])
 def test_hostile_texts_are_read(text: str) -> None:
     assert isinstance(left(text), list)
