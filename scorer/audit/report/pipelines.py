@@ -1,4 +1,4 @@
-"""The audit for pipelines: Markdown for a step's summary, JUnit XML for build servers, metrics for Prometheus.
+"""The audit as text: Markdown for a step's summary, JUnit XML for build servers, metrics for Prometheus, the console.
 
 A template for each; every expression of one is escaped as its format needs, by the finaliser of its environment.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from rich.markup import escape as for_rich
 
 from ..document import RATES, Document, GroupFigures
 from ..escapes import for_markdown, for_prometheus, for_xml
@@ -47,6 +48,11 @@ def metrics(document: Document) -> str:
     return _rendered("metrics.prom.jinja", document)
 
 
+def console_markup(document: Document) -> str:
+    """What a terminal shows, in the markup of rich: the verdict, gates, rows that got worse and findings."""
+    return _rendered("console.txt.jinja", document)
+
+
 def _rendered(template: str, document: Document) -> str:
     return _environment(template).get_template(template).render(document=document)
 
@@ -72,7 +78,23 @@ def _for_xml(value: object) -> object:
     return Markup(str(escape(for_xml(value))).replace("\r", "&#13;").replace("\n", "&#10;"))
 
 
-_FINALISERS: dict[str, Callable[[Any], object]] = {"md": _for_markdown, "prom": _for_prometheus, "xml": _for_xml}
+def _for_console(value: object) -> object:
+
+    return for_rich(value) if isinstance(value, str) else value
+
+
+def _line(text: str) -> str:
+    """A text on one line, cut."""
+    text = " ".join(text.split())
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
+
+
+_FINALISERS: dict[str, Callable[[Any], object]] = {
+    "md": _for_markdown,
+    "prom": _for_prometheus,
+    "xml": _for_xml,
+    "txt": _for_console,
+}
 
 
 @cache
@@ -89,7 +111,7 @@ def _environment(template: str) -> Environment:
     )
     made.globals |= {"RATES": RATES, "describe": describe, "shown": shown, "why_nothing": why_nothing}
     made.globals |= {"largest": _largest, "seconds": _seconds}
-    made.filters |= {"count": lambda value: f"{value:,}"}
+    made.filters |= {"count": lambda value: f"{value:,}", "line": _line}
     return made
 
 
