@@ -45,6 +45,7 @@ class Database:
             "autoload_known_extensions": False,
         }
         self._connection = duckdb.connect(f"{self._folder.name}/rows.duckdb", config=settings)
+        self.run("SET enable_progress_bar = false")  # which is written to stdout, where --json is
         threads = self.rows("SELECT current_setting('threads')")[0][0]
         self.run(f"SET threads = {min(threads, MOST_THREADS)}")
 
