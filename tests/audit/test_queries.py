@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.audit import AuditOptions, audit
+from scorer.audit.database import Database
 from scorer.audit.document import Document
 from scorer.errors import OutputError
 from scorer.metric.verdict import FINE
@@ -202,3 +203,9 @@ def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     audit(night(tmp_path / "out", made(1, 30, False)))
     assert not list(folder.iterdir())
+
+
+def test_the_database_loads_nothing_and_writes_nothing_to_stdout() -> None:
+    names = ("enable_progress_bar", "autoinstall_known_extensions", "autoload_known_extensions")
+    with Database([]) as database:
+        assert database.rows("SELECT " + ", ".join(f"current_setting('{name}')" for name in names)) == [(False,) * 3]
