@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.audit.comparison import RateCounts, added_rate, rate_change
+from scorer.audit.effects import correlations
 from scorer.audit.power import NIGHTS, Rows, any_of, in_nights, rings
 from scorer.audit.suggest import INCREASES, SELDOM
-from scorer.stats.design_effect import ClusterSums, correlation
+from scorer.stats.design_effect import ClusterSums
 from scorer.stats.intervals import Pairs
 from scorer.stats.mantel_haenszel import Sample
 
@@ -84,19 +85,29 @@ def _inputs(case: Nights, shape: tuple[int, int], random: np.random.Generator) -
     return random.beta(SHARE * size, (1 - SHARE) * size, shape)
 
 
-def counts(case: Nights, night: Night, group: int) -> RateCounts:
-    """What the audit counts in a group."""
-    changed = night.changed[group]
-    runs = [_sums(hits[group], case) for hits in (night.before, night.now)]
-    moved = [_sums(hits[group][changed], case) for hits in (night.before, night.now)]
-    within = [correlation(sums) or 0.0 for sums in runs]
-    before, after = (_sample(sums, one) for sums, one in zip(runs, within, strict=True))
-    removed, added = (_sample(sums, one) for sums, one in zip(moved, within, strict=True))
-    if not case.rewritten:
-        return RateCounts(before, after, added, removed, added, removed)
-    was, now = night.before[group][changed] > 0, night.now[group][changed] > 0  # of one text an input
-    cells = (was & now, ~was & now, was & ~now, ~was & ~now)
-    return RateCounts(before, after, added, removed, pairs=Pairs(*(int(one.sum()) for one in cells)))
+def counts(case: Nights, night: Night) -> list[RateCounts]:
+    """What the audit counts in each group."""
+    within = [_within(hits, case) for hits in (night.before, night.now)]
+    found = []
+    for group, changed in enumerate(night.changed):
+        both = night.before[group], night.now[group]
+        of_group = [one[group] for one in within]
+        before, after = (_sample(_sums(hits, case), one) for hits, one in zip(both, of_group, strict=True))
+        removed, added = (_sample(_sums(hits[changed], case), one) for hits, one in zip(both, of_group, strict=True))
+        if not case.rewritten:
+            found.append(RateCounts(before, after, added, removed, added, removed))
+            continue
+        was, now = (hits[changed] > 0 for hits in both)  # of one text an input
+        cells = (was & now, ~was & now, was & ~now, ~was & ~now)
+        found.append(RateCounts(before, after, added, removed, pairs=Pairs(*(int(one.sum()) for one in cells))))
+    return found
+
+
+def _within(hits: Ints, case: Nights) -> list[float]:
+    """The correlation of rows that share an input, of each group."""
+    return [
+        one["not_ok_rate"] for one in correlations({"not_ok_rate": [_sums(of_group, case) for of_group in hits]}, {})
+    ]
 
 
 def _sums(hits: Ints, case: Nights) -> ClusterSums:
@@ -111,9 +122,9 @@ def _sample(sums: ClusterSums, within: float) -> Sample:
 def init_limit(first: Ints, case: Nights) -> float:
     """The limit that `gates init` chooses from a night. *Shape:* (groups, inputs)."""
     found = []
-    for hits in first:
+    for hits, within in zip(first, _within(first, case), strict=True):
         sums = _sums(hits, case)
-        found.append((Rows.all_new(ROWS, sums.effect(correlation(sums) or 0.0)), max(sums.hits / ROWS, 0.02)))
+        found.append((Rows.all_new(ROWS, sums.effect(within)), max(sums.hits / ROWS, 0.02)))
     low, high = 0, len(INCREASES) - 1
     while low < high:
         middle = (low + high) // 2
@@ -127,8 +138,7 @@ def init_limit(first: Ints, case: Nights) -> float:
 def promised(case: Nights, night: Night, limit: float, rise: float = 0.0) -> list[float]:
     """How often `gates check` says that each group fails, from one night and its baseline."""
     found = []
-    for group in range(len(night.now)):
-        one = counts(case, night, group)
+    for one in counts(case, night):
         within = max(0.0, one.pairs.correlation)
         rows = Rows(ROWS, one.fresh.n, one.gone.n, one.pairs.n, within, one.after.effect)
         share = one.before.count / ROWS
@@ -163,8 +173,7 @@ def run(case: Nights, groups: int, months: int, seed: int = 0) -> Found:
                 said.append(any_of(promised(case, night, limits[-1])))
             rises = (night.now.sum(axis=1) - night.before.sum(axis=1)) / ROWS
             fails[month, number] = bool((rises > limits[-1] + 1e-9).any())
-            for group in range(groups):
-                one = counts(case, night, group)
+            for one in counts(case, night):
                 p = added_rate(one)["p_removed"]
                 alarms[month, number] |= p is not None and p < SELDOM / groups
                 if number == 0:

@@ -58,22 +58,30 @@ def _sample(sums: ClusterSums, within: float) -> Sample:
 
 
 def correlations(sums: Sums, everything: Mapping[str, ClusterSums]) -> list[dict[str, float]]:
-    """How rows that share an input are correlated.
+    """How rows that share an input are correlated in each group, by rate.
 
-    Where a group cannot tell of a rate (few inputs, or no row differs), it is taken for that of its not_OK rate, then
-    for those of all rows; where these cannot tell either, for 0.
+    Few inputs estimate this badly, and too small a value makes false alarms: it is taken to be at least the mean of all
+    groups. Where a group cannot tell (few inputs, or no row differs) that mean is taken, then the one of the not_OK
+    rate, then what all rows say; where these cannot tell either, 0.
 
     Args:
         sums: by rate, of each group. everything: by rate, of all rows.
     """
     of_all = {name: correlation(one) for name, one in everything.items()}
-    groups = len(next(iter(sums.values()), ()))
-    found = []
-    for group in range(groups):
-        own = {name: correlation(one[group]) for name, one in sums.items()}
-        known = {
-            name: next((c for c in (own[name], own[_FIRST], of_all[name], of_all[_FIRST]) if c is not None), 0.0)
-            for name in sums
-        }
+    own = {name: [correlation(one) for one in groups] for name, groups in sums.items()}
+    mean = {name: _mean(own[name], groups) for name, groups in sums.items()}
+    found: list[dict[str, float]] = []
+    for group in range(len(sums[_FIRST])):
+        known = {}
+        for name in sums:
+            others = (mean[name], mean[_FIRST], of_all.get(name), of_all.get(_FIRST))
+            least = next((one for one in others if one is not None), 0.0)
+            known[name] = max(own[name][group] or 0.0, least)
         found.append(known)
     return found
+
+
+def _mean(values: Sequence[float | None], groups: Sequence[ClusterSums]) -> float | None:
+    """Of the groups that can tell, by rows."""
+    told = [(value, one.rows) for value, one in zip(values, groups, strict=True) if value is not None]
+    return sum(value * rows for value, rows in told) / sum(rows for _, rows in told) if told else None
