@@ -106,9 +106,7 @@ PRINTS = {
     "audit": "audit {out} --by system",
     "audit: no such column": "audit {out} --by {HOSTILE}",
     "templates check": "templates check {templates} --data {data}",
-    "templates check, scored": "templates check {templates} --data {data} --bundle {bundle}",
     "templates extract": "templates extract {data} --out {new}{NAME}.json",
-    "templates extract: nothing": "templates extract {data} --out {new}.json --where system={HOSTILE}x",
     "convert": "convert e2e {e2e} --out {new}{NAME}.parquet",
     "convert: strict": "convert e2e {e2e} --strict --out {new}.parquet",
     "baseline": "baseline keywords {data} --out {new}{NAME}.parquet",
@@ -126,7 +124,7 @@ def test_nothing_that_a_terminal_obeys_is_printed(which: str, places: Places) ->
     for shown in (result.stdout, result.stderr):
         assert not _OBEYED.search(shown), repr(shown)
         assert "😄" not in shown
-    if not which.startswith(("doctor", "run: no such column", "templates extract: nothing")):
+    if not which.startswith(("doctor", "run: no such column")):
         assert "<U+" in result.output or "\\x1b" in result.output or which == "baseline"
 
 

@@ -111,9 +111,7 @@ def _commands() -> dict[str, list[Parameter]]:
 
 def _parameters(callback: Any) -> list[Parameter]:
     found = []
-    for name, parameter in inspect.signature(callback).parameters.items():
-        if name == "context":  # of the option parser
-            continue
+    for name, parameter in inspect.signature(callback, eval_str=True).parameters.items():
         kind, info = get_args(parameter.annotation)
         is_path = name in PATHS_AS_TEXT or kind is Path or Path in _inner(kind)
         flag = info.default if isinstance(info, OptionInfo) else None  # where an annotation has the option's name
@@ -138,7 +136,6 @@ GIVEN_TO = {
 }
 # Read only when others are given too, or not before something that this test does not have was made.
 MORE = {
-    ("templates extract", "bundle"): ["--choose", "nli"],
     ("export", "templates"): ["--random-init"],
 }
 

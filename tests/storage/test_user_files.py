@@ -184,7 +184,7 @@ def test_an_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gi
     refused = set()
     for name in (*everything, "hard", "in/new.csv"):
         try:
-            check_user_file(Path(name), "--log-file", inputs=["s3://bucket/in", "", given])
+            check_user_file(Path(name), "--report", inputs=["s3://bucket/in", "", given])
         except OutputError as error:
             assert "is an input" in str(error)
             refused.add(name)
