@@ -25,8 +25,8 @@ from ..errors import OutputError
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
 LARGEST_JSON = 1 << 30
 """Largest size in bytes of a JSON file that is read; the plan of a million shards has a third of it."""
-# `.d2t-<token>-<random>.tmp`; without a holder both parts are random. Earlier versions used one part only.
-_TEMPORARY = re.compile(r"\.d2t-([0-9a-f]{16})(-[0-9a-f]{16})?\.tmp")
+# `.d2t-<token>-<random>.tmp`; without a holder both parts are random.
+_TEMPORARY = re.compile(r"\.d2t-([0-9a-f]{16})-[0-9a-f]{16}\.tmp")
 _HINTS = {
     errno.ENOSPC: "free some space and run again: it resumes",
     errno.EDQUOT: "free some of the quota and run again: it resumes",
@@ -66,14 +66,14 @@ def temporary_name(token: str = "") -> str:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file name is one that :func:`temporary_name` gives, or gave in earlier versions."""
+    """Whether a file name is one that :func:`temporary_name` gives."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def token_of(name: str) -> str | None:
-    """The holder's token in the name of a temporary file; ``None`` for other names and those of earlier versions."""
+    """The holder's token in the name of a temporary file; ``None`` for other names."""
     match = _TEMPORARY.fullmatch(name)
-    return match[1] if match is not None and match[2] is not None else None
+    return match[1] if match is not None else None
 
 
 def open_temporary(path: Path, holder: Holder | None = None) -> tuple[Path, BufferedWriter]:

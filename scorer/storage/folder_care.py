@@ -101,13 +101,13 @@ def sweep(out: Path, live: Collection[str]) -> list[str]:
     """Remove the temporary files that dead runs left, and tell which, as paths below the folder.
 
     Args:
-        live: tokens of other parts that run now, whose files are kept; so are then those without a token.
+        live: tokens of other parts that run now, whose files are kept.
     """
     swept = []
     for root, folders, names in os.walk(out):
         folders.sort()
         for name in sorted(filter(is_temporary, names)):
-            if live and token_of(name) in {*live, None}:
+            if token_of(name) in live:
                 continue
             path = Path(root, name)
             discard(path)
