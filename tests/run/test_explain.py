@@ -37,7 +37,8 @@ def out(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> Path:
 def test_the_same_variant_gives_the_same_numbers(out: Path, bundle: Path) -> None:
     found = explain(out, Scorer(bundle), "deep/a.parquet", 0)
     assert found.signature == found.stored_signature
-    assert (found.difference, found.allowed, found.within_bound, found.same_labels) == (0.0, 0.0, True, True)
+    assert (found.difference, found.within_bound, found.same_labels) == (0.0, True, True)
+    assert found.allowed is not None and found.allowed < 1e-3
     assert [check.tokens for check in found.recomputed.checks] == [
         len(Scorer(bundle).engine.tokenizer.join(check.premise, check.hypothesis)) for check in found.recomputed.checks
     ]

@@ -12,8 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scorer.commands.common import metric_scoring
+from scorer.run.driver import run as score
+from scorer.run.options import RunOptions
+from scorer.scoring.settings import Settings
 from tests.bundles import make_bundle
 from tests.run.calls import run, scorer
+from tests.run.test_row_scorer import Told
 from tests.scoring.reuse.nights import rows
 
 ROWS = 90
@@ -22,7 +27,6 @@ Forms = tuple[Path, Path, Path]
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # int8 on a CPU computes each pair by itself, so that a pair's numbers are the same bits in any window.
     return make_bundle(tmp_path_factory.mktemp("pieces") / "tiny", precisions=["int8"])
 
 
@@ -34,8 +38,10 @@ def forms(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> Forms:
     for name, numbers in (("a.parquet", range(ROWS)), ("b.parquet", range(200, 205))):
         gold = pa.array(["OK" if i % 3 else "omission" for i in numbers])
         pq.write_table(rows(numbers).append_column("gold_fine", gold), base / "in" / name, row_group_size=10)
-    run(base / "in", base / "whole", bundle)
-    run(base / "in", base / "pieces", bundle, "--split-rows", 40)
+    # Windows of as many rows as pieces have: the batches are the same then, and so are a pair's bits.
+    for name, split in (("whole", None), ("pieces", 40)):
+        options = RunOptions((str(base / "in"),), base / name, max_error_rate=1.0, window_rows=40, split_rows=split)
+        score(options, metric_scoring(Settings(str(bundle))), Told())
     return base / "in", base / "whole", base / "pieces"
 
 
