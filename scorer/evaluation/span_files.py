@@ -26,6 +26,7 @@ from . import gold as scored_files
 
 Ints = npt.NDArray[np.int64]
 CSV = (".csv", ".tsv")
+LARGEST_OFFSET = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -184,11 +185,17 @@ def strings(column: pa.ChunkedArray) -> list[str | None]:
     return values
 
 
-def integers(column: Any) -> Ints:
+def positions(column: pa.ChunkedArray) -> list[int | None]:
+    """Offsets, ``None`` where there are none."""
     try:
-        return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64).reshape(-1)
+        values: list[int | None] = column.cast(pa.int64()).to_pylist()
     except pa.ArrowException as e:
         raise ColumnError(f"offsets must be integers, but a column is {column.type}: {e}; write integers") from e
+    return values
+
+
+def integers(column: Any) -> Ints:
+    return np.array(positions(column), np.int64)
 
 
 def _refuse_repeated(ids: Sequence[str | None], column: str, path: Path) -> None:
@@ -202,10 +209,10 @@ def _refuse_repeated(ids: Sequence[str | None], column: str, path: Path) -> None
 
 
 def refuse_bad_bounds(spans: Spans) -> None:
-    bad = np.flatnonzero((spans.starts < 0) | (spans.ends < spans.starts))
+    bad = np.flatnonzero((spans.starts < 0) | (spans.ends < spans.starts) | (spans.ends > LARGEST_OFFSET))
     if len(bad):
         first = int(bad[0])
         raise InputError(
             f"a span of text {spans.texts[first]!r} is from {spans.starts[first]} to {spans.ends[first]}; offsets are "
-            "code points from 0, and the start must not be after the end"
+            f"code points from 0 to {LARGEST_OFFSET:,}, and the start must not be after the end"
         )

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ..errors import ColumnError, InputError
 from .agreement import Votes, collect, majority
-from .span_files import Spans, bounds_of, column_of, read_file, refuse_bad_bounds, strings
+from .span_files import Spans, bounds_of, column_of, positions, read_file, refuse_bad_bounds, strings
 
 NO_CATEGORY = "no_category"
 
@@ -139,11 +139,9 @@ def _locate(
     ids = [str(name) for name in strings(column_of(table, id_column, path))]
     bounds = bounds_of(table.column_names)
     empty: list[Any] = [None] * len(ids)
-    starts, ends = (table[name].to_pylist() for name in bounds) if bounds else (empty, empty)
-    sentences, spans, sentence_starts = (
-        table[name].to_pylist() if name in table.column_names else empty
-        for name in ("sentence", "span", "sent_char_start")
-    )
+    starts, ends = (positions(table[name]) for name in bounds) if bounds else (empty, empty)
+    sentences, spans = (strings(table[name]) if name in table.column_names else empty for name in ("sentence", "span"))
+    sentence_starts = positions(table["sent_char_start"]) if "sent_char_start" in table.column_names else empty
     found: list[tuple[str, int, int, str]] = []
     unlocated = by_sentence = compared = unlike = 0
     for row, name in enumerate(ids):
@@ -161,7 +159,7 @@ def _locate(
         elif text is not None and span is not None:
             compared += 1
             unlike += "".join(text[start:end].split()) != "".join(span.split())
-        found.append((name, int(start), int(end), categories[row] or NO_CATEGORY))
+        found.append((name, start, end, categories[row] or NO_CATEGORY))
     if unlike > compared / 2:
         raise InputError(
             f"{path}: {unlike} of {compared} errors are not at their offsets in these texts; it was made from other "
@@ -187,7 +185,9 @@ def _by_text(table: pa.Table, ids: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _find(text: str | None, sentence: Any, span: Any, sentence_start: Any) -> tuple[int, int, bool] | None:
+def _find(
+    text: str | None, sentence: str | None, span: str | None, sentence_start: int | None
+) -> tuple[int, int, bool] | None:
     """The position of an error that has no offsets: (start, end, whether this is its whole sentence)."""
     if not sentence:
         return None
@@ -195,7 +195,7 @@ def _find(text: str | None, sentence: Any, span: Any, sentence_start: Any) -> tu
     if at < 0:
         if sentence_start is None:
             return None
-        at = int(sentence_start)
+        at = sentence_start
     if span and sentence.count(span) == 1:
         return at + sentence.index(span), at + sentence.index(span) + len(span), False
     return at, at + len(sentence), True

@@ -23,7 +23,7 @@ from .output_files import data_files, guarded, open_parquet, run_columns
 
 LARGEST_FILE = 16 << 20
 Share = Annotated[float, Meta(ge=0, le=1)]
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
 class SavedClass(Record, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class SavedRate(Record, frozen=True, kw_only=True):
     low: Share
     high: Share
     bounds: tuple[Share, Share] | None
-    classes: tuple[SavedClass, ...]
+    classes: Annotated[tuple[SavedClass, ...], Meta(min_length=1, max_length=2)]
 
 
 class SavedStratum(Record, frozen=True, kw_only=True):

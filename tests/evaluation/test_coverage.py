@@ -41,7 +41,8 @@ def test_an_accuracy_near_1_is_in_its_interval(rows: int, spread: float) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "spread"), CASES)
 def test_an_accuracy_near_1_is_in_its_interval_in_1500_draws(rows: int, spread: float) -> None:
-    assert coverage_of_accuracy(1500, rows, spread)[0] >= 0.93
+    # One row an input: with three wrong rows of 98 the interval ends below .99, so that the exact coverage is .924.
+    assert coverage_of_accuracy(1500, rows, spread)[0] >= (0.91 if rows == 1 else 0.93)
 
 
 def size_of_comparison(draws: int) -> float:

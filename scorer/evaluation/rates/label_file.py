@@ -12,6 +12,9 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from ...errors import DamagedFileError, InputError, SchemaError
 from ...metric.verdict import FINE, ROUGH
@@ -44,14 +47,17 @@ class Item:
         return [self.item, _harmless("\n".join(self.facts)), _harmless(self.text), "", ""]
 
 
+Count = Annotated[int, Meta(ge=0, le=1 << 62)]
+
+
 class DesignStratum(Record, frozen=True, kw_only=True):
     """A stratum of the output and how many of its rows were drawn."""
 
-    label: str
+    label: Annotated[str, Meta(pattern="^(OK|not_OK|none)$")]
     low: float | None
     high: float | None
-    rows: int
-    drawn: int
+    rows: Count
+    drawn: Count
 
     @property
     def stratum(self) -> Stratum:
@@ -62,7 +68,7 @@ class DesignItem(Record, frozen=True, kw_only=True):
     """The row of the output that an id stands for. ``twice``: a second person is asked as well."""
 
     file: str
-    row: int
+    row: Count
     row_key: str
     twice: bool
 

@@ -1,0 +1,257 @@
+"""Label files, rates files and span files that are damaged or hostile: an error of one line, never a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from tests.evaluation.rates.outputs import output
+from tests.evaluation.scored import save
+
+HUGE = 10**30
+
+
+def scorer(*arguments: Any) -> Any:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output and "internal error" not in result.output
+    return result
+
+
+def refused(*arguments: Any) -> str:
+    result = scorer(*arguments)
+    assert result.exit_code == 2, result.output
+    message = result.stderr.strip()
+    assert message, "an error says what is wrong"
+    return str(message)
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def _each(part: str, name: str, value: Any) -> Change:
+    def change(content: dict[str, Any]) -> None:
+        lines = content[part]
+        for line in lines.values() if isinstance(lines, dict) else lines:
+            line[name] = value
+
+    return change
+
+
+DESIGNS: list[Change] = [
+    _each("strata", "label", "unknown"),
+    _each("strata", "label", 7),
+    _each("strata", "low", 10**400),
+    _each("strata", "rows", HUGE),
+    _each("strata", "rows", -1),
+    _each("strata", "low", "x"),
+    _each("items", "row", HUGE),
+    _each("items", "row", -1),
+    _each("items", "row", 2**63 - 1),
+    _each("items", "file", "../../../etc/passwd"),
+    _each("items", "file", "\udcff"),
+    _each("items", "row_key", "\x00"),
+    _each("items", "twice", 2),
+    lambda content: content.update(strata=[]),
+    lambda content: content.update(items={}),
+    lambda content: content.update(signature=None),
+    lambda content: content.update(schema="1"),
+    lambda content: content.update(more=1),
+]
+RATES: list[Change] = [
+    _each("rates", "classes", []),
+    _each("rates", "classes", [{"predicted": True, "value": 2, "size": 1, "labels": 1}]),
+    _each("rates", "classes", [{"predicted": True, "value": 0.5, "size": 0, "labels": 0}]),
+    _each("rates", "classes", [{"predicted": True, "value": 0.5, "size": None, "labels": HUGE}]),
+    _each("rates", "classes", [{"predicted": False, "value": 0.5, "size": 1e-320, "labels": 1}] * 3),
+    _each("rates", "rate", "other"),
+    _each("rates", "group", "x"),
+    _each("rates", "low", float("inf")),
+    _each("strata", "label", "unknown"),
+    _each("strata", "rows", 0),
+    _each("strata", "rows", HUGE),
+    lambda content: content.update(rates=[]),
+    lambda content: content.update(strata=[]),
+    lambda content: content.update(digest=""),
+    lambda content: content.update(source="calibration"),
+]
+RAW = [b"", b"\x00", b"\xff\xfe", b"[" * 100_000, b"{}", b"null", b'{"schema": 1e400}', b"PAR1" * 10]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output, a labelled sample of it, and its rates."""
+    folder = tmp_path_factory.mktemp("hostile")
+    out = output(folder / "out", 300)
+    assert scorer("sample", out, "--rows", 60, "--file", folder / "l.csv").exit_code == 0
+    lines = (folder / "l.csv").read_text("utf-8-sig").splitlines()
+    filled = [lines[0], *(line[:-1] + ("OK," if number % 3 else "omission,") for number, line in enumerate(lines[1:]))]
+    (folder / "l.csv").write_text("\n".join(filled))
+    saved = scorer("rate", out, "--labels", folder / "l.csv", "--save", folder / "rates.json")
+    assert saved.exit_code == 0, saved.output
+    return folder
+
+
+def changed(path: Path, change: Change | bytes, to: Path) -> Path:
+    if isinstance(change, bytes):
+        to.write_bytes(change)
+        return to
+    content = json.loads(path.read_text())
+    change(content)
+    to.write_text(json.dumps(content))
+    return to
+
+
+@pytest.mark.parametrize("change", [*DESIGNS, *RAW])
+def test_a_damaged_design_is_refused(sample: Path, tmp_path: Path, change: Change | bytes) -> None:
+    (tmp_path / "l.csv").write_bytes((sample / "l.csv").read_bytes())
+    changed(sample / "l.design.json", change, tmp_path / "l.design.json")
+    assert "l.design.json" in refused("rate", sample / "out", "--labels", tmp_path / "l.csv") or "l.csv" in refused(
+        "sample", sample / "out", "--pilot", tmp_path / "l.csv", "--file", tmp_path / "more.csv"
+    )
+
+
+@pytest.mark.parametrize(
+    "content", [*RAW, b"item,label\n", b"item,label\n1,?\n", b'item,label\n"1,OK\n', b"item;label\n1;OK\n"]
+)
+def test_a_damaged_file_of_labels_is_refused(sample: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "l.csv").write_bytes(content)
+    (tmp_path / "l.design.json").write_bytes((sample / "l.design.json").read_bytes())
+    assert "l.csv" in refused("rate", sample / "out", "--labels", tmp_path / "l.csv")
+
+
+@pytest.mark.parametrize("change", [*RATES, *RAW])
+def test_a_damaged_file_of_rates_is_refused_or_gives_rates(
+    sample: Path, tmp_path: Path, change: Change | bytes
+) -> None:
+    path = changed(sample / "rates.json", change, tmp_path / "rates.json")
+    (tmp_path / "gates.toml").write_text('[[gates]]\nmetric = "true_not_ok_rate"\nfail = 0.5\n')
+    for arguments in (
+        ("rate", sample / "out", "--calibration", path),
+        ("rate", sample / "out", "--calibration", path, "--labels", sample / "l.csv"),
+        ("audit", sample / "out", "--rates", path, "--gates", tmp_path / "gates.toml"),
+    ):
+        result = scorer(*arguments)
+        assert result.exit_code in (0, 1, 2)
+        if isinstance(change, bytes):
+            assert result.exit_code == 2 and "rates.json" in result.stderr
+
+
+def spans(**columns: Any) -> pa.Table:
+    given = {"text_id": ["t1"], "char_start": [0], "char_end": [3], "category": ["x"], **columns}
+    return pa.table({name: values for name, values in given.items() if values is not None})
+
+
+SPANS = [
+    spans(char_start=[-1]),
+    spans(char_end=[-5]),
+    spans(char_start=[2**63 - 1], char_end=[2**63 - 1]),
+    spans(char_start=["x"]),
+    spans(char_start=[[1]]),
+    spans(char_start=[1.5]),
+    spans(char_start=[float("nan")]),
+    spans(text_id=[["t1"]]),
+    spans(text_id=[None]),
+    spans(text_id=None),
+    spans(category=[["x"]]),
+    spans(category=[b"\xff"]),
+    spans(annotator=[None]),
+    spans(annotator=[["x"]]),
+    spans(is_gold_error=["x"], sentence=[7], span=[b"\xff"]),
+    spans(char_start=None, char_end=None, sentence=[["x"]], span=[{"a": 1}]),
+    spans(char_start=None, char_end=None, sentence=["text"], span=[3], sent_char_start=["y"]),
+    spans(item_id=["i"], annotator=["a"], label=[["x"]]),
+    spans(item_id=[None], annotator=["a"], label=[None]),
+    spans(flagged=["maybe"]),
+]
+
+
+@pytest.fixture(scope="module")
+def scored_spans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("spans")
+    sentences = pa.array(
+        [[{"start": 0, "end": 4, "entailment": 0.2}]],
+        pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())])),
+    )
+    table = pa.table({"text_id": ["t1"], "text": ["text"], "sentences": sentences})
+    save(table, folder / "out" / "x.parquet")
+    pq.write_table(spans(), folder / "gold.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("content", [*SPANS, *RAW], ids=lambda content: repr(content)[:40])
+def test_hostile_spans_are_refused_or_counted(scored_spans: Path, tmp_path: Path, content: pa.Table | bytes) -> None:
+    for suffix in ("parquet", "csv"):
+        path = tmp_path / f"hostile.{suffix}"
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        elif suffix == "parquet":
+            pq.write_table(content, path)
+        else:
+            path.write_text(
+                "text_id,char_start,char_end,category\n" + ",".join(map(str, content.to_pylist()[0].values()))
+            )
+        out, gold = scored_spans / "out", scored_spans / "gold.parquet"
+        for arguments in (
+            ("evaluate", out, "--spans", path),
+            ("evaluate", path, "--spans", gold),
+            ("evaluate", out, "--spans", gold, "--rivals", path),
+            ("evaluate", out, "--spans", gold, "--annotations", path),
+        ):
+            assert scorer(*arguments, "--resamples", 10).exit_code in (0, 2)
+
+
+ANNOTATED = [
+    {"domain": ["wikidata"]},
+    {"domain": [None], "model": [None], "example_idx": [None], "data": [None], "text": [None]},
+    {"domain": ["wikidata"], "model": ["m"], "example_idx": [HUGE // 10**12], "data": ["\x00"], "text": ["t"]},
+    {"domain": ["wikidata"], "model": ["m"], "example_idx": ["x"], "data": ["d"], "text": ["t"]},
+    {"domain": [["wikidata"]], "model": [{"a": 1}], "example_idx": [1], "data": ["[" * 9999], "text": ["t"]},
+    {"domain": ["football"], "model": ["m"], "example_idx": [1], "data": ['{"teams": [1]}'], "text": ["t"],
+     "human_spans": [[{"start": 5, "end": 1, "type": None}]], "spans_x": [[{"start": None, "end": 1, "type": "y"}]]},
+    {"domain": ["gsmarena"], "model": ["m"], "example_idx": [1], "data": ['{"details": {"name": 1, "detailSpec": 7}}'],
+     "text": ["t"], "human_spans_by_annotator": [3], "spans_": ["x"]},
+    {"domain": ["openweather"], "model": ["m"], "example_idx": [1], "data": ['{"city": {"name": {}}, "list": [3]}'],
+     "text": ["t"], "human_spans": [[{"begin": 1}]], "gpt4_spans": [[7]]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [*ANNOTATED, *RAW], ids=lambda content: repr(content)[:40])
+@pytest.mark.parametrize("command", ["quintd", "d2t-eval"])
+def test_hostile_collections_are_refused_or_reported(
+    tmp_path: Path, command: str, content: dict[str, Any] | bytes
+) -> None:
+    path = tmp_path / "in.parquet"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        pq.write_table(pa.table(content), path)
+    names = [tmp_path / f"{name}.parquet" for name in ("rows", "spans", "judges")]
+    result = scorer("convert", command, path, "--out", names[0], "--spans", names[1], "--judge-spans", names[2])
+    assert result.exit_code in (0, 2)
+    if result.exit_code == 2:
+        assert result.stderr.strip() and not any(name.exists() for name in names)
+
+
+@pytest.mark.parametrize("row", ["x:²", "x:", ":", "x", "x:-1", "x:9999999999999999999999999999999", "x:٣", "\x00:1"])
+def test_a_row_that_cannot_be_meant_is_refused(sample: Path, row: str) -> None:
+    refused("explain", sample / "out", "--row", row)
+
+
+@pytest.mark.parametrize("content", [*RAW, b'{"$aliases": 3}', b'{"a": {"b": [1]}}', b'{"a": "\\ud800"}'])
+def test_hostile_templates_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "t.json").write_bytes(content)
+    pq.write_table(pa.table({"triples": [["a | b | c"]], "text": ["x"]}), tmp_path / "in.parquet")
+    result = scorer("templates", "check", tmp_path / "t.json", tmp_path / "in.parquet")
+    assert result.exit_code in (0, 1, 2)
+    for command in ("extract",):
+        (tmp_path / "in.xml").write_bytes(content)
+        assert scorer("templates", command, tmp_path / "in.xml", "--out", tmp_path / "o.json").exit_code in (0, 2)
