@@ -145,8 +145,8 @@ def test_what_cannot_be_reused_is_refused(yesterday: tuple[Path, Path], tmp_path
     for given, said in (
         (tmp_path / "nowhere", "does not exist"),
         (data / "a.parquet", "is a file"),
-        (data, "no output folder"),
-        (tmp_path / "empty", "no output folder"),
+        (data, "not an output folder"),
+        (tmp_path / "empty", "not an output folder"),
         (before / ".." / "out", "the output folder itself"),
     ):
         found = scorer("run", data, "--out", before, "--bundle", bundle, "--reuse", given, code=2)
