@@ -32,7 +32,7 @@ from .variants import export_variant
 
 _FUSED = (
     "Attention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
-    "MatMulNBits", "PackedMultiHeadAttention", "QuantizeLinear", "DequantizeLinear",
+    "MatMulInteger", "PackedMultiHeadAttention", "QuantizeLinear", "DequantizeLinear",
 )  # fmt: skip
 
 

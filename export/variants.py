@@ -146,5 +146,5 @@ def export_int8(fp32: Path, out: Path, layers: int) -> dict[str, int]:
     counts["MultiHeadAttention"] += attentions
     # The product before each attention and the three of each layer after it; the three before the last attention, and
     # with ELECTRA's narrow embeddings the one that widens them.
-    expect(model, counts | {"MatMulNBits": products + attentions}, never=("Attention", "MatMul"))
+    expect(model, counts | {"MatMulInteger": products + attentions}, never=("Attention", "MatMul"))
     return save(model, out)

@@ -111,7 +111,8 @@ def test_fused_operators_and_parity_are_recorded(manifest: dict[str, Any]) -> No
     variants = manifest["variants"]
     assert variants["fp32"]["fused"] == apart | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
     assert variants["int8"]["fused"] == apart | {
-        "MatMulNBits": 4 * LAYERS + 2,
+        "MatMulInteger": 4 * LAYERS + 2,
+        "QuantizeLinear": 4 * LAYERS + 1,
         "MultiHeadAttention": LAYERS,
         "BiasGelu": LAYERS,
     }
