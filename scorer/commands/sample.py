@@ -80,7 +80,7 @@ def sample_command(
     Rows are stratified by the metric's label and confidence. A first sample is in proportion; with its labels as
     --pilot, a second one is drawn where the metric errs most: label about a third of the rows first. F.csv has
     the facts in words, the text, and an empty column `label`, and neither the metric's label nor the system;
-    F.design.json beside it has the rest, for `scorer rate`. Fill in OK, omission, hallucination, omission+hallucination
+    F.design.json has the rest, for `scorer rate`. Fill in OK, omission, hallucination, omission+hallucination
     or not_OK. F.second.csv asks a second person for some of the rows, without seeing the first labels.
     """
     from ..evaluation.rates.estimates import true_rates
