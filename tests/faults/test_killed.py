@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage import lease
+from scorer.storage.lock_files import parsed, read_line
 from tests.faults import harness
 from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
 from tests.pausing import ended, go_on, launch_pausing, wait_stopped
@@ -84,10 +85,9 @@ def test_a_crash_at_each_step_after_inputs_changed(reference: Reference, tmp_pat
 def kill_at_random(data: Path, out: Path, bundle: Path, rng: random.Random, longest: float) -> int:
     """Kill a run some time after it took hold of the folder; returns its exit code."""
     process = launch(data, out, bundle)
-    held = out / lease.LOCK
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
-        if held.exists() and f'"pid": {process.pid},'.encode() in held.read_bytes():
+        if parsed(read_line(out / lease.LOCK)).get("pid") == process.pid:
             break
         time.sleep(0.002)
     time.sleep(rng.uniform(0, longest))
@@ -101,6 +101,7 @@ def sweep(data: Path, whole: Path, base: Path, bundle: Path, times: int, seed: i
     while killed < times:
         out = base / f"out{turn}"
         turn += 1
+        assert turn <= 5 * times, f"{turn - 1} runs came to their end, and {killed} could be killed"
         while killed < times:
             code = kill_at_random(data, out, bundle, rng, longest=0.25)
             assert_nothing_half(out)
