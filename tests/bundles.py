@@ -66,14 +66,18 @@ def expected_logits(ids: Sequence[int], vocabulary: int) -> np.ndarray:
 def graph(
     vocabulary: int, bad_token: int | None = None, bad_value: float = float("nan"), width: int = 3
 ) -> onnx.ModelProto:
-    """The model as ONNX; a pair that holds ``bad_token`` gets ``bad_value`` in its logits."""
-    table, w, b = weights(vocabulary)
+    """The model as ONNX; a pair that holds ``bad_token`` gets ``bad_value`` in its logits.
+
+    It computes in double precision, so that the logits of a pair are the same bits in every call: sums of single
+    precision are not, in a graph as small as this.
+    """
+    table, w, b = (values.astype(np.float64) for values in weights(vocabulary))
     w, b = w[:, :width], b[:width]
     if bad_token is not None:
         table[bad_token] = bad_value
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
-        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.DOUBLE),
         helper.make_node("CumSum", ["mask", "one"], ["counted"]),
         helper.make_node("Mul", ["counted", "mask"], ["position"]),
         helper.make_node("Unsqueeze", ["position", "two"], ["weight"]),
@@ -82,7 +86,8 @@ def graph(
         helper.make_node("ReduceSum", ["mask", "ones"], ["length"], keepdims=1),
         helper.make_node("Div", ["summed", "length"], ["pooled"]),
         helper.make_node("MatMul", ["pooled", "w"], ["projected"]),
-        helper.make_node("Add", ["projected", "b"], ["logits"]),
+        helper.make_node("Add", ["projected", "b"], ["exact"]),
+        helper.make_node("Cast", ["exact"], ["logits"], to=TensorProto.FLOAT),
     ]
     constants = {"table": table, "w": w, "b": b, "one": np.array(1), "ones": np.array([1]), "two": np.array([2])}
     shape = ["batch", "sequence"]

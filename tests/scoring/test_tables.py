@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer, Triple
-from scorer.errors import ColumnError
 from tests.bundles import make_bundle
 
 ROWS: list[dict[str, Any]] = [
@@ -38,8 +37,6 @@ def expected(opened: Scorer) -> list[dict[str, Any]]:
 def test_a_list_of_dictionaries(opened: Scorer, expected: list[dict[str, Any]]) -> None:
     assert opened.score_table(ROWS) == expected
     assert next(opened.score_batches([ROWS])) == expected
-    with pytest.raises(ColumnError, match="no common type"):
-        opened.score_table([{"text": "a", "triples": [("a", "b", 1)]}])
 
 
 def test_a_record_batch(opened: Scorer, expected: list[dict[str, Any]]) -> None:

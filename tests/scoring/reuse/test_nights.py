@@ -22,7 +22,10 @@ from tests.run.calls import bytes_of, run, scorer
 from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
 
 
-def test_an_unchanged_night_scores_only_the_sample(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+def test_an_unchanged_night_scores_only_the_sample(
+    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scorer.scoring.reuse.match.RECHECKED", 0.0)
     data, before = yesterday
     out = tmp_path / "out"
     summary = run(data, out, bundle, "--reuse", before)
@@ -59,6 +62,7 @@ class Quiet:
 def test_windows_of_a_few_rows_are_joined_as_well(
     yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("scorer.scoring.reuse.match.RECHECKED", 0.0)
     data, before = yesterday
 
     def night(out: Path, reuse: Path) -> Outcome:
