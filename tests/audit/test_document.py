@@ -12,7 +12,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit, document
 from scorer.audit.document import Document
-from scorer.scoring.rates_file import RatesFile, SavedRate, labels_digest
+from scorer.scoring.rates_file import RatesFile, SavedClass, SavedRate, labels_digest
 from scorer.system.formats import AUDIT_SCHEMA
 from tests.audit.nights import SIGNATURE, night, row
 
@@ -71,7 +71,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     gates = folder / "gates.toml"
     gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0.1\nby = ["system"]\nagainst = "baseline"')
     saved = SavedRate(rate="not_ok_rate", group="a", rows=30, labels=9, metric=0.4, value=0.5, low=0.3, high=0.7,
-                      bounds=None, classes=())  # fmt: skip
+                      bounds=None, classes=(SavedClass(predicted=True, value=0.5, size=9.0, labels=9),))  # fmt: skip
     rates = folder / "rates.json"
     file = RatesFile(out="out", signature=SIGNATURE, rows=len(rows), digest=labels_digest(before), source="labels",
                      by="system", rates=(saved,), strata=())  # fmt: skip

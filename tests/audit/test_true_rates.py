@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
 from scorer.errors import UsageError
-from scorer.scoring.rates_file import RatesFile, SavedRate, labels_digest
+from scorer.scoring.rates_file import RatesFile, SavedClass, SavedRate, labels_digest
 from tests.audit.nights import SIGNATURE, night, row
 
 GATE = '[[gates]]\nmetric = "true_not_ok_rate"\nwarn = 0.1\nfail = 0.19\n'
@@ -18,7 +18,7 @@ GATE = '[[gates]]\nmetric = "true_not_ok_rate"\nwarn = 0.1\nfail = 0.19\n'
 
 def saved(group: str | None, value: float, low: float, high: float, rows: int) -> SavedRate:
     return SavedRate(rate="not_ok_rate", group=group, rows=rows, labels=3, metric=0.5, value=value, low=low, high=high,
-                     bounds=None, classes=())  # fmt: skip
+                     bounds=None, classes=(SavedClass(predicted=True, value=value, size=3.0, labels=3),))  # fmt: skip
 
 
 RATES = RatesFile(out="out", signature=SIGNATURE, rows=4, digest="", source="labels", by="system", strata=(), rates=(

@@ -8,6 +8,7 @@ from ...audit.power import NIGHTS
 from ...audit.reach import Checked, seldom
 from ...system.display import all_visible
 from .console import make_console
+from .figures import share
 
 _STYLES = {True: "green", False: "bold red"}
 
@@ -25,7 +26,7 @@ def print_reach(found: Checked) -> None:
             word = "can fire" if one.can_fire else "cannot fire"
             console.print(Text.assemble("  ", (f"{word:11}", _STYLES[one.can_fire]), f"  {all_visible(one.message)}"))
     if found.by_chance:
-        kept = "all rows new" if found.kept is None else f"{100 * found.kept:.0f}% of the rows kept"
+        kept = "all rows new" if found.kept is None else f"{share(found.kept)} of the rows kept"
         console.print(
             Text(f"All gates, {kept}: without a change any fails in {_chances(found.by_chance, found.by_chance_30)}")
         )
