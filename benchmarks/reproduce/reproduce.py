@@ -25,7 +25,7 @@ from scorer.evaluation.label_report import LabelReport
 from scorer.evaluation.published import TABLE_1, TABLE_2, Row
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.scoring.signature import Signature, differences
-from scorer.storage.durable import output_errors
+from scorer.storage.durable import make_folders, output_errors
 from scorer.storage.user_files import write_user_file
 from scorer.system.display import all_visible
 
@@ -229,6 +229,8 @@ def _put(path: Path, content: bytes) -> None:
     with output_errors("read", path):
         is_there = path.is_file() and path.read_bytes() == content
     if not is_there:
+        with output_errors("create", path.parent):
+            make_folders(path.parent)
         write_user_file(path, content, "--out")
 
 
