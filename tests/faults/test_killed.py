@@ -101,7 +101,7 @@ def sweep(data: Path, whole: Path, base: Path, bundle: Path, times: int, seed: i
     while killed < times:
         out = base / f"out{turn}"
         turn += 1
-        assert turn <= 5 * times, f"{turn - 1} runs came to their end, and {killed} could be killed"
+        assert turn <= 2 * times, f"{turn - 1} runs came to their end, and {killed} could be killed"
         while killed < times:
             code = kill_at_random(data, out, bundle, rng, longest=0.25)
             assert_nothing_half(out)
