@@ -201,9 +201,11 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
         f"CREATE TEMP TABLE repeated AS SELECT high, low FROM {before.table} GROUP BY ALL HAVING count(*) > 1 "
         f"UNION SELECT high, low FROM {after.table} GROUP BY ALL HAVING count(*) > 1"
     )
-    for group in groups:
-        database.run(_MATCH_REPEATED.format(group=group, before=before.table, after=after.table, fine=_FINE))
     sides = (before.table, "before"), (after.table, "after")
+    for table, side in sides:
+        database.run(f"CREATE TEMP TABLE repeated_{side} AS FROM {table} SEMI JOIN repeated USING (high, low)")
+    for group in groups:
+        database.run(_MATCH_REPEATED.format(group=group, fine=_FINE))
     for (ours, side), (theirs, other) in (sides, sides[::-1]):
         states = ", ".join(
             f"CASE WHEN theirs.{group} = ours.{group} THEN theirs.state END AS other{group[1:]}" for group in groups
@@ -216,7 +218,7 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
             f"FROM (FROM {ours} ANTI JOIN repeated USING (high, low)) AS ours "
             f"LEFT JOIN {theirs} AS theirs USING (high, low) UNION ALL "
             f"SELECT ours.*, match_g0.{other}_row AS partner, {matched} "
-            f"FROM (FROM {ours} SEMI JOIN repeated USING (high, low)) AS ours {joins}"
+            f"FROM repeated_{side} AS ours {joins}"
         )
     for table, side in sides:
         database.run(f"DROP TABLE {table}")
@@ -299,11 +301,11 @@ CREATE TEMP TABLE match_{group} AS
 WITH was AS (
     SELECT row, state, {group} AS code, high, low, {fine} AS fine,
            row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
-    FROM {before} SEMI JOIN repeated USING (high, low)
+    FROM repeated_before
 ), now AS (
     SELECT row, state, {group} AS code, high, low, {fine} AS fine,
            row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
-    FROM {after} SEMI JOIN repeated USING (high, low)
+    FROM repeated_after
 ), equal AS MATERIALIZED (
     SELECT was.row AS before_row, was.state AS before_state, now.row AS after_row, now.state AS after_state
     FROM was JOIN now USING (code, high, low, fine, place)
