@@ -1,4 +1,4 @@
-"""Measure what a shard costs beside the model: reading, writing, receipts, the lease.
+"""Measure the overhead of a shard: reading, writing, receipts, the lease.
 
     python -m benchmarks.workers [--shards 1000] [--rows 100] [--rounds 3] [--folder DIR] [--seaweedfs]
 

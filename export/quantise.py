@@ -132,19 +132,15 @@ class _Quantised:
         zero = np.array([0 if shift else 128], np.uint8)
         rows = f"{source}_rows"
         self._add("Reshape", [source, self._constant(f"rows_{inner}", np.array([-1, inner]))], rows)
+        moved = f"{rows}_moved" if shift or (divided != 1).any() else rows
         if shift:
-            self._add("Add", [rows, self._constant("gelu_shift", np.array(shift))], f"{rows}_moved")
-            largest = f"{rows}_moved"
-        elif (divided != 1).any():
-            self._add("Mul", [rows, self._constant(f"{source}_divided", 1 / divided)], f"{rows}_moved")
-            largest = f"{rows}_moved"
-        else:
-            largest = rows
-        moved = largest
+            self._add("Add", [rows, self._constant("gelu_shift", np.array(shift))], moved)
+        elif moved != rows:
+            self._add("Mul", [rows, self._constant(f"{source}_divided", 1 / divided)], moved)
+        size = moved if shift else f"{rows}_size"
         if not shift:
-            self._add("Abs", [moved], f"{rows}_size")
-            largest = f"{rows}_size"
-        self._add("ReduceMax", [largest], f"{rows}_largest", axes=[1], keepdims=0)
+            self._add("Abs", [moved], size)
+        self._add("ReduceMax", [size], f"{rows}_largest", axes=[1], keepdims=0)
         self._add("Max", [f"{rows}_largest", self._constant("least_size", np.array(1e-12))], f"{rows}_bound")
         step = self._constant(f"step_{zero[0]}", np.array(1 / (255 if shift else 127)))
         self._add("Mul", [f"{rows}_bound", step], f"{rows}_step")

@@ -72,7 +72,7 @@ def rate_change(counts: RateCounts) -> RateChange:
 
 
 def added_rate(counts: RateCounts) -> AddedRate:
-    """The added rows beside the removed ones and beside the baseline's, and whether they are worse."""
+    """The added rows compared with the removed ones and with the baseline's, and whether they are worse."""
     added, removed, baseline = _rate(counts.added), _rate(counts.removed), _rate(counts.before)
     fresh, gone, pairs = counts.fresh, counts.gone, counts.pairs
     found = AddedRate(

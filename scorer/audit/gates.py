@@ -269,7 +269,7 @@ def _value(rule: Rule, group: GroupFigures) -> _Value:
 
 
 def _of_added(rule: Rule, found: AddedRate) -> _Value:
-    """The added rows beside the removed ones; beside the baseline's, where fewer than half as many were removed."""
+    """The added rows against the removed ones; against the baseline's, where fewer than half as many were removed."""
     added, removed, baseline = found["added"], found["removed"], found["baseline"]
     if rule.against is None:
         return _of_rate(added)
