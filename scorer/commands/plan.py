@@ -47,6 +47,6 @@ def plan_command(
 
     found = with_documents(settings, estimate)
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
     else:
         print_plan(found)

@@ -27,6 +27,6 @@ def status_command(
 
     found = status_of(out)
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
     else:
         print_status(found)

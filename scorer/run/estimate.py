@@ -112,7 +112,9 @@ def estimate_run(
             usable=len(found.usable),
             skipped=len(found.usable) - len(todo),
             again=again_by_reason(reasons, stored.__contains__),
-            losses=losses,
+            outside=losses.outside,
+            shorter=losses.shorter,
+            divided=losses.divided,
             failed={name: str(error) for name, (_, error) in found.failed.items()},
             pieces=Counter(shard_of(shard.file.relative) for shard in found.usable if shard.piece is not None),
             note=large_units(todo),
@@ -123,6 +125,7 @@ def estimate_run(
             sampled=sample.rows,
             reused=round(counts.rows.reused * scale) if earlier else None,
         ),
+        estimated=sample.rows < rows,
         reuse=reused.summary() if reused is not None else sources.summary(),
         errors=_scaled(counts.rows.errors, scale),
         notes=_scaled(counts.rows.notes, scale),
@@ -135,7 +138,7 @@ def estimate_run(
         device=PlannedDevice(scorer.engine.device.kind, scorer.engine.device.name),
         precision=scorer.engine.precision,
         first_facts=sample.first_facts,
-        five_minutes=_rounded(300 * rows / seconds) if seconds else None,
+        rows_in_five_minutes=_rounded(300 * rows / seconds) if seconds else None,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from ..errors import OutputError
@@ -13,36 +12,13 @@ from ..storage import Receipt, SeenOutput
 from ..storage.finished import PLAN
 from ..storage.holders import LockHolder, holders
 from ..storage.objects.uri import Location
+from ..system.codec import OpenRecord
 
 RECENT_S = 600.0
 """The rate is that of the shards finished in so many seconds."""
 
 
-@dataclass(frozen=True)
-class WorkerStatus:
-    """A worker of a run that is going on, and the shards that it has."""
-
-    name: str
-    device: str
-    shards: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class HolderStatus:
-    """A process that holds the output, or a part of it. ``what``: ``run`` or ``part k/n``. ``running``: its workers, of
-    which ``workers`` has some, as of its last heartbeat; ``died``: why the last ones of those that died did."""
-
-    what: str
-    host: str
-    pid: int
-    started: str
-    running: int
-    workers: tuple[WorkerStatus, ...]
-    died: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class RunStatus:
+class RunStatus(OpenRecord, frozen=True, kw_only=True):
     """A run.
 
     ``planned``, ``done``, ``held``, ``failed``, ``waiting``: shards; the held ones are being scored.
@@ -52,6 +28,7 @@ class RunStatus:
     shard. ``finished``: whether the run is complete. ``holders``: processes that hold the output now.
     """
 
+    schema: int = 3
     out: str
     finished: bool
     planned: int
@@ -64,11 +41,7 @@ class RunStatus:
     rows: int
     rows_per_s: float | None
     left_s: float | None
-    holders: tuple[HolderStatus, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """As a JSON object."""
-        return {"schema": 3, **asdict(self)}
+    holders: tuple[LockHolder, ...]
 
 
 def status_of(out: Location) -> RunStatus:
@@ -88,7 +61,7 @@ def status_of(out: Location) -> RunStatus:
     notes = {name: note for name, note in receipts.failed().items() if name in plan.inputs and name not in names}
     now = holders(output.store)
     left_to_do = len(plan.inputs) - len(done) - len(notes)
-    held = min(sum(one.activity.held for one in now), left_to_do)
+    held = min(sum(one.held for one in now), left_to_do)
     waiting = left_to_do - held
     rows = sum(receipt.output.rows for receipt in done)
     rate = _rate(done, plan, entry.modified)
@@ -106,14 +79,8 @@ def status_of(out: Location) -> RunStatus:
         rows=rows,
         rows_per_s=None if rate is None else round(rate, 1),
         left_s=None if left is None else round(left, 1),
-        holders=tuple(map(_holder, now)),
+        holders=tuple(now),
     )
-
-
-def _holder(one: LockHolder) -> HolderStatus:
-    activity = one.activity
-    workers = tuple(WorkerStatus(worker.name, worker.device, worker.shards) for worker in activity.workers)
-    return HolderStatus(one.what, one.host, one.pid, one.started, activity.running, workers, activity.died)
 
 
 def _rate(done: list[Receipt], plan: Plan, planned: float) -> float | None:

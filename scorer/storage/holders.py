@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from ..system.process_marks import has_ended
 from . import lease, lock_files
@@ -11,16 +12,14 @@ from .lock_files import Activity
 from .store import Store
 
 
-@dataclass(frozen=True)
-class LockHolder:
-    """A process that holds an output, or a part of it. ``what``: ``run`` or ``part k/n``. ``started``: ISO 8601.
-    ``activity``: what it does, as of its last heartbeat."""
+class LockHolder(Activity, frozen=True, kw_only=True):
+    """A process that holds an output, or a part of it, and what it does as of its last heartbeat. ``what``: ``run`` or
+    ``part k/n``. ``started``: ISO 8601."""
 
     what: str
     host: str
     pid: int
     started: str
-    activity: Activity
 
 
 def holders(store: Store) -> list[LockHolder]:
@@ -35,7 +34,13 @@ def holders(store: Store) -> list[LockHolder]:
             continue
         what = "run" if name == lease.LOCK else lease.part_named(name)
         pid = line.get("pid")
-        host, started = str(line.get("host", "")), str(line.get("started", ""))
-        activity = lock_files.activity_of(line)
-        found.append(LockHolder(what, host, pid if isinstance(pid, int) else 0, started, activity))
+        found.append(
+            LockHolder(
+                what=what,
+                host=str(line.get("host", "")),
+                pid=pid if isinstance(pid, int) else 0,
+                started=str(line.get("started", "")),
+                **asdict(lock_files.activity_of(line)),
+            )
+        )
     return found

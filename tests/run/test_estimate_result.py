@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 
+from msgspec import to_builtins
 from rich.console import Console
 
 from scorer.commands.show.plan import print_plan
@@ -14,7 +15,6 @@ from scorer.run.estimate_result import (
     PlannedRows,
     PlannedShards,
 )
-from scorer.run.preview import Losses
 from scorer.scoring.summary import ReusedOutput
 from scorer.storage.counts import FactCounts, PredicateCounts
 
@@ -24,11 +24,14 @@ ESTIMATE = Estimate(
         usable=3,
         skipped=1,
         again={"the input changed": ["b.parquet"]},
-        losses=Losses(outside=["old.parquet"], shorter={"c.parquet": (20, 10)}, divided=["d.parquet"]),
+        outside=["old.parquet"],
+        shorter={"c.parquet": (20, 10)},
+        divided=["d.parquet"],
         failed={"x\x1b.parquet": "not Parquet"},
         pieces={"d.parquet": 4},
     ),
     rows=PlannedRows(all=300, to_score=200, sampled=100, reused=40),
+    estimated=True,
     reuse=(ReusedOutput(out="earlier", signature_equal=True, differs=(), keys=7, shards_used=2, shards_refused={}),),
     errors={"null_text": 6},
     notes={},
@@ -40,12 +43,12 @@ ESTIMATE = Estimate(
     seconds=90.0,
     device=PlannedDevice("cpu", "a CPU"),
     precision="int8",
-    five_minutes=600,
+    rows_in_five_minutes=600,
 )
 
 
 def test_the_json_has_the_documented_keys() -> None:
-    found = ESTIMATE.to_json()
+    found = to_builtins(ESTIMATE)
     assert found["estimated"] is True
     assert found["rows"] == {"all": 300, "to_score": 200, "sampled": 100, "reused": 40}
     assert found["shards"] == {
@@ -53,14 +56,15 @@ def test_the_json_has_the_documented_keys() -> None:
         "skipped": 1,
         "again": {"the input changed": ["b.parquet"]},
         "outside": ["old.parquet"],
-        "shorter": {"c.parquet": [20, 10]},
+        "shorter": {"c.parquet": (20, 10)},
         "failed": {"x\x1b.parquet": "not Parquet"},
         "divided": ["d.parquet"],
         "pieces": {"d.parquet": 4},
+        "note": None,
     }
     assert found["rows_in_five_minutes"] == 600
     assert found["checks"] == {"all": 800, "unique": 500}
-    assert found["token_lengths"] == [{"up_to": 16, "pairs": 50}, {"up_to": 32, "pairs": 100}]
+    assert found["token_lengths"] == ({"up_to": 16, "pairs": 50}, {"up_to": 32, "pairs": 100})
     assert found["facts"] == {
         "template": 300,
         "backoff": 100,
@@ -70,7 +74,7 @@ def test_the_json_has_the_documented_keys() -> None:
 
 
 def test_rows_of_a_plan_without_reuse_have_no_count_of_reused_ones() -> None:
-    assert PlannedRows(3, 2, 2).to_json() == {"all": 3, "to_score": 2, "sampled": 2}
+    assert to_builtins(PlannedRows(3, 2, 2)) == {"all": 3, "to_score": 2, "sampled": 2}
 
 
 def test_the_console_shows_the_same_figures_and_no_control_characters() -> None:

@@ -51,11 +51,11 @@ def _print_shards(console: Console, shards: PlannedShards) -> None:
         console.print(f"  {name}: {reason}")
     for line in told(shards.again):
         console.print(f"  {line}")
-    if outside := shards.losses.outside:
+    if outside := shards.outside:
         console.print(f"  removed with --prune, refused without: {named(outside)} (input not among IN)")
-    if divided := shards.losses.divided:
+    if divided := shards.divided:
         console.print(f"  removed with --prune, refused without: {named(divided)} (input divided in another way)")
-    for name, (before, after) in shards.losses.shorter.items():
+    for name, (before, after) in shards.shorter.items():
         console.print(f"  shortened with --prune, refused without: {name} ({before:,} rows, now {after:,})")
 
 
@@ -64,8 +64,8 @@ def _print_pieces(console: Console, found: Estimate) -> None:
         console.print(f"  {name}: {count:,} pieces")
     if found.shards.note is not None:
         console.print(f"  {found.shards.note}")
-    if (found.shards.pieces or found.shards.note) and found.five_minutes is not None:
-        console.print(f"  pieces of about five minutes each: --split-rows {found.five_minutes}")
+    if (found.shards.pieces or found.shards.note) and found.rows_in_five_minutes is not None:
+        console.print(f"  pieces of about five minutes each: --split-rows {found.rows_in_five_minutes}")
 
 
 def _print_lengths(console: Console, bins: tuple[LengthBin, ...]) -> None:
