@@ -38,8 +38,8 @@ def draw(rng: np.random.Generator, order: Ints, count: int) -> Ints:
     Args:
         order: row numbers, sorted so that rows of one group are neighbours and otherwise shuffled. *Shape:* (rows,).
     """
-    if count >= len(order):
-        return order
+    if not 0 < count < len(order):
+        return order[:count]
     step = len(order) / count
     positions = np.floor(rng.random() * step + step * np.arange(count)).astype(np.int64)
     return order[np.minimum(positions, len(order) - 1)]

@@ -42,7 +42,7 @@ def test_a_bundle() -> None:
     found = json.loads(scorer("embedded", "--per-kind", 1, "--json").stdout)
     assert found["rows"] > 40 and found["errors"] == 0 and found["left_out"] == 0
     assert found["signature"].startswith("model:embedded")
-    assert len(found["checks"]) == 3
+    assert len(found["checks"]) == 4
 
 
 def test_the_texts_can_be_written(tmp_path: Path) -> None:

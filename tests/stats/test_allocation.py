@@ -20,7 +20,7 @@ def test_every_stratum_has_two_labels_or_all_its_rows() -> None:
     assert allocate(np.array([100] * 10), np.full(10, 0.5), 10).sum() == 20
 
 
-@pytest.mark.parametrize(("rows", "count"), [(10, 3), (12, 12), (7, 5)])
+@pytest.mark.parametrize(("rows", "count"), [(10, 3), (12, 12), (7, 5), (7, 0)])
 def test_every_row_is_drawn_equally_often_and_never_twice(rows: int, count: int) -> None:
     rng, drawn = np.random.default_rng(3), np.zeros(rows)
     for _ in range(4000):

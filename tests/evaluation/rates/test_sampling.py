@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from scorer.evaluation.rates.estimates import Labelled
 from scorer.evaluation.rates.items import make_design, make_items, templates_of
 from scorer.evaluation.rates.label_file import COLUMNS, write_items
 from scorer.evaluation.rates.population import Population, Stratum, classify, make_strata, read_population
@@ -57,6 +58,15 @@ def test_rows_are_drawn_as_often_as_their_probability_says(population: Populatio
     for number, drawn in enumerate(sample.design):
         expected[codes == number] = 200 * drawn.probability
     assert np.abs(counts - expected).max() < 5 * np.sqrt(200 * 0.25)
+
+
+def test_a_second_sample_may_need_no_row_of_a_stratum(population: Population) -> None:
+    first = draw_sample(population, 60, 0)
+    truth = (population.fine[first.rows] > 0).astype(np.int8)
+    pilot = Labelled(first.rows, first.strata, truth, truth, first.design, True)
+    more = draw_sample(population, 3, 1, "system", pilot)
+    assert 0 in [one.drawn for one in more.design] and len(more.rows) == 3
+    assert not set(more.rows.tolist()) & set(first.rows.tolist())
 
 
 def test_more_labels_than_rows_is_a_census(population: Population) -> None:
