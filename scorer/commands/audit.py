@@ -40,7 +40,7 @@ def audit_command(
             "--baseline",
             metavar="OUT0",
             parser=location,
-            help="Finished output of an earlier run to compare with; exits 2 if its signature differs.",
+            help="Finished output to compare with; exits 2 if its signature differs.",
         ),
     ] = None,
     gates: Annotated[
@@ -68,7 +68,7 @@ def audit_command(
             "--summary",
             metavar="FILE",
             parser=written,
-            help="Write a short Markdown page, for the step summary of a pipeline; under 60 lines.",
+            help="Write a Markdown page of under 60 lines, for the step summary of a pipeline.",
         ),
     ] = None,
     metrics: Annotated[
@@ -77,7 +77,7 @@ def audit_command(
             "--metrics",
             metavar="FILE",
             parser=written,
-            help="Write Prometheus metrics, for the textfile collector; replaced in one step.",
+            help="Write Prometheus metrics for the textfile collector, atomically.",
         ),
     ] = None,
     history: Annotated[
@@ -86,7 +86,7 @@ def audit_command(
             "--history",
             metavar="FILE",
             parser=written_parquet,
-            help="Parquet file to which this run is appended, for the trend; created if missing.",
+            help="Parquet file to append this run to; created if missing.",
         ),
     ] = None,
     rates: RatesOption = None,
@@ -106,7 +106,7 @@ def audit_command(
         bool,
         typer.Option(
             "--allow-partial",
-            help="Accept a run that did not score all shards, and compare a partial run with a complete one.",
+            help="Accept a run without all shards, and compare partial with complete runs.",
         ),
     ] = False,
     worst: Annotated[
@@ -115,9 +115,9 @@ def audit_command(
 ) -> None:
     """Report on a run, compare it with a baseline, apply gates.
 
-    Exit codes: 0 all gates pass, warn or are silent; 1 a gate failed, or nothing was checked and --require-gates is
-    set; 2 usage or configuration. It also exits 2 if OUT or the baseline is unfinished or changes during the audit, if
-    their signatures differ, or if only one of them is partial.
+    Exit codes: 0 all gates pass, warn or are silent; 1 a gate failed, or nothing was checked with --require-gates; 2
+    usage or configuration, or an output that is unfinished, changes during the audit, or cannot be compared (another
+    signature, or only one is partial).
     """
     from ..audit import AuditOptions
     from ..storage.user_files import write_user_file

@@ -47,7 +47,8 @@ def baseline_command(
             "--out",
             metavar="OUT",
             parser=location,
-            help="Folder or s3:// prefix, as for `run`. F.parquet: one local file of all rows; it is replaced.",
+            help="Folder or s3:// prefix, as for `run`; or F.parquet, one local file of all rows, replaced if it "
+            "exists.",
         ),
     ],
     *,
@@ -58,7 +59,7 @@ def baseline_command(
         bool,
         typer.Option(
             "--as-gold",
-            help="e2e-slots: also reproduce the two known errors of the E2E gold; exits 2 for other baselines.",
+            help="e2e-slots: reproduce the two known errors of the E2E gold; exits 2 for other baselines.",
         ),
     ] = False,
     references_column: Annotated[
@@ -70,7 +71,7 @@ def baseline_command(
         typer.Option("--encoder", metavar="BUNDLE", help="bertscore: bundle of `export --task embeddings`."),
     ] = None,
     idf: Annotated[
-        bool, typer.Option("--idf", help="bertscore: weigh tokens by how few of all references have them.")
+        bool, typer.Option("--idf", help="bertscore: weight tokens by inverse document frequency over all references.")
     ] = False,
     device: DeviceOption = "auto",
     asked: dict[str, Any],
@@ -78,13 +79,12 @@ def baseline_command(
 ) -> None:
     """Score texts with a baseline metric.
 
-    `scorer evaluate` reads OUT like the output of a run. In a folder, the same command resumes; --limit, --prune,
-    --part and --json are for folders only. e2e-slots: match patterns for the E2E slots, and report the slot error rate.
-    keywords: look for values or their synonyms in the text. entities: look for subjects and objects, with names, dates
-    and numbers in other forms; neither finds hallucinations. overlap: add BLEU, chrF, TER, NIST, ROUGE-L, CIDEr and
-    METEOR (words and stems) against references as columns, after reading all references. bertscore: add precision,
-    recall and F1 of BERTScore with the encoder of --encoder. With the output of a run as IN, and F.parquet as OUT,
-    overlap, bertscore and entities add their columns next to its scores.
+    `scorer evaluate` reads OUT like the output of a run. e2e-slots matches patterns for the E2E slots and reports the
+    slot error rate. keywords looks for values or their synonyms, entities for subjects and objects in any usual form;
+    neither finds hallucinations. overlap adds BLEU, chrF, TER, NIST, ROUGE-L, CIDEr and METEOR (words and stems)
+    against references, bertscore adds precision, recall and F1 of BERTScore. With the output of a run as IN and
+    F.parquet as OUT, the last three add columns to its scores. --limit, --prune, --part and --json need a folder as
+    OUT.
     """
     from ..evaluation.baselines.judges import EntitiesJudge, Judge, KeywordsJudge, SlotsJudge
     from ..evaluation.baselines.reference_counts import count_references

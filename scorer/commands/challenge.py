@@ -38,7 +38,7 @@ def challenge_command(
             "--natural",
             metavar="DIR",
             parser=local,
-            help="Also judge the public test sets in this folder (PAWS, passives, relations, GAP). Needs a bundle.",
+            help="Also test a bundle on the public sets in this folder (PAWS, passives, relations, GAP).",
         ),
     ] = None,
     device: DeviceOption = "auto",
@@ -60,9 +60,9 @@ def challenge_command(
 ) -> None:
     """Test a bundle on pairs of texts that differ in one thing.
 
-    One text of a pair says all and only the facts; the other has one change: an error (a fact left out, a number off by
-    one, two entities mixed up) or none (a paraphrase, another order). Report by kind of change how many errors are
-    found, and how many right texts pass.
+    One text of a pair is correct; the other has one change, which is an error (an omitted fact, a number off by one) or
+    not (a paraphrase, another order). Report by kind of change how many errors are found and how many correct texts
+    pass.
     """
     from ..evaluation.challenge.build import build_cases
 

@@ -54,8 +54,8 @@ def check_command(
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
-    check; of a document, those of each sentence with the part of the document that supports it best. Without --triples,
-    --fact, --document and --text, open an interactive console; `quit` or Ctrl-D ends it.
+    check; with a document, those of each sentence and the passage that supports it best. Without facts and text, open
+    an interactive console.
     """
     from .show.verdict import print_verdict
 

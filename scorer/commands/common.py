@@ -56,8 +56,8 @@ ByOption = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMNS",
-        help="Columns to group by; comma-separated columns form one group per combination of values. Repeatable. "
-        "Default: system, if the column exists.",
+        help="Columns to group by; comma-separated columns form one grouping. Repeatable. Default: system, if it "
+        "exists.",
     ),
 ]
 RatesOption = Annotated[
@@ -66,7 +66,7 @@ RatesOption = Annotated[
         "--rates",
         metavar="FILE",
         parser=local,
-        help="File of `scorer rate --save` for this output; needed for gates on true rates.",
+        help="File of `scorer rate --save` for this output, for gates on true rates.",
     ),
 ]
 ReferenceOption = Annotated[
@@ -75,7 +75,7 @@ ReferenceOption = Annotated[
         "--reference",
         metavar="OUT|FILE@RUN",
         parser=local,
-        help="Pinned run for gates against it: a finished output, or a run of a history file.",
+        help="Pinned run for gates: a finished output, or a run of a history file.",
     ),
 ]
 

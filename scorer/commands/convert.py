@@ -22,7 +22,10 @@ InputsArgument = Annotated[
 OutOption = Annotated[
     Path,
     typer.Option(
-        "--out", metavar="F.parquet", parser=written_parquet, help="File to write; exits 2 if it exists, see --force."
+        "--out",
+        metavar="F.parquet",
+        parser=written_parquet,
+        help="File to write, completely or not at all; exits 2 if it exists, unless --force.",
     ),
 ]
 TextsOption = Annotated[
@@ -30,7 +33,7 @@ TextsOption = Annotated[
     typer.Option(
         "--texts",
         metavar="[NAME=]FILE",
-        help="Texts of a system, one line per input; exits 2 if the numbers differ. Repeat it for each system.",
+        help="Texts of a system, one line per input. Repeatable.",
     ),
 ]
 MrColumnOption = Annotated[
@@ -44,15 +47,13 @@ TextColumnOption = Annotated[
 ]
 EmptyOption = Annotated[
     list[str] | None,
-    typer.Option("--empty", metavar="WORD", help="Word that stands for an empty text, for example null. Repeatable."),
+    typer.Option("--empty", metavar="WORD", help="Word that means an empty text, such as null. Repeatable."),
 ]
 StrictOption = Annotated[
     bool,
-    typer.Option(
-        "--strict", help="Exit 2 at the first malformed line. Otherwise it is reported, and its row is kept with nulls."
-    ),
+    typer.Option("--strict", help="Exit 2 at the first malformed line. Default: report it, and write nulls."),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace F.parquet when the new file is complete.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
 @app.command("e2e")
@@ -74,8 +75,8 @@ def e2e_command(
 ) -> None:
     """Convert E2E files (TSV, CSV) of outputs or references.
 
-    The files may have a header or not. Alternatively, pass one file of inputs, and the outputs with --texts. The system
-    is the file's name, or the NAME before it. F.parquet is written completely or not at all.
+    Each file has the outputs of the system NAME, by default the file's name. Alternatively, pass one file of inputs,
+    and the outputs with --texts.
     """
     from ..convert import Problems, check_output, convert_e2e
 
@@ -110,9 +111,8 @@ def webnlg_command(
 ) -> None:
     """Convert WebNLG files (XML, CSV).
 
-    Each IN is a file, or a folder of XML files; a CSV has <br> between triples. The texts are its lexicalisations, or
-    those passed with --texts. The system is the NAME or file name in --texts, `reference` for lexicalisations, or the
-    CSV column system or team. F.parquet is written completely or not at all.
+    IN is a file, or a folder of XML files; a CSV has <br> between triples. Texts are the lexicalisations (system
+    `reference`), those of --texts, or those of the CSV (column system or team).
     """
     from ..convert import Problems, check_output, convert_webnlg
 
@@ -158,9 +158,8 @@ def quintd_command(
 ) -> None:
     """Convert Quintd-1: outputs with marked error spans.
 
-    F.parquet has the inputs as triples, the texts, and gold_rough: not_OK with an Incorrect span. S.parquet is the gold
-    of `scorer evaluate --spans`; J.parquet, which has GPT-4's spans, is for its --rivals. Score with --checks
-    hallucination: the texts leave out most facts on purpose.
+    The column gold_rough is not_OK with an Incorrect span. S.parquet is for `scorer evaluate --spans`, J.parquet
+    (GPT-4) for its --rivals. Score with --checks hallucination: the texts omit most facts on purpose.
     """
     from ..convert import QUINTD
 
@@ -180,9 +179,7 @@ def d2t_eval_command(
 ) -> None:
     """Convert D2T-Eval: outputs with marked error spans.
 
-    F.parquet has the inputs as triples, the texts, and gold_rough: not_OK with a Contradictory span. S.parquet is the
-    gold of `scorer evaluate --spans`; J.parquet, which has the six models' spans, is for its --rivals. Score with
-    --checks hallucination: the texts leave out most facts on purpose.
+    As `scorer convert quintd`: gold_rough is not_OK with a Contradictory span, J.parquet has the spans of six models.
     """
     from ..convert import D2T_EVAL
 

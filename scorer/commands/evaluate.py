@@ -47,7 +47,7 @@ def evaluate_command(
         typer.Option(
             "--threshold",
             metavar="X",
-            help="Take a row's gold label as OK if the first human rating is at least X; exits 2 without ratings.",
+            help="Use OK as the gold label where the first human rating is at least X; exits 2 without ratings.",
         ),
     ] = None,
     metric: Annotated[
@@ -55,9 +55,8 @@ def evaluate_command(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="Column to correlate with human ratings: NAME, min:NAME or mean:NAME for lists, neg:NAME for an error "
-            "rate. Repeatable; the first is tested against the others. all: a table of all known metrics. Default: "
-            "confidence.",
+            help="Column to correlate with ratings: NAME, min:NAME or mean:NAME of lists, neg:NAME of an error rate. "
+            "Repeatable; the first is tested against the others. all: all known metrics. Default: confidence.",
         ),
     ] = None,
     trained: Annotated[
@@ -65,7 +64,7 @@ def evaluate_command(
         typer.Option(
             "--trained",
             metavar="NAME",
-            help="Metric to mark as trained on this domain in the table of --metric all. Repeatable.",
+            help="Metric to mark as trained on this domain in --metric all. Repeatable.",
         ),
     ] = None,
     by: Annotated[
@@ -73,8 +72,7 @@ def evaluate_command(
         typer.Option(
             "--by",
             metavar="NAME",
-            help="Column to group by, in addition to the number of triples and the system; with --spans, a column of "
-            "GOLD. Repeatable.",
+            help="Further column to group by; with --spans, a column of GOLD. Repeatable.",
         ),
     ] = None,
     system: Annotated[
@@ -89,8 +87,8 @@ def evaluate_command(
             "--annotations",
             metavar="FILE",
             parser=local,
-            help="Ratings with one row per text and annotator, to report the ceiling. With --spans: one row per "
-            "span and annotator, to report their agreement.",
+            help="Single ratings, one row per text (with --spans: span) and annotator, for the ceiling and the "
+            "agreement.",
         ),
     ] = None,
     spans: Annotated[
@@ -99,8 +97,9 @@ def evaluate_command(
             "--spans",
             metavar="GOLD",
             parser=local,
-            help="Evaluate error spans instead of labels. GOLD holds the annotated spans (Parquet or CSV); they are "
-            "compared with the sentences of OUT, or with OUT itself as a Parquet or CSV file of flagged spans.",
+            help="Compare annotated error spans (Parquet or CSV) with the sentences of OUT, or with OUT as a "
+            "Parquet or CSV "
+            "file of flagged spans.",
         ),
     ] = None,
     rivals: Annotated[
@@ -109,13 +108,12 @@ def evaluate_command(
             "--rivals",
             metavar="FILE",
             parser=local,
-            help="With --spans: other metrics' spans of the same texts, in the form of GOLD; its column annotator "
-            "names them.",
+            help="With --spans: spans of other metrics, named by the column annotator, in the format of GOLD.",
         ),
     ] = None,
     text_id: Annotated[
         str,
-        typer.Option("--text-id", metavar="NAME", help="With --spans: column that identifies the text, in both files."),
+        typer.Option("--text-id", metavar="NAME", help="With --spans: column of both files that identifies the text."),
     ] = "text_id",
     flag_below: Annotated[
         float,
@@ -131,7 +129,7 @@ def evaluate_command(
         bool,
         typer.Option(
             "--calibration",
-            help="Show how often rows of each confidence are OK by the gold, and after isotonic regression.",
+            help="Show how often rows of each confidence are OK, also after isotonic regression.",
         ),
     ] = False,
     against: Annotated[Against | None, typer.Option("--against", help="Show the published tables alongside.")] = None,
@@ -146,23 +144,20 @@ def evaluate_command(
         typer.Option(
             "--input-column",
             metavar="NAME",
-            help="Column that identifies the input; rows with equal values share one. Default: the facts. With "
-            "--spans: a column of GOLD; by default every text is an input of its own.",
+            help="Column that identifies the input. Default: the facts; with --spans, each text (or a column of GOLD).",
         ),
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="P", help="The --prefix of the run. Default: as in its plan.")
+        str | None,
+        typer.Option("--prefix", metavar="P", help="Prefix of the run's output columns. Default: from its plan."),
     ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Print every table, not only the main figures; --json always has all.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print all tables; --json always has them.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Compare scores with gold labels and human ratings.
 
-    Report the figures of the papers, with n and 95% intervals. not_OK is the positive class; omissions and
-    hallucinations are also evaluated separately. Rows with an error count as not_OK. Correlations need the extra
-    `stats`; without it they are left out, with a note.
+    Report accuracy, precision, recall, F1 and correlations with 95% intervals; not_OK is the positive class, and rows
+    with an error are not_OK. Correlations need the extra `stats`.
     """
     if spans is not None:
         about_labels = {

@@ -21,26 +21,24 @@ def explain_command(
         typer.Option(
             "--row",
             metavar="FILE:N",
-            help="Output file below OUT and row number, counted from 0; exits 2 if there is no such row.",
+            help="Output file below OUT, and row number from 0; exits 2 if there is no such row.",
         ),
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="HEX", help="Row with this row_key, in hexadecimal; exits 2 if there is none."),
+        typer.Option("--key", metavar="HEX", help="Row with this hexadecimal row_key; exits 2 if there is none."),
     ] = None,
     precision: Annotated[
         Precision | None,
-        typer.Option(
-            "--precision", help="Variant to recompute with; exits 2 if the bundle lacks it. Default: the run's."
-        ),
+        typer.Option("--precision", help="Model variant; exits 2 if the bundle lacks it. Default: the run's."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
     """Recompute a scored row and compare it with the output.
 
-    With the run's bundle and precision on the same kind of device, text pairs are computed in the calls that the run
-    recorded: their size, layout and attention. Print the facts, the contradiction (C), neutral (N) and entailment (E)
-    probabilities of every check, and the stored label alongside the recomputed one.
+    Print the facts, the contradiction (C), neutral (N) and entailment (E) probabilities of every check, and the stored
+    and the recomputed label. With the run's bundle, precision and kind of device, model calls have the size, layout and
+    attention that the run recorded.
     """
     from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
     from ..scoring.output_files import settings_of

@@ -40,50 +40,50 @@ def export_command(
         str | None,
         typer.Option(
             "--revision",
-            help="Revision of a hub checkpoint; recorded as a commit. Default: the newest. Exits 2 for a folder.",
+            help="Revision of a hub checkpoint; exits 2 for a folder. Default: the newest.",
         ),
     ] = None,
     task: Annotated[
         Task,
         typer.Option(
             "--task",
-            help="What the model was trained for: pairs of texts, FactSpotter's triples in texts, or embeddings.",
+            help="Task of the model: NLI pairs, FactSpotter, or embeddings.",
         ),
     ] = Task.pairs,
     layer: Annotated[
         int | None,
-        typer.Option("--layer", metavar="N", help="embeddings: layer to take them from. Default: the last."),
+        typer.Option("--layer", metavar="N", help="With --task embeddings: layer to use. Default: the last."),
     ] = None,
     labels: Annotated[
         str | None,
         typer.Option(
             "--labels",
             metavar="LIST",
-            help="Comma-separated labels in the order of the logits; needed if the checkpoint calls them LABEL_0.",
+            help="Comma-separated labels in the order of the logits, if the checkpoint has no names for them.",
         ),
     ] = None,
     scheme: Annotated[
         str | None,
         typer.Option(
-            "--scheme", metavar="NAME", help="What the model answers: nli, binary or score. Default: as its labels say."
+            "--scheme", metavar="NAME", help="Meaning of the logits: nli, binary or score. Default: from the labels."
         ),
     ] = None,
     supported: Annotated[
         str | None,
-        typer.Option("--supported", metavar="LABEL", help="Of two labels, the one that means supported."),
+        typer.Option("--supported", metavar="LABEL", help="The one of two labels that means supported."),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold", metavar="P", help="Least P(entailment) that passes, with one or two logits. Default: 0.5."
+            "--threshold", metavar="P", help="With one or two logits: lowest P(entailment) that passes. Default: 0.5."
         ),
     ] = None,
     hypothesis_first: Annotated[
-        bool, typer.Option("--hypothesis-first", help="The model was trained with the hypothesis as the first text.")
+        bool, typer.Option("--hypothesis-first", help="For models trained with the hypothesis as the first text.")
     ] = False,
     half_weights: Annotated[
         bool,
-        typer.Option("--half-weights", help="Round weights to half precision and store them once for all variants."),
+        typer.Option("--half-weights", help="Round weights to half precision, stored once for all variants."),
     ] = False,
     templates: Annotated[
         Path | None,
@@ -96,7 +96,7 @@ def export_command(
         bool,
         typer.Option(
             "--random-init",
-            help="Export random weights in the shape that CHECKPOINT names (roberta-large), for benchmarks.",
+            help="Export random weights in the shape named by CHECKPOINT (roberta-large), for benchmarks.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of --random-init.")] = 0,
@@ -104,13 +104,13 @@ def export_command(
         bool,
         typer.Option(
             "--force",
-            help="Keep what is refused: a variant that changes over 1% of labels, labels that plain pairs contradict.",
+            help="Export despite a variant that changes over 1% of labels, or labels that plain pairs contradict.",
         ),
     ] = False,
 ) -> None:
     """Turn a checkpoint into a verified bundle.
 
-    A bundle holds fused ONNX models in several precisions, the tokeniser, probes to verify them with, and hashes.
+    A bundle contains fused ONNX models in several precisions, the tokenizer, probes to verify them with, and hashes.
     """
     try:
         from export import FACTSPOTTER, Answers, export_bundle, export_embeddings

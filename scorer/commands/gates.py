@@ -39,8 +39,9 @@ def init_command(
 ) -> None:
     """Write gates files that suit an output.
 
-    Two files, because the first run has no baseline. Their thresholds follow from the rates of OUT and the sizes of
-    its groups; comments say what each gate finds. Change them to what is acceptable for your data.
+    Thresholds follow from the rates of OUT and the sizes of its groups; comments say what each gate detects. Change
+    them to what is acceptable for your data. Gates that need a baseline are in a file of their own, because the first
+    run has none.
     """
     from ..audit import AuditOptions, audit
     from ..audit.suggest import change_gates, value_gates
@@ -69,7 +70,7 @@ def check_command(
             "--baseline",
             metavar="OUT0",
             parser=local,
-            help="Output to compare with. Default: assume a baseline with the rates and sizes of OUT.",
+            help="Output to compare with. Default: assume one with the rates and sizes of OUT.",
         ),
     ] = None,
     rates: RatesOption = None,
@@ -78,10 +79,9 @@ def check_command(
 ) -> None:
     """Show which gates can fire on an output.
 
-    For rates it shows the smallest increase that a gate finds, and how often it fails although nothing changed: in each
-    group, in any of its groups, and in 30 runs. With --baseline, this follows from the rows that were kept and
-    rewritten since; without it, all rows are taken as new. Exits 2 if a gate can fire in no group: its threshold cannot
-    be reached, or its groups are too small.
+    For rates, show the smallest increase that a gate detects, and how often it fails although nothing changed: per
+    group, in any group, and in 30 runs. This depends on the rows kept and rewritten since --baseline; without it, all
+    rows are assumed to be new. Exits 2 if a gate can fire in no group.
     """
     from ..audit import AuditOptions, audit
     from ..audit.reach import check_gates, groupings_of, useless

@@ -27,7 +27,7 @@ def plan_command(
             "--out",
             metavar="OUT",
             parser=location,
-            help="Also report what a run into this folder or prefix would skip, score again or refuse to replace.",
+            help="Also show what a run into this output would skip, score again or refuse to replace.",
         ),
     ] = None,
     asked: dict[str, Any],
@@ -35,8 +35,8 @@ def plan_command(
 ) -> None:
     """Show what a run would do, without scoring.
 
-    Report shards, rows, checks, unique pairs, backoff, token lengths, time and disk space. Above 200,000 rows the
-    counts are estimated from a sample, and marked as estimates.
+    Report shards, rows, checks, unique pairs, backoff, token lengths, time and disk space. Above 200,000 rows, counts
+    are estimated from a sample.
     """
     from ..run.estimate import estimate_run
     from .show.plan import print_plan

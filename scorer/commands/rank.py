@@ -30,17 +30,16 @@ def rank_command(
     ] = "candidates",
     worse: Annotated[
         Worse,
-        typer.Option("--worse", help="Error that counts as worse; a text with both errors is ranked last."),
+        typer.Option("--worse", help="The worse error; a text with both errors is ranked last."),
     ] = "hallucination",
     asked: dict[str, Any],
     as_json: RunJsonOption = False,
 ) -> None:
     """Choose the best of several texts for each input.
 
-    Texts are ordered by FINE label (OK, then the milder error, then the worse one, then both), and within a label by
-    confidence. OUT has the rows of the input, the position of the best text and the scores of all. Texts without a
-    label are not ranked; a row without a labelled text is an error. The same command resumes.
-    Exit codes as for `run`.
+    Texts are ordered by FINE label (OK, the milder error, the worse one, both), then by confidence. OUT adds the
+    position of the best text and the scores of all. Texts without a label are not ranked; a row without a labelled text
+    is an error. Resumes and exits like `run`.
     """
     from ..run.options import RunOptions
     from ..scoring.rank_rows import RankScoring

@@ -26,16 +26,18 @@ def rate_command(
             "--labels",
             metavar="F.csv",
             parser=local,
-            help="Labels: the file of `scorer sample`, filled in. Repeatable: a first sample and one drawn after it.",
+            help="Completed file of `scorer sample`. Repeatable: a first sample and a later one.",
         ),
     ] = None,
     label_column: Annotated[
         str | None,
-        typer.Option("--label-column", metavar="NAME", help="Labels: column of OUT with labels, or with ratings."),
+        typer.Option(
+            "--label-column", metavar="NAME", help="Column of OUT with labels or ratings, instead of --labels."
+        ),
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", metavar="X", help="With ratings: a row is OK from this rating on."),
+        typer.Option("--threshold", metavar="X", help="With ratings: lowest rating that means OK."),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="Column to group by, for example system.")
@@ -46,7 +48,7 @@ def rate_command(
             "--calibration",
             metavar="FILE",
             parser=local,
-            help="File of an earlier `scorer rate --save`, used instead of labels; with labels, tested against them.",
+            help="File of an earlier `scorer rate --save`: used instead of labels, or tested against them.",
         ),
     ] = None,
     save: Annotated[
@@ -57,10 +59,10 @@ def rate_command(
 ) -> None:
     """Estimate the true rates from a few human labels.
 
-    The metric labels every row and is sometimes wrong; a few human labels show how often. Both together give the true
+    A few human labels show how often the metric is wrong. Together with its labels of all rows they give the true
     not_OK, omission and hallucination rates with 95% intervals, the number of labels that the metric saved, and how
-    many more would halve the interval. Rows labelled twice (F.second.csv) give the annotators' agreement, and correct
-    the rates for their errors. With --by, groups are compared, corrected for the number of comparisons (Holm).
+    many more would halve the interval. Rows labelled twice (F.second.csv) give the annotators' agreement and correct
+    the rates for annotation errors. With --by, groups are compared (Holm).
     """
     from ..evaluation.rates import calibration as earlier_run
     from ..evaluation.rates.estimates import agreement, differences, true_rates

@@ -26,7 +26,7 @@ def run_command(
         typer.Option(
             "--devices",
             metavar="LIST|all|cpu:N",
-            help="Run a worker process for each device, such as cuda:0,cuda:1, or N that share the CPU.",
+            help="Run a worker process per device, such as cuda:0,cuda:1, or N on the CPU.",
         ),
     ] = None,
     ray: Annotated[
@@ -34,7 +34,7 @@ def run_command(
         typer.Option(
             "--ray",
             metavar="[HOST:PORT|auto]",
-            help="Run a worker on each GPU or node of a Ray cluster; exits 2 if there is none.",
+            help="Run a worker on each GPU or node of a Ray cluster; exits 2 without one.",
         ),
     ] = None,
     ray_cpus: Annotated[
@@ -43,16 +43,16 @@ def run_command(
             "--ray-cpus",
             metavar="N",
             min=1,
-            help="With --ray: CPU cores of each worker. Default: all of a node, or one next to a GPU.",
+            help="With --ray: CPU cores per worker. Default: all of a node, or one with a GPU.",
         ),
     ] = None,
     as_json: RunJsonOption = False,
 ) -> None:
     """Score files of rows and write them to a folder.
 
-    IN is Parquet, CSV, TSV or JSON Lines. OUT is Parquet and mirrors the relative paths of the inputs. The same command
-    resumes a run that was killed or failed. Exit codes: 0 done, 2 usage, configuration or environment, 3 finished with
-    failed shards or too many rows with errors, 130/143 interrupted.
+    IN is Parquet, CSV, TSV or JSON Lines; OUT is Parquet with the same relative paths. The same command resumes an
+    interrupted or failed run. Exit codes: 0 done; 2 usage, configuration or environment; 3 failed shards, or too many
+    rows with errors; 130 or 143 interrupted.
     """
     from ..run.options import RunOptions
 

@@ -28,7 +28,7 @@ def sample_command(
     file: Annotated[
         Path,
         typer.Option(
-            "--file", metavar="F.csv", parser=written, help="CSV file to write; exits 2 if it exists, see --force."
+            "--file", metavar="F.csv", parser=written, help="CSV file to write; exits 2 if it exists, unless --force."
         ),
     ],
     rows: Annotated[
@@ -41,7 +41,7 @@ def sample_command(
             min=0.001,
             max=1,
             metavar="W",
-            help="Draw as many rows as a 95% interval of this width of the not_OK rate needs, instead of --rows.",
+            help="Instead of --rows: draw enough rows for a 95% interval of this width of the not_OK rate.",
         ),
     ] = None,
     pilot: Annotated[
@@ -50,7 +50,7 @@ def sample_command(
             "--pilot",
             metavar="F.csv",
             parser=local,
-            help="Labels of a first sample of OUT: draw further rows, most where these say that the metric errs.",
+            help="Labels of a first sample: draw further rows, mostly where the metric errs.",
         ),
     ] = None,
     twice: Annotated[
@@ -59,29 +59,26 @@ def sample_command(
             "--twice",
             min=0,
             metavar="N",
-            help="Number of rows that a second person labels as well, in F.second.csv. Default: a fifth of the rows.",
+            help="Number of rows for a second annotator, in F.second.csv. Default: a fifth of the rows.",
         ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option("--page", metavar="F.html", parser=written, help="Also write an HTML page to label the rows in."),
+        typer.Option("--page", metavar="F.html", parser=written, help="Also write an HTML page for labelling."),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--by", metavar="COLUMN", help="Column whose groups share the rows. Default: system, if it exists."
-        ),
+        typer.Option("--by", metavar="COLUMN", help="Column to divide the rows by. Default: system, if it exists."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the random draw.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace files, and the labels in them.")] = False,
 ) -> None:
     """Draw rows to label by hand, for `scorer rate`.
 
-    Rows are stratified by the metric's label and confidence. A first sample is in proportion; with its labels as
-    --pilot, a second one is drawn where the metric errs most: label about a third of the rows first. F.csv has
-    the facts in words, the text, and an empty column `label`, and neither the metric's label nor the system;
-    F.design.json has the rest, for `scorer rate`. Fill in OK, omission, hallucination, omission+hallucination
-    or not_OK. F.second.csv asks a second person for some of the rows, without seeing the first labels.
+    Rows are stratified by the metric's label and confidence. A first sample is proportional; with its labels as
+    --pilot, a second one is drawn mostly where the metric errs: label about a third of the rows first. F.csv has the
+    facts as sentences, the text, and an empty column `label` for OK, omission, hallucination, omission+hallucination or
+    not_OK; it shows neither the metric's label nor the system. F.design.json has the rest, for `scorer rate`.
     """
     from ..evaluation.rates.estimates import true_rates
     from ..evaluation.rates.given import from_files

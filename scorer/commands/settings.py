@@ -37,36 +37,31 @@ DeviceOption = Annotated[
     _option(
         "device",
         metavar="auto|cpu|cuda|cuda:N",
-        help="Device to use; exits 2 if a named device cannot start. auto: CUDA if it starts, otherwise the CPU.",
+        help="Device; exits 2 if a named device cannot start. auto: CUDA if it starts, otherwise the CPU.",
     ),
 ]
 PrecisionOption = Annotated[
     Precision,
-    _option(
-        "precision", help="Variant of the model; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU."
-    ),
+    _option("precision", help="Model variant; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU."),
 ]
 TextColumnOption = Annotated[str, _column("text", "Column of texts; a file without it fails.")]
 TriplesColumnOption = Annotated[str | None, _column("triples", "Column of triples. Default: triples.")]
-FactsColumnOption = Annotated[str | None, _column("facts", "Column of facts as sentences, which need no template.")]
+FactsColumnOption = Annotated[str | None, _column("facts", "Column of facts as sentences; no templates are used.")]
 AttributesColumnOption = Annotated[
     str | None,
     _column(
         "attributes",
-        "Column of attributes: a struct, a map, or a string of a JSON object; or comma-separated columns, each an "
-        "attribute.",
+        "Column of attributes (struct, map or JSON object), or comma-separated columns, one for each attribute.",
     ),
 ]
 SubjectColumnOption = Annotated[
     str | None,
-    _column(
-        "subject", "Column that names the subject of the attributes, or their key that does. Default: the key name."
-    ),
+    _column("subject", "Column or attribute key that names the subject. Default: the key name."),
 ]
 MrColumnOption = Annotated[str | None, _column("mr", "Column of E2E slots, used instead of triples.")]
 DocumentColumnOption = Annotated[
     str | None,
-    _column("document", "Column of source texts, or of lists of passages, to check texts against instead of facts."),
+    _column("document", "Column of source texts, or lists of passages, used instead of facts."),
 ]
 
 OPTIONS: dict[str, Any] = {
@@ -75,53 +70,50 @@ OPTIONS: dict[str, Any] = {
         _option(
             "templates",
             metavar="FILE",
-            help="Template file (JSON); exits 2 if it is invalid. Default: the bundle's templates, otherwise backoff.",
+            help="Template file (JSON); exits 2 if invalid. Default: the bundle's templates, otherwise backoff.",
         ),
     ],
     "protocol": Annotated[
-        Protocol, _option("protocol", help="Metric as in the paper, as its code computes it, or FactSpotter.")
+        Protocol, _option("protocol", help="Metric: as in the paper, as in its code, or FactSpotter.")
     ],
     "checks": Annotated[Sides, _option("checks", help="Check both sides, or hallucinations only.")],
     "optional": Annotated[
         list[str] | None,
         typer.Option(
-            "--optional", metavar="P=O", help="Fact that a text may omit, for example eatType=restaurant. Repeatable."
+            "--optional", metavar="P=O", help="Fact that a text may omit, such as eatType=restaurant. Repeatable."
         ),
     ],
     "missing_template": Annotated[
         MissingTemplate,
-        _option("missing-template", help="Use the backoff template for a triple without a template, or exit 2."),
+        _option("missing-template", help="For a triple without a template: use the backoff template, or exit 2."),
     ],
     "device": DeviceOption,
     "precision": PrecisionOption,
     "device_memory": Annotated[
         int,
-        _option(
-            "device-memory", metavar="GIB", min=0, help="GPU memory that each session may use, in GiB. 0: all of it."
-        ),
+        _option("device-memory", metavar="GIB", min=0, help="GPU memory of each session, in GiB; 0 for no limit."),
     ],
     "overlong": Annotated[
         Overlong,
         _option(
             "overlong",
-            help="Report a row whose text pair exceeds the model's maximum length as an error, "
-            "or truncate and add a note.",
+            help="For text pairs longer than the model's maximum: report an error, or truncate and add a note.",
         ),
     ],
     "sentences": Annotated[
         bool,
-        typer.Option("--sentences", help="Also check every sentence of a text; exits 2 without the extra `sentences`."),
+        typer.Option("--sentences", help="Also check every sentence of a text; needs the extra `sentences`."),
     ],
     "exact": Annotated[
         bool,
         typer.Option(
             "--exact",
-            help="Recompute undecided pairs in fp32, so that labels are those of fp32; exits 2 if the bundle lacks "
-            "fp32.",
+            help="Recompute undecided pairs in fp32 to get the labels of fp32; exits 2 if the bundle lacks it.",
         ),
     ],
     "check_numbers": Annotated[
-        bool, typer.Option("--check-numbers", help="Also name the numbers, dates and units of a text that no fact has.")
+        bool,
+        typer.Option("--check-numbers", help="Also list the numbers, dates and units of a text that no fact contains."),
     ],
 }
 """The option of each setting, by the name of the setting; ``bundle`` and the columns apart."""
@@ -147,7 +139,7 @@ COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
             _option(
                 "prefix",
                 metavar="P",
-                help="Prefix for the names of output columns; needed where an input column has the same name.",
+                help="Prefix of output columns, where an input column has the same name.",
             ),
         ],
     ),
@@ -155,9 +147,7 @@ COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
         "details",
         Annotated[
             bool,
-            typer.Option(
-                "--details", help="Add the contradiction, neutral and entailment probabilities of every check."
-            ),
+            typer.Option("--details", help="Add the three probabilities of every check."),
         ],
     ),
 }

@@ -28,7 +28,7 @@ OutOption = Annotated[
         "--out",
         metavar="OUT",
         parser=location,
-        help="Folder or s3:// prefix for the scored shards; a rerun resumes. Exits 2 if it holds other files.",
+        help="Folder or s3:// prefix of the output; a rerun resumes. Exits 2 if it contains other files.",
     ),
 ]
 RunJsonOption = Annotated[bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")]
@@ -43,7 +43,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "form": (
         Annotated[
             Format,
-            typer.Option("--format", help="Format of IN. auto: by suffix; of a folder, Parquet if it has any."),
+            typer.Option("--format", help="Format of IN. auto: by suffix; in a folder, Parquet first."),
         ],
         "auto",
     ),
@@ -53,8 +53,8 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 "--delimiter",
                 metavar="C",
-                help="Character between the fields of CSV and TSV files, or the word tab. Default: a comma, or a "
-                "semicolon or tab where the header has no comma; in TSV a tab.",
+                help="Field separator of CSV and TSV files: a character, or the word tab. Default: detected from "
+                "the header.",
             ),
         ],
         None,
@@ -66,8 +66,8 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
                 "--reuse",
                 metavar="OUT0",
                 parser=location,
-                help="Output of an earlier run, local or in a store. Rows with the same row_key keep their labels if "
-                "the signatures are equal; otherwise they are scored. Repeatable.",
+                help="Earlier output. Rows with the same row_key keep its labels if the signatures are equal. "
+                "Repeatable.",
             ),
         ],
         None,
@@ -77,7 +77,8 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
             bool,
             typer.Option(
                 "--prune",
-                help="Remove outputs without an input, and replace outputs by shorter ones; without it both exit 2.",
+                help="Allow removing outputs without an input and replacing outputs by shorter ones; otherwise "
+                "exits 2.",
             ),
         ],
         False,
@@ -87,7 +88,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
             bool,
             typer.Option(
                 "--rescore",
-                help="Replace labels that another bundle, other templates or options gave; without it that exits 2.",
+                help="Allow replacing labels from another bundle, other templates or options; otherwise exits 2.",
             ),
         ],
         False,
@@ -98,7 +99,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 "--part",
                 metavar="K/N",
-                help="Score the K-th of N parts of the shards; other processes may score the others at the same time.",
+                help="Score the K-th of N parts of the shards; other processes may score the others concurrently.",
             ),
         ],
         None,
@@ -110,8 +111,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
                 "--split-rows",
                 min=1,
                 metavar="N",
-                help="Score Parquet files of more rows in pieces of N rows, along row groups; each becomes a folder "
-                "of files.",
+                help="Split larger Parquet files into pieces of N rows, along row groups; each file becomes a folder.",
             ),
         ],
         None,
@@ -120,7 +120,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         Annotated[
             float,
             typer.Option(
-                "--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error is larger."
+                "--max-error-rate", min=0.0, max=1.0, help="Exit 3 if the share of rows with an error exceeds this."
             ),
         ],
         MAX_ERROR_RATE,

@@ -18,9 +18,8 @@ def status_command(
 ) -> None:
     """Show how far a run is.
 
-    Shards done, held, failed and waiting; the rate of the last ten minutes and the time left at that rate; the devices
-    that scored shards; and the process that holds the output, or one for each part, with its workers, the shards that
-    they have, and why workers died.
+    Shards by state, the rate of the last ten minutes, the time left, the devices, and the processes that hold the
+    output, with their workers and why workers died.
     """
     from ..run.status import status_of
     from .show.status import print_status

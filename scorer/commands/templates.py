@@ -25,7 +25,7 @@ def extract_command(
             "--out",
             metavar="F.json",
             parser=written,
-            help="Template file to write; exits 2 if it exists, see --force. All candidates go to F.candidates.json.",
+            help="Template file to write; exits 2 if it exists. All candidates go to F.candidates.json.",
         ),
     ],
     seed: Annotated[
@@ -41,7 +41,7 @@ def extract_command(
             "--references",
             min=1,
             metavar="N",
-            help="Maximum number of references that the model compares a candidate with.",
+            help="Maximum number of references to compare a candidate with.",
         ),
     ] = 16,
     device: DeviceOption = "auto",
@@ -56,9 +56,8 @@ def extract_command(
 ) -> None:
     """Extract templates from references of single triples.
 
-    Find subject and object in each reference and replace them by slots. With --bundle, the template of a predicate is
-    the candidate whose sentences best entail, and are entailed by, references that it does not come from. Without it,
-    the template is a random candidate, which was measured to be much worse.
+    Replace subject and object in each reference by slots. With --bundle, choose the candidate whose sentences best
+    entail, and are entailed by, other references of the predicate; without it, a random candidate, which is much worse.
     """
     from ..metric.inputs import ColumnNames
     from ..templating.making import make_templates
@@ -116,8 +115,8 @@ def check_command(
 ) -> None:
     """Check a template file against data.
 
-    List predicates and objects without a template, and templates without a slot. Findings are not errors: the exit code
-    is 0. Templates that fail far more often than others are in `scorer audit`.
+    List predicates and objects without a template, and templates without a slot; exits 0 with findings. `scorer audit`
+    shows templates that fail far more often than others.
     """
     from ..metric.inputs import ColumnNames
     from ..metric.slots import load_templates
