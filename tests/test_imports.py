@@ -10,7 +10,8 @@ import pytest
 OPTIONAL = {"torch", "transformers", "optimum", "onnx", "sklearn", "scipy", "sacrebleu", "obstore", "deltalake", "ray",
             "polars", "pandas", "nupunkt"}  # fmt: skip
 COMMANDS = {"numpy", "pyarrow", "tokenizers", "onnxruntime", "msgspec", "rich", "jinja2", "duckdb"}
-SCORER = {"onnxruntime", "typer", "rich", "jinja2", "duckdb", "pyarrow.dataset", "pyarrow.flight"}
+SCORER = {"onnxruntime", "typer", "rich", "jinja2", "duckdb", "pyarrow.dataset", "pyarrow.flight", "pyarrow.parquet",
+          "ssl", "scorer.metric.numbers"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ SCORER = {"onnxruntime", "typer", "rich", "jinja2", "duckdb", "pyarrow.dataset",
         ("import scorer", OPTIONAL | COMMANDS | {"importlib.metadata", "typer"}, 30),
         ("import scorer.commands", OPTIONAL | COMMANDS | {"importlib.metadata", "tomllib"}, 200),
         ("from scorer.commands import app; import typer.main; typer.main.get_command(app)", OPTIONAL | COMMANDS, 230),
-        ("from scorer import Scorer", OPTIONAL | SCORER | {"importlib.metadata"}, 420),
+        ("from scorer import Scorer", OPTIONAL | SCORER | {"importlib.metadata"}, 350),
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(program: str, absent: set[str], most: int) -> None:

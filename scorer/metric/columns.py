@@ -11,7 +11,6 @@ import pyarrow as pa
 from ..status import SCORED
 from .checks import KIND_NAMES, Checks
 from .keys import SIZE, row_keys
-from .numbers.support import unsupported_in_rows
 from .rows import Rows
 from .verdict import FINE, ROUGH, Verdicts
 
@@ -133,6 +132,8 @@ def to_mean_entailment(verdicts: Verdicts) -> pa.Array:
 
 def to_unsupported_numbers(rows: Rows) -> pa.Array:
     """The array of :data:`UNSUPPORTED_NUMBERS`."""
+    from .numbers.support import unsupported_in_rows  # its patterns take long to compile, and few runs ask for it
+
     return pa.array(unsupported_in_rows(rows), UNSUPPORTED_NUMBERS.type)
 
 

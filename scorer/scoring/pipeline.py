@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,10 @@ from ..metric.verdict import Verdicts, decide
 from ..storage.counts import Counts, RecheckCounts
 from ..system.waiting import any_of, outcome
 from .counts import count
-from .reuse import Disagreement, Reuse, ReuseMatch
-from .reuse.recheck import disagreements
 from .windows import Mark, ScoredWindow, Tag, TextColumns, Window
+
+if TYPE_CHECKING:
+    from .reuse import Disagreement, Reuse, ReuseMatch
 
 _WINDOWS = 2
 """Windows that the model is asked about at a time: one that it computes, and the next."""
@@ -282,6 +283,8 @@ def _comes_first(
 
 def _recheck(judged: Judged, match: ReuseMatch, fresh: Mapping[str, pa.Array]) -> list[Disagreement]:
     """The rows that were scored although they have a label, and are not what it says."""
+    from .reuse.recheck import Disagreement, disagreements
+
     again = pa.array(match.to_recheck)
     stored = {name: column.take(again) for name, column in match.labels.items()}
     probabilities, threshold = judged.answers.probabilities, judged.answers.threshold

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ColumnError
-from ..storage import ShardReader
 from ..system.arguments import described
 from .windows import WINDOW_BYTES, WINDOW_ROWS
 
@@ -56,6 +55,8 @@ def read_table(path: str | Path) -> pa.Table:
     Raises:
         ShardError: it cannot be read.
     """
+    from ..storage import ShardReader
+
     with ShardReader() as reader:
         tables = list(reader.windows(os.fspath(path), max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES))
     return pa.concat_tables(tables)

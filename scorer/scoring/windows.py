@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
 from ..errors import ScorerError
 from ..metric.refusals import BadRows as BadRows
 from ..metric.rows import Rows
-from ..storage import Counts
-from .reuse import Disagreement
+from ..storage.counts import Counts
+
+if TYPE_CHECKING:
+    from .reuse import Disagreement
 
 WINDOW_ROWS = 16384
 WINDOW_BYTES = 32 << 20

@@ -1,38 +1,63 @@
 """Reading and writing shards as Arrow tables, and the protocol that makes a run resumable; independent of the
-metric."""
+metric.
+
+Names are loaded when they are first used: a :class:`scorer.Scorer` needs only the counts.
+"""
 
 from __future__ import annotations
 
-from .counts import Counts
-from .filesystems import InputFile, check_output_apart, resolve_inputs, table_notes
-from .locations import check_apart
-from .output import RunOutput, SeenOutput, inspect_output
-from .reading.shards import ShardInfo, ShardReader
-from .receipts import FailedShard, Receipt, Receipts
-from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile
-from .space import require_space
-from .writer import ShardWriter
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Counts",
-    "FailedShard",
-    "Fingerprint",
-    "Identity",
-    "InputFile",
-    "InputRecord",
-    "Maker",
-    "Receipt",
-    "Receipts",
-    "RunOutput",
-    "SeenOutput",
-    "ShardInfo",
-    "ShardReader",
-    "ShardWriter",
-    "WrittenFile",
-    "check_apart",
-    "check_output_apart",
-    "inspect_output",
-    "require_space",
-    "resolve_inputs",
-    "table_notes",
-]
+if TYPE_CHECKING:
+    from .counts import Counts as Counts
+    from .filesystems import InputFile as InputFile
+    from .filesystems import check_output_apart as check_output_apart
+    from .filesystems import resolve_inputs as resolve_inputs
+    from .filesystems import table_notes as table_notes
+    from .locations import check_apart as check_apart
+    from .output import RunOutput as RunOutput
+    from .output import SeenOutput as SeenOutput
+    from .output import inspect_output as inspect_output
+    from .reading.shards import ShardInfo as ShardInfo
+    from .reading.shards import ShardReader as ShardReader
+    from .receipts import FailedShard as FailedShard
+    from .receipts import Receipt as Receipt
+    from .receipts import Receipts as Receipts
+    from .records import Fingerprint as Fingerprint
+    from .records import Identity as Identity
+    from .records import InputRecord as InputRecord
+    from .records import Maker as Maker
+    from .records import WrittenFile as WrittenFile
+    from .space import require_space as require_space
+    from .writer import ShardWriter as ShardWriter
+
+_HOME = {
+    "Counts": ".counts",
+    "FailedShard": ".receipts",
+    "Fingerprint": ".records",
+    "Identity": ".records",
+    "InputFile": ".filesystems",
+    "InputRecord": ".records",
+    "Maker": ".records",
+    "Receipt": ".receipts",
+    "Receipts": ".receipts",
+    "RunOutput": ".output",
+    "SeenOutput": ".output",
+    "ShardInfo": ".reading.shards",
+    "ShardReader": ".reading.shards",
+    "ShardWriter": ".writer",
+    "WrittenFile": ".records",
+    "check_apart": ".locations",
+    "check_output_apart": ".filesystems",
+    "inspect_output": ".output",
+    "require_space": ".space",
+    "resolve_inputs": ".filesystems",
+    "table_notes": ".filesystems",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
