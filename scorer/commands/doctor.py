@@ -35,27 +35,31 @@ def doctor_command(
     Create a session on each provider, verify the bundle on the device that `auto` takes, and measure its speed. Exits 2
     when scoring would not work.
     """
+    from ..inference.sessions import conflicting_wheels
     from .show.doctor import Findings, print_findings
 
-    findings = Findings(_packages())
+    problems: list[str] = []
+    gpus: list[GpuFindings] = []
+    providers = opened = None
     try:
         bundle = bundle_argument(bundle, "--bundle")
-        findings.gpus = _gpus()
-        findings.problems += [gpu.problem for gpu in findings.gpus if gpu.problem]
-        findings.providers = _providers()
-        findings.bundle = _bundle(bundle)
+        gpus = _gpus()
+        problems += [gpu.problem for gpu in gpus if gpu.problem]
+        providers = _providers()
+        opened = _bundle(bundle)
     except ScorerError as error:
-        findings.problems.append(str(error))
-    if names := _conflicting_wheels():
-        findings.problems.append(
+        problems.append(str(error))
+    if names := conflicting_wheels():
+        problems.append(
             f"{' and '.join(names)} are installed in one folder and shadow each other; uninstall both, then install one"
         )
+    findings = Findings(packages=_packages(), problems=problems, gpus=gpus, providers=providers, bundle=opened)
     if as_json:
-        print_json(findings.as_json())
+        print_json(findings)
     else:
         print_findings(findings)
-    if findings.problems:
-        for problem in findings.problems:
+    if problems:
+        for problem in problems:
             say(f"problem: {problem}")
         raise typer.Exit(2)
 
@@ -81,12 +85,6 @@ def _packages() -> dict[str, str | None]:
         except metadata.PackageNotFoundError:
             found[name] = None
     return found
-
-
-def _conflicting_wheels() -> list[str]:
-    from ..inference.sessions import conflicting_wheels
-
-    return conflicting_wheels()
 
 
 def _providers() -> dict[str, str]:

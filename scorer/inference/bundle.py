@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError
 from .choices import PRECISIONS as PRECISIONS
-from .manifest import EncoderManifest, Manifest, PairLayout, Variant, check_file, read_manifest
+from .manifest import Manifest, PairLayout, Variant, check_file, open_manifest
 from .schemes import LABELS, Scheme
 from .shipped import folder_of
 
@@ -61,18 +61,7 @@ class Bundle:
             BundleError: no bundle there, another schema, a field missing or odd, a file missing or changed.
         """
         folder = folder_of(path)
-        if not is_utf8(folder):
-            raise BundleError(
-                f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
-            )
-        manifest, digest = read_manifest(folder)
-        if isinstance(manifest, EncoderManifest):
-            raise BundleError(
-                f"{folder} gives embeddings for `scorer baseline bertscore` and is not a classifier; give a bundle "
-                "that `scorer export` wrote without --task embeddings"
-            )
-        for name, expected in manifest.files.items():
-            check_file(folder, name, expected)
+        manifest, digest = open_manifest(folder, Manifest)
         return cls(
             path=folder,
             name=manifest.name,
@@ -150,11 +139,3 @@ class Bundle:
                 f"{path} must hold {self.scheme.width} finite logits for each pair; export the bundle again"
             )
         return Probes(premises, hypotheses, logits)
-
-
-def is_utf8(path: Path) -> bool:
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

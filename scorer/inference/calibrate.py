@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ..status import SCORED
 from .batches import Pairs, Work
-from .budget import usual_budget
 from .engine import Engine
+from .facts import usual_budget
 from .model_session import OutOfMemoryError
 from .texts import Tokens
 

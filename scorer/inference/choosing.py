@@ -13,10 +13,9 @@ from dataclasses import replace
 
 from ..errors import BundleError, DeviceError
 from .batches import Grid
-from .budget import known_budget
 from .cache import Use
 from .execution import Execution
-from .facts import read_facts, refuse_disagreement
+from .facts import known_budget, read_facts, refuse_disagreement
 from .first_use import require_smoke_test
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import BundleError
 from ..system.closing import Closing
 from .bundle import PairLayout
-from .manifest import EncoderManifest, check_file, read_manifest
+from .manifest import EncoderManifest, open_manifest
 from .sessions import available_threads, create_session, first_line, resolve_device
 from .texts import TextTokenizer
 
@@ -58,14 +58,7 @@ class EncoderBundle:
             BundleError: no such bundle there, or one of a classifier; a field or file missing, changed or odd.
         """
         folder = Path(path)
-        manifest, digest = read_manifest(folder)
-        if not isinstance(manifest, EncoderManifest):
-            raise BundleError(
-                f"{folder} is a bundle of a classifier, and embeddings are needed; export an encoder with "
-                "`scorer export --task embeddings`"
-            )
-        for name, expected in manifest.files.items():
-            check_file(folder, name, expected)
+        manifest, digest = open_manifest(folder, EncoderManifest)
         return cls(
             path=folder,
             name=manifest.name,

@@ -24,14 +24,13 @@ from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, SCORED, TOO_LONG
 from ..system.waiting import outcome, prompt_switching
 from .batches import Batch, Feed, Grid, Layout, Padded, Work, cut_to_fit, distinct_pairs
-from .budget import known_budget, usual_budget
 from .bundle import PRECISIONS, Bundle
 from .cache import Use
 from .choosing import choose
 from .devices import PACKED, Device
 from .exact import fixed_shapes
 from .execution import candidates, recorded
-from .facts import read_facts, refuse_disagreement
+from .facts import known_budget, read_facts, refuse_disagreement, usual_budget
 from .first_use import require_smoke_test
 from .model_session import Calls, ModelSession
 from .packed import Packed

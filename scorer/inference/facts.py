@@ -1,4 +1,4 @@
-"""What is known of a variant on a device, and how it is kept: typed when it is written and when it is read."""
+"""What is known of a variant on a device, and how it is kept: its figures, and the number of tokens of a call."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..errors import BundleError
 from . import cache
 from .batches import Grid
 from .cache import Use
+from .devices import Device
 
 MINIMUM_AGREEMENT = 0.99
 
@@ -42,6 +43,12 @@ class DeviceFacts(cache.Entry, frozen=True):
             return None
 
 
+class KeptBudget(cache.Entry, frozen=True):
+    """The fastest budget of a variant on a device."""
+
+    token_budget: int
+
+
 def read_facts(use: Use, grid: Grid) -> DeviceFacts | None:
     """The figures kept of a use, if there are any."""
     return cache.read(_entry(use, grid), DeviceFacts)
@@ -67,5 +74,30 @@ def refuse_disagreement(use: Use, facts: DeviceFacts) -> None:
         )
 
 
+def usual_budget(on: Device) -> int:
+    """Tokens of a call that are right for most models on a device."""
+    return on.row.token_budgets[0]
+
+
+def known_budget(use: Use) -> int | None:
+    """The fastest budget on record."""
+    kept = cache.read(_budget_entry(use), KeptBudget)
+    return read_budget(kept.token_budget, use.device) if kept is not None else None
+
+
+def keep_budget(use: Use, budget: int) -> None:
+    """Put the fastest budget on record."""
+    cache.write(_budget_entry(use), KeptBudget(budget))
+
+
+def read_budget(found: object, on: Device) -> int | None:
+    """What was kept or answered, or ``None`` where it is not one of the choices."""
+    return found if type(found) is int and found in on.row.token_budgets else None
+
+
 def _entry(use: Use, grid: Grid) -> Path:
     return cache.entry(use, "facts", grid.step, grid.token_budget, grid.max_length)
+
+
+def _budget_entry(use: Use) -> Path:
+    return cache.entry(use, "budget", *use.device.row.token_budgets)

@@ -18,9 +18,8 @@ from typing import Any
 from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, ScorerError
 from ..system.children import Spawned
 from .batches import Grid
-from .budget import keep_budget, known_budget, read_budget
 from .cache import Use
-from .facts import DeviceFacts, keep_facts, read_facts
+from .facts import DeviceFacts, keep_budget, keep_facts, known_budget, read_budget, read_facts
 
 SMOKE_TEST = "scorer.inference.smoke_test"
 SILENCE_S = 90.0

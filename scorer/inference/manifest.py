@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import Meta, field
 
@@ -180,6 +180,16 @@ class EncoderManifest(_Described, frozen=True, kw_only=True):
             raise ValueError("it does not describe an encoder and its files")
 
 
+M = TypeVar("M", Manifest, EncoderManifest)
+_OTHER_KIND: dict[type, str] = {
+    Manifest: "gives embeddings for `scorer baseline bertscore` and is not a classifier; give a bundle that `scorer "
+    "export` wrote without --task embeddings",
+    EncoderManifest: "is a bundle of a classifier, and embeddings are needed; export an encoder with `scorer export "
+    "--task embeddings`",
+}
+"""What is wrong with a bundle that is not of the kind."""
+
+
 class _Task(OpenRecord, frozen=True, kw_only=True):
     schema: int = BUNDLE_SCHEMA
     task: str
@@ -200,6 +210,26 @@ def read_manifest(folder: Path) -> tuple[Manifest | EncoderManifest, str]:
             "wrote, or the word embedded"
         ) from e
     return decode_manifest(raw, str(path)), hashlib.sha256(raw).hexdigest()
+
+
+def open_manifest(folder: Path, kind: type[M]) -> tuple[M, str]:
+    """The same of a bundle of one kind, whose small files have been compared with their hashes.
+
+    Raises:
+        BundleError: as :func:`read_manifest`; it is of the other kind; a file is missing or changed.
+    """
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as e:
+        raise BundleError(
+            f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
+        ) from e
+    manifest, digest = read_manifest(folder)
+    if not isinstance(manifest, kind):
+        raise BundleError(f"{folder} {_OTHER_KIND[kind]}")
+    for name, expected in manifest.files.items():
+        check_file(folder, name, expected)
+    return manifest, digest
 
 
 def decode_manifest(raw: bytes, where: str) -> Manifest | EncoderManifest:

@@ -34,14 +34,10 @@ def metric_versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class MetricRows:
-    """An open :class:`.Scorer`, row by row."""
+class ScorerRows:
+    """What all row scorers have that ask an open :class:`.Scorer`."""
 
     scorer: Scorer
-
-    @property
-    def signature(self) -> Signature:
-        return self.scorer.full_signature
 
     @property
     def budgets(self) -> Budgets:
@@ -76,25 +72,6 @@ class MetricRows:
     def seconds(self) -> Mapping[str, float]:
         return self.scorer.pipeline.seconds
 
-    def warm_up(self, earlier: Plan | None, starts: Starts[TextColumns]) -> MetricRows:
-        """With ``exact``, take the bound from an earlier plan of the same model and provider, or measure it."""
-        if self.scorer.exact is None:
-            return self
-        bound = None
-        if earlier is not None and (earlier.signature, earlier.provider) == (self.signature, self.provider):
-            bound = earlier.budgets.exact
-        model = ExactEngine(self.scorer.engine, bound or measure_bound(self.scorer, starts))
-        return replace(self, scorer=self.scorer.with_model(model))
-
-    def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
-        """See :meth:`.row_scorer.RowScorer.open_reuse`."""
-        return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin))
-
-    def stream(
-        self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
-    ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
-        return self.scorer.pipeline.stream(items, reuse, tick)
-
     def warnings(self, counts: Counts) -> Sequence[str]:
         """Warn of facts without a template, and of data that the bundle's own templates were not made for."""
         facts = counts.facts
@@ -116,6 +93,34 @@ class MetricRows:
         facts = self.scorer.facts
         measured = speed(counts, seconds, self.scorer.engine)
         return Report(measured, self.scorer.exact_bound, facts.bound, facts.invariance_error)
+
+
+@dataclass(frozen=True)
+class MetricRows(ScorerRows):
+    """The metric, row by row."""
+
+    @property
+    def signature(self) -> Signature:
+        return self.scorer.full_signature
+
+    def warm_up(self, earlier: Plan | None, starts: Starts[TextColumns]) -> MetricRows:
+        """With ``exact``, take the bound from an earlier plan of the same model and provider, or measure it."""
+        if self.scorer.exact is None:
+            return self
+        bound = None
+        if earlier is not None and (earlier.signature, earlier.provider) == (self.signature, self.provider):
+            bound = earlier.budgets.exact
+        model = ExactEngine(self.scorer.engine, bound or measure_bound(self.scorer, starts))
+        return replace(self, scorer=self.scorer.with_model(model))
+
+    def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
+        """See :meth:`.row_scorer.RowScorer.open_reuse`."""
+        return Reuse(open_sources(earlier, self.signature, self.scorer.settings.columns, self.origin))
+
+    def stream(
+        self, items: Iterable[Window[Tag, InputColumns] | Mark], reuse: Reuse | None, tick: Callable[[Tag, float], None]
+    ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
+        return self.scorer.pipeline.stream(items, reuse, tick)
 
 
 @dataclass(frozen=True)

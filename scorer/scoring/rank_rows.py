@@ -28,11 +28,10 @@ from ..metric.verdict import FINE
 from ..storage import Counts
 from ..storage.counts import RowCounts
 from ..storage.objects.uri import Location
-from .metric_rows import MetricRows
-from .origin import Origin
+from .metric_rows import MetricRows, ScorerRows
 from .plan import Budgets, Plan
 from .reuse import Reuse
-from .row_scorer import Report, Starts
+from .row_scorer import Starts
 from .scorer import Scorer
 from .settings import Settings
 from .signature import Signature, of_parts
@@ -69,48 +68,23 @@ class _Piece(Generic[Tag]):
 
 
 @dataclass(frozen=True)
-class RankRows:
-    """An open :class:`.Scorer` that ranks. ``metric``: the same, row by row."""
+class RankRows(ScorerRows):
+    """A ranking, list by list."""
 
-    metric: MetricRows
     worse: Worse
 
     @property
     def signature(self) -> Signature:
         """That of the metric, and what orders the candidates."""
-        parts = {**self.metric.signature.parts, "rank": REVISION, "worse": self.worse}
-        return of_parts(parts)
-
-    @property
-    def budgets(self) -> Budgets:
-        return self.metric.budgets
-
-    @property
-    def provider(self) -> str:
-        return self.metric.provider
-
-    @property
-    def origin(self) -> Origin:
-        return self.metric.origin
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        return self.metric.versions
-
-    @property
-    def computed(self) -> int:
-        return self.metric.computed
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        return self.metric.seconds
+        return of_parts({**self.scorer.full_signature.parts, "rank": REVISION, "worse": self.worse})
 
     def warm_up(self, earlier: Plan | None, starts: Starts[CandidateColumns]) -> RankRows:
         """As the metric; a plan of an earlier ranking has the metric's bound."""
         if earlier is not None and earlier.signature == self.signature:
-            metric = self.metric.signature
+            metric = self.scorer.full_signature
             earlier = structs.replace(earlier, signature_line=metric.line, signature_parts=metric.parts)
-        return replace(self, metric=self.metric.warm_up(earlier, [_AsRows(start) for start in starts]))
+        warm = MetricRows(self.scorer).warm_up(earlier, [_AsRows(start) for start in starts])
+        return replace(self, scorer=warm.scorer)
 
     def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
         """Refuse: the scores of a ranking are not looked up.
@@ -127,7 +101,7 @@ class RankRows:
         tick: Callable[[Tag, float], None],
     ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
         """Score windows in order; see :meth:`.row_scorer.RowScorer.stream`."""
-        pipeline = replace(self.metric.scorer.pipeline, names=replace(self._names, prefix=""))
+        pipeline = replace(self.scorer.pipeline, names=replace(self._names, prefix=""))
         gathered: list[ScoredWindow[_Piece[Tag]]] = []
 
         def piece_tick(piece: _Piece[Tag], texts: float) -> None:
@@ -144,15 +118,9 @@ class RankRows:
                     yield self._fold(gathered)
                     gathered = []
 
-    def warnings(self, counts: Counts) -> Sequence[str]:
-        return self.metric.warnings(counts)
-
-    def report(self, counts: Counts, seconds: float) -> Report:
-        return self.metric.report(counts, seconds)
-
     @property
     def _names(self) -> ColumnNames:
-        return self.metric.scorer.settings.columns
+        return self.scorer.settings.columns
 
     def _fold(self, pieces: Sequence[ScoredWindow[_Piece[Tag]]]) -> ScoredWindow[Tag]:
         """The window that scored pieces are of."""
@@ -210,7 +178,7 @@ class RankScoring:
     def open(self, budgets: Budgets) -> Iterator[RankRows]:
         """Open the scorer; it is closed at the end."""
         with self.opener(budgets) as scorer:
-            yield RankRows(MetricRows(scorer), self.worse)
+            yield RankRows(scorer, self.worse)
 
     def to_plan(self) -> Mapping[str, object]:
         """What orders the candidates, the names of columns, and the settings of the metric."""

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import DamagedFileError, SchemaError
-from scorer.inference.budget import KeptBudget
-from scorer.inference.facts import DeviceFacts
+from scorer.inference.facts import DeviceFacts, KeptBudget
 from scorer.inference.manifest import CheckpointSource, EncoderManifest, Manifest, PairLayout, Parity, Variant
 from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
 from scorer.system.codec import decode, encode

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
-
 from ...inference.cuda import NEEDS_CUDNN
+from ...system.codec import OpenRecord
 from ...system.display import all_visible
 from .console import make_console
 from .figures import number, share
 
 
-@dataclass(frozen=True)
-class BundleFindings:
+class BundleFindings(OpenRecord, frozen=True, kw_only=True):
     """A bundle on the device that ``auto`` takes.
 
     ``caveat``: why its labels should not be trusted, where that is known. ``label_agreement``: share of the probes
@@ -39,8 +36,7 @@ class BundleFindings:
     pairs_per_second: float
 
 
-@dataclass(frozen=True)
-class GpuFindings:
+class GpuFindings(OpenRecord, frozen=True, kw_only=True):
     """A GPU as its driver describes it.
 
     ``driver_cuda``: the CUDA version that the driver supports. ``problem``: why ONNX Runtime cannot use it, if known.
@@ -55,23 +51,18 @@ class GpuFindings:
     problem: str | None
 
 
-@dataclass
-class Findings:
+class Findings(OpenRecord, frozen=True, kw_only=True, omit_defaults=True):
     """``packages``: version by package, ``None`` where not installed. ``providers``: state by provider of ONNX Runtime.
     ``gpus``: those that the NVIDIA driver shows, by their number.
 
-    ``providers`` and ``bundle`` are ``None`` where a problem came before them.
+    ``providers`` and ``bundle`` are ``None``, and absent from the JSON, where a problem came before them.
     """
 
     packages: dict[str, str | None]
-    problems: list[str] = field(default_factory=list)
-    gpus: list[GpuFindings] = field(default_factory=list)
+    problems: list[str]
+    gpus: list[GpuFindings]
     providers: dict[str, str] | None = None
     bundle: BundleFindings | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The JSON of ``scorer doctor``; what could not be looked at has no key."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 def print_findings(findings: Findings) -> None:

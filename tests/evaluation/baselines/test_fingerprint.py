@@ -97,7 +97,7 @@ def test_a_ranking() -> None:
     from scorer.scoring.signature import of_parts
 
     assert {one.name for one in fields(RankScoring)} == {"settings", "opener", "worse", "candidates"}
-    metric = SimpleNamespace(signature=of_parts(BASE))
+    metric = SimpleNamespace(full_signature=of_parts(BASE))
 
     def of(worse: Any = "hallucination", candidates: str = "candidates", **columns: Any) -> Fingerprint:
         settings = Settings("b", columns=ColumnNames(**{"mr": "mr", **columns}))
