@@ -1,11 +1,13 @@
-"""How well ``unsupported_numbers`` finds the wrong numbers of Quintd-1: precision and recall against marked spans.
+"""How well ``unsupported_numbers`` finds the wrong numbers of texts with marked error spans: precision and recall.
 
-    python benchmarks/unsupported_numbers.py quintd_public.parquet
-    python benchmarks/unsupported_numbers.py challenge
+    scorer convert quintd quintd_public.parquet --out ROWS --spans SPANS    # or d2t-eval; --judge-spans: of models
+    python -m benchmarks.unsupported_numbers ROWS SPANS
+    python -m benchmarks.unsupported_numbers challenge
 
-A quantity of a text is flagged if the column has it. It is wrong if it overlaps a span that annotators marked as
-*Incorrect*, and without support if the span is *Incorrect* or *Not checkable*. Prints for each domain, annotator and
-meaning: quantities, those flagged, precision, recall, and the share that is wrong or without support.
+A quantity of a text is flagged if the column has it. It is wrong if it overlaps a span that contradicts the facts
+(*Incorrect*, *Contradictory*), and without support if it overlaps one of these or of *Not checkable*. Prints for each
+domain, annotator and meaning: quantities, those flagged, precision, recall, and the share that is wrong or without
+support.
 
 With ``challenge``, prints for each kind of the challenge set how many of its right and of its changed texts are named.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -23,8 +26,8 @@ from scorer.metric.numbers.quantities import Number, quantities
 from scorer.metric.numbers.support import known_of, of_fact, unsupported
 from scorer.metric.triples import Triple
 
-ANNOTATORS = ("human_spans", "gpt4_spans")
-MEANINGS = {"wrong": ("Incorrect",), "without support": ("Incorrect", "Not checkable")}
+WRONG = {"Incorrect", "Contradictory"}
+MEANINGS = {"wrong": WRONG, "without support": WRONG | {"Not checkable"}}
 
 
 def challenge() -> None:
@@ -38,14 +41,18 @@ def challenge() -> None:
         print(kind, *(f"{name} {counted[name]}" for name in ("pairs", "right", "changed")))
 
 
-def main(path: str) -> None:
-    """Print the figures of a table of outputs with spans."""
+def main(rows: str, spans: str) -> None:
+    """Print the figures of the rows and spans that ``scorer convert`` wrote."""
+    marked: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for span in pq.read_table(spans).to_pylist():
+        marked.setdefault(span["text_id"], {}).setdefault(span["annotator"], []).append(span)
     found: dict[tuple[str, str, str], Counter[tuple[bool, bool]]] = {}
-    for row in pq.read_table(path).to_pylist():
+    for row in pq.read_table(rows).to_pylist():
         flagged_at = _flagged(row)
-        for annotator in ANNOTATORS:
-            for meaning, types in MEANINGS.items():
-                counted = _count(flagged_at, [span for span in row[annotator] if span["type"] in types])
+        for annotator, placed in marked.get(row["text_id"], {}).items():
+            for meaning, categories in MEANINGS.items():
+                # A row without a place stands for a text in which nothing is marked; its category is null.
+                counted = _count(flagged_at, [span for span in placed if span["category"] in categories])
                 for domain in (row["domain"], "all"):
                     found.setdefault((domain, annotator, meaning), Counter()).update(counted)
     for (domain, annotator, meaning), counts in sorted(found.items()):
@@ -67,12 +74,13 @@ def _flagged(row: dict[str, Any]) -> list[tuple[int, int, bool]]:
     ]
 
 
-def _count(found: list[tuple[int, int, bool]], spans: list[dict[str, Any]]) -> Counter[tuple[bool, bool]]:
+def _count(found: list[tuple[int, int, bool]], spans: Iterable[dict[str, Any]]) -> Counter[tuple[bool, bool]]:
     """Quantities by (flagged, in a span)."""
     return Counter(
-        (flagged, any(span["start"] < end and start < span["end"] for span in spans)) for start, end, flagged in found
+        (flagged, any(span["char_start"] < end and start < span["char_end"] for span in spans))
+        for start, end, flagged in found
     )
 
 
 if __name__ == "__main__":
-    challenge() if sys.argv[1] == "challenge" else main(sys.argv[1])
+    challenge() if sys.argv[1] == "challenge" else main(*sys.argv[1:])
