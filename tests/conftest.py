@@ -33,6 +33,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def default_signals() -> None:
+    """Give tests and their processes the default signals, which a parent may have ignored (`nohup make test &`)."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture(autouse=True)
 def signals_as_before() -> Iterator[None]:
     """A test that leaves a handler of a signal behind fails itself, instead of the next one that sends the signal."""
