@@ -4,7 +4,7 @@
 
 Distinct pairs with a full-size model of random weights; whole rows, Parquet to Parquet, with the embedded model; and
 the program against its own bare session. Prints a Markdown table; writes a JSON with every round to
-``benchmarks/results``, or to ``results`` below ``--folder`` in a smoke run. docs/bench.md explains the figures.
+``benchmarks/results``, or to ``results`` below ``--folder`` in a smoke run. docs/performance.md explains the figures.
 """
 
 from __future__ import annotations

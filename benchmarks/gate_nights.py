@@ -1,4 +1,4 @@
-"""What `scorer gates check` promises, against simulated nights: the table of docs/audit.md, as Markdown.
+"""What `scorer gates check` promises, against simulated nights: the table of docs/figures.md, as Markdown.
 
 ::
 
