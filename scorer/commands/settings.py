@@ -147,7 +147,7 @@ COLUMN_OPTIONS: dict[str, tuple[str, Any]] = {
         "details",
         Annotated[
             bool,
-            typer.Option("--details", help="Add the three probabilities of every check."),
+            typer.Option("--details", help="Add the facts as worded, and the three probabilities of every check."),
         ],
     ),
 }

@@ -15,15 +15,7 @@ from .rows import Rows
 from .verdict import FINE, ROUGH, Verdicts
 
 _LABEL = pa.dictionary(pa.int8(), pa.string())
-_CHECK = pa.struct(
-    [
-        ("check", pa.string()),
-        ("fact", pa.int32()),
-        ("contradiction", pa.float32()),
-        ("neutral", pa.float32()),
-        ("entailment", pa.float32()),
-    ]
-)
+_CLASSES = [("contradiction", pa.float32()), ("neutral", pa.float32()), ("entailment", pa.float32())]
 
 OUTPUT = pa.schema(
     [
@@ -42,8 +34,19 @@ OUTPUT = pa.schema(
 )
 """The columns that a run adds, in order."""
 
-DETAILS = pa.field("details", pa.list_(_CHECK))
-"""What ``--details`` adds: each check of the row with C, N and E; null where it has no probabilities."""
+WORDED_FACTS = pa.field("worded_facts", pa.list_(pa.string()))
+"""What ``--details`` adds to rows of facts: these as the model reads them; null for rows whose facts cannot be read."""
+
+DETAILS = pa.field("details", pa.list_(pa.struct([("check", pa.string()), ("fact", pa.int32()), *_CLASSES])))
+"""What ``--details`` adds too: each check of the row with C, N and E; null where it has no probabilities."""
+
+CHUNKED_DETAILS = pa.field(
+    "details",
+    pa.list_(
+        pa.struct([(name, pa.int32()) for name in ("sentence", "chunk_start", "chunk_end")] + _CLASSES),
+    ),
+)
+"""The same where texts are checked against documents: the sentence of each check, from 0, and its chunk."""
 
 SENTENCES = pa.field(
     "sentences", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())]))
@@ -86,23 +89,37 @@ def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> 
     ]
 
 
+def to_worded_facts(rows: Rows, checks: Checks) -> pa.Array:
+    """The array of :data:`WORDED_FACTS`."""
+    offsets = rows.triples.offsets
+    facts = pa.array([checks.texts[i] for i in checks.facts.tolist()], pa.string())
+    return _lists(facts.take(pa.array(rows.triples.ids)), offsets, np.diff(offsets) > 0)
+
+
 def to_details(
     rows: Rows, checks: Checks, probabilities: npt.NDArray[np.float32], status: npt.NDArray[np.int8]
 ) -> pa.Array:
-    """The array of :data:`DETAILS`. ``probabilities``: float32, *Shape:* (checks, 3), NaN where there is no class."""
+    """The array of :data:`DETAILS`, or with documents of :data:`CHUNKED_DETAILS`.
+
+    Args:
+        probabilities: float32, *Shape:* (checks, 3), NaN where there is no class.
+        status: int8, *Shape:* (checks,), what became of each check.
+    """
     order = np.argsort(checks.row, kind="stable")
     unscored = status[order] != SCORED
     values = probabilities[order]
     owner = checks.row[order]
-    fact = checks.fact[order] - rows.triples.offsets[owner]
-    struct = pa.StructArray.from_arrays(
-        [
-            pa.DictionaryArray.from_arrays(checks.kind[order], list(KIND_NAMES)).dictionary_decode(),
-            pa.array(fact.astype(np.int32), mask=checks.fact[order] < 0),
-            *(pa.array(np.ascontiguousarray(values[:, c]), mask=unscored | np.isnan(values[:, c])) for c in range(3)),
-        ],
-        fields=list(_CHECK),
-    )
+    classes = [pa.array(np.ascontiguousarray(values[:, c]), mask=unscored | np.isnan(values[:, c])) for c in range(3)]
+    if checks.chunks is not None and checks.sentences is not None:
+        kind = CHUNKED_DETAILS.type.value_type
+        sentence = checks.chunks.sentence[order] - checks.sentences.offsets[owner]
+        which = [sentence.astype(np.int32), checks.chunks.starts[order], checks.chunks.ends[order]]
+        struct = pa.StructArray.from_arrays([*map(pa.array, which), *classes], fields=list(kind))
+    else:
+        kinds = pa.DictionaryArray.from_arrays(checks.kind[order], list(KIND_NAMES)).dictionary_decode()
+        fact = (checks.fact[order] - rows.triples.offsets[owner]).astype(np.int32)
+        which = [kinds, pa.array(fact, mask=checks.fact[order] < 0)]
+        struct = pa.StructArray.from_arrays([*which, *classes], fields=list(DETAILS.type.value_type))
     counts = np.bincount(checks.row, minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return _lists(struct, offsets, np.ones(len(rows), bool))

@@ -11,7 +11,16 @@ import pyarrow as pa
 from ..errors import ColumnError, DocumentFoundError
 from .attributes import NAME, from_attributes, holds_attributes
 from .column_names import ColumnNames as ColumnNames
-from .columns import CHUNKED_SENTENCES, DETAILS, MEAN_ENTAILMENT, OUTPUT, SENTENCES, UNSUPPORTED_NUMBERS
+from .columns import (
+    CHUNKED_DETAILS,
+    CHUNKED_SENTENCES,
+    DETAILS,
+    MEAN_ENTAILMENT,
+    OUTPUT,
+    SENTENCES,
+    UNSUPPORTED_NUMBERS,
+    WORDED_FACTS,
+)
 from .documents import from_documents, holds_documents
 from .nested import column_of, find_field, holders_of
 from .refusals import EXAMPLES, BadRows, bad_rows, why_bad
@@ -290,7 +299,8 @@ def output_schema(names: ColumnNames) -> list[pa.Field]:
         (CHUNKED_SENTENCES, documents),
         (MEAN_ENTAILMENT, documents),
         (UNSUPPORTED_NUMBERS, names.unsupported_numbers),
-        (DETAILS, names.details),
+        (WORDED_FACTS, names.details and not documents),
+        (CHUNKED_DETAILS if documents else DETAILS, names.details),
     )
     return [*OUTPUT, *(field for field, wanted in asked if wanted)]
 

@@ -21,7 +21,14 @@ from msgspec import structs
 
 from ..inference.engine import Answers, Work
 from ..metric.checks import Checks, Options, build_checks
-from ..metric.columns import to_columns, to_details, to_mean_entailment, to_sentences, to_unsupported_numbers
+from ..metric.columns import (
+    to_columns,
+    to_details,
+    to_mean_entailment,
+    to_sentences,
+    to_unsupported_numbers,
+    to_worded_facts,
+)
 from ..metric.document_checks import document_checks
 from ..metric.inputs import ColumnNames, output_schema
 from ..metric.rows import Rows
@@ -90,6 +97,8 @@ class Judged:
             columns.append(to_mean_entailment(self.verdicts))
         if asked.unsupported_numbers:
             columns.append(to_unsupported_numbers(self.rows))
+        if asked.details and asked.document is None:
+            columns.append(to_worded_facts(self.rows, self.checks))
         if asked.details:
             columns.append(to_details(self.rows, self.checks, self.answers.probabilities, self.answers.status))
         return columns

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from scorer.metric.checks import Checks
-from scorer.metric.columns import CHUNKED_SENTENCES, to_columns, to_mean_entailment, to_sentences
+from scorer.metric.columns import CHUNKED_SENTENCES, to_columns, to_details, to_mean_entailment, to_sentences
 from scorer.metric.document_checks import MOST_PAIRS, document_checks
 from scorer.metric.documents import from_documents
 from scorer.metric.keys import row_keys
@@ -51,6 +51,7 @@ def judged(rows: Rows, checks: Checks, status: npt.NDArray[np.int8] | None = Non
     verdicts = decide(rows, checks, answers(checks), known, omission_side=False)
     columns = dict(zip(OUTPUT_NAMES, to_columns(rows, verdicts), strict=True))
     columns |= {"sentences": to_sentences(rows, checks, verdicts), "mean_entailment": to_mean_entailment(verdicts)}
+    columns |= {"details": to_details(rows, checks, answers(checks), known)}
     return pa.table(columns).to_pylist()
 
 
@@ -83,6 +84,12 @@ def test_rows_are_judged_as_by_hand() -> None:
         assert [s["entailment"] for s in found["sentences"]] == pytest.approx(scores)
         for sentence, c in zip(found["sentences"], best, strict=True):
             assert DOCUMENT[sentence["chunk_start"] : sentence["chunk_end"]] == checks.texts[checks.premise[c]]
+        for number, sentence in enumerate(found["sentences"]):  # the column has the best of these
+            of_sentence = [one for one in found["details"] if one["sentence"] == number]
+            first = max(of_sentence, key=lambda one: one["entailment"])
+            assert {
+                name: first[name] for name in ("entailment", "chunk_start", "chunk_end")
+            }.items() <= sentence.items()
         assert [found[name] for name in ("omitted", "fact_entailment", "text_entailment", "note")] == [None] * 4
 
 

@@ -154,7 +154,12 @@ def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path)
         "deep/b.parquet": 10,
     }
     table = pq.read_table(out / "a.parquet")
-    assert table.schema.names == ["weight", *(f"nli_{name}" for name in OUTPUT.names), "nli_details"]
+    assert table.schema.names == [
+        "weight",
+        *(f"nli_{name}" for name in OUTPUT.names),
+        "nli_worded_facts",
+        "nli_details",
+    ]
 
 
 def test_a_finished_run_asked_for_again_leaves_its_plan(data: Path, tmp_path: Path, bundle: Path) -> None:

@@ -110,7 +110,7 @@ def test_details_and_prefix(yesterday: tuple[Path, Path], tmp_path: Path, bundle
     data, before = yesterday
     detailed, out = tmp_path / "detailed", tmp_path / "out"
     summary = run(data, detailed, bundle, "--details", "--prefix", "p_", "--reuse", before)
-    assert summary["reuse"][0]["shards_refused"] == {"no column details": 3}
+    assert summary["reuse"][0]["shards_refused"] == {"no column worded_facts": 3}
     assert summary["rows"]["reused"] == 0
     # Tonight's input holds the columns of an earlier scoring, which are not yesterday's labels of these rows.
     inner = tmp_path / "in"
