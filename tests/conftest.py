@@ -23,13 +23,28 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 
 
+NEEDS = {
+    "export": ("export/",),
+    "objects": ("faults/test_stores.py", "faults/test_store_commands.py", "faults/test_ray_stores.py"),
+    "ray": ("faults/test_ray.py", "faults/test_ray_stores.py"),
+    "delta": ("storage/test_delta_tables.py",),
+    "airflow": ("audit/test_airflow.py",),
+    "browser": ("audit/report/test_browser.py",),
+    "cuda": ("inference/test_stand_in.py",),
+    "data": ("shared_data", "bad_data"),
+}
+"""By marker, the tests that need what it stands for (pyproject.toml): folders and files, or fixtures."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests out unless `-m slow` asks for them."""
-    if "slow" in (config.option.markexpr or ""):
-        return
+    """Mark tests by what they need, and leave slow ones out unless `-m` names them."""
     skip = pytest.mark.skip(reason="slow: run by `make test-slow`")
     for item in items:
-        if "slow" in item.keywords:
+        path, fixtures = item.path.relative_to(ROOT / "tests").as_posix(), getattr(item, "fixturenames", ())
+        for marker, named in NEEDS.items():
+            if path.startswith(named) or not {*named}.isdisjoint(fixtures):
+                item.add_marker(marker)
+        if "slow" in item.keywords and "slow" not in (config.option.markexpr or ""):
             item.add_marker(skip)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.device_trace import covered, from_events, read_trace
+from benchmarks.device_trace import covered, from_events
 
 
 def event(cat: str, name: str, start: float, duration: float) -> dict[str, Any]:
@@ -34,12 +32,6 @@ def test_idle_and_copying_are_shares_of_the_time_between_first_and_last() -> Non
     assert trace.copies == pytest.approx(100 / 900)  # 1000 to 1100
     assert trace.kernels == {"gemm": (0.0005, 2), "cudnn_sdpa_sm90_flash_fprop": (0.0003, 1)}
     assert list(trace.attention) == ["cudnn_sdpa_sm90_flash_fprop"]
-
-
-def test_a_trace_without_a_device_is_none(tmp_path: Path) -> None:
-    path = tmp_path / "trace.json"
-    path.write_text(json.dumps({"traceEvents": EVENTS[:1]}))
-    assert read_trace(path) is None
 
 
 @pytest.mark.parametrize(

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-import onnxruntime
 import pytest
 
-from benchmarks import attention_log
 from benchmarks.device_trace import from_events
 from benchmarks.gpu import checks
 from benchmarks.gpu.__main__ import main
-from benchmarks.gpu.bench import GROUPS, Bench
 from benchmarks.gpu.checks import Asked
-from benchmarks.runners import matrix
-from benchmarks.runners.device import attention, company, profile, sessions, versions
-from benchmarks.runners.device.tools import full_call, printed, work_of
+from benchmarks.runners.device import sessions
+from benchmarks.runners.device.tools import full_call, work_of
 from benchmarks.runners.ours import open_engine
 from benchmarks.sample import Sample, write_sample
 from scorer.inference.bundle import Bundle
@@ -77,39 +71,6 @@ def test_copies_between_devices_are_counted() -> None:
     assert sessions.nodes_that_ran(events) == {"CPU": {"Shape": 1}, "CUDA": {"Gemm": 2, "MemcpyToHost": 1}}
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_call_for_each_length(bundle: Path, form: str) -> None:
-    found, seconds = attention.by_length(spec(bundle, form, lengths=[16, 128]), {})()
-    assert list(found) == ["16", "128"] and seconds > 0
-    assert all(one["kernels"] == {} and one["attention"] is None for one in found.values())
-
-
-def test_the_runtimes_words_on_attention_are_counted() -> None:
-    line = "Operator=PackedAttention Node=a DataType=fp16 SdpaKernel=CUTLASS_FMHA"
-    assert attention_log.said([line, "something else", line]) == {line: 2}
-
-
-def test_what_native_code_prints_is_read() -> None:
-    with printed() as lines:
-        ctypes.CDLL(None).printf(b"from C\n")
-        os.write(2, b"to stderr\n")
-    assert sorted(lines) == ["from C", "to stderr"]
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_probes_are_compared(bundle: Path, form: str) -> None:
-    found, _ = company.facts(spec(bundle, form), {})()
-    assert found["label_agreement"] == 1.0 and found["bound"] < 1e-3 and found["probes"] > 0
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_largest_calls_of_a_sample(bundle: Path, form: str, sample: Sample) -> None:
-    asked = {**spec(bundle, form, calls=3), "pairs": sample.pairs_file}
-    found, seconds = profile.calls(asked, {})()
-    assert found["calls"] == 3 and 0 < found["real"] <= found["tokens"] and seconds > 0
-    assert "kinds" not in found
-
-
 def test_kernels_by_kind() -> None:
     names = {
         "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT": 5, "sm90_xmma_gemm_f16f16_f16f32": 3, "FastGelu": 1,
@@ -132,22 +93,6 @@ def asked(bundle: Path, folder: Path, said: list[str], **changed: Any) -> Asked:
     return Asked(**usual | changed)
 
 
-def test_what_fails_in_one_form_is_said_and_the_others_are_asked(bundle: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    broken = tmp_path / "broken"
-    shutil.copytree(bundle, broken)
-    (broken / "model.fp16.packed.onnx").write_bytes(b"no graph")
-    found = checks.company(asked(broken, tmp_path, said, precision="fp16"))
-    assert [("error" in one) for one in found.values()] == [False, True]
-    assert len(said) == 2 and said[0].startswith("random, padded: 100.00% of the labels")
-    assert "model.fp16.packed.onnx" in said[1]
-
-
-def test_every_question_is_a_group() -> None:
-    assert set(checks.CHECKS) < set(GROUPS)
-    assert all(name in checks.CHECKS or hasattr(Bench, name) for name in GROUPS)
-
-
 @pytest.mark.slow
 def test_a_later_call_adds_to_what_was_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All questions with a tiny model on the CPU, in two calls, as a machine with a time limit wants it."""
@@ -167,15 +112,3 @@ def test_a_later_call_adds_to_what_was_measured(tmp_path: Path, capsys: pytest.C
     assert runs["two at once"]["unique"] >= runs["again"]["unique"] == runs["first use"]["unique"]
     out = capsys.readouterr().out
     assert "the first run is" in out and "a layer's products together" in out
-
-
-def test_products_are_repeated_for_the_time_asked() -> None:
-    asked_for = {"products": {"square": (64, 64, 64), "up": (8, 16, 32)}, "dtype": "float32", "seconds": 0.01}
-    found, seconds = matrix.sustained({"device": "cpu", "options": asked_for}, {})()
-    assert list(found) == ["square", "up"] and seconds >= 0.02
-    assert all(0 < one["sustained"] <= one["burst"] and one["each"] >= one["each_burst"] > 0 for one in found.values())
-
-
-def test_the_versions_are_those_of_this_process() -> None:
-    found, _ = versions.found({"device": "cpu"}, {})()
-    assert found["onnxruntime"] == onnxruntime.__version__ and found["device"]

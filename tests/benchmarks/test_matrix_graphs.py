@@ -32,7 +32,3 @@ def test_a_rate_counts_the_operations_of_a_call(precision: str, monkeypatch: pyt
     with_row(monkeypatch, "cpu", matrix=64)
     monkeypatch.setattr(rate.time, "perf_counter", lambda: next(clock))
     assert matrix_rate(Device("cpu"), precision, 1) == 2 * 64**3
-
-
-def test_a_device_that_does_not_start_has_no_rate() -> None:
-    assert matrix_rate(Device("cuda", 7), "fp16", 1) is None

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +10,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from benchmarks.reproduce.__main__ import reproduce_command
-from benchmarks.reproduce.reproduce import FIGURES, conditions, prepare, print_lines, reproduce
+from benchmarks.reproduce.reproduce import conditions, prepare, reproduce
 from scorer.commands.ending import App
-from scorer.errors import ColumnError, OutputError, UsageError
+from scorer.errors import UsageError
 from scorer.metric.checks import Options, build_checks
 from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from tests.bundles import RESTAURANTS
-from tests.conftest import ROOT
 from tests.evaluation.scored import SIGNATURE, save
 
 E2E = pa.table(
@@ -140,47 +134,6 @@ def test_one_model_for_all(data: Path, tmp_path: Path) -> None:
         reproduce(data, _templates(data), tmp_path / "out", other, resamples=0)
 
 
-def _make(*given: str) -> subprocess.CompletedProcess[str]:
-    """`make reproduce` with some variables; shows what it would do and does nothing."""
-    if shutil.which("make") is None:
-        pytest.skip("there is no make on this machine")
-    call = ["make", "-C", str(ROOT), "--no-print-directory", "-o", ".venv-dev/installed", "reproduce", "DEV=echo dev"]
-    return subprocess.run([*call, *given], capture_output=True, text=True, check=False)
-
-
-def test_make_reproduce_names_what_is_not_given() -> None:
-    given = ["BUNDLE=embedded", "TEMPLATES_E2E=a b.json", "TEMPLATES_WEBNLG=w.json", "DATA=data"]
-    done = _make(*given, "REPRODUCE_OUT=elsewhere")
-    assert done.returncode == 0, done.stderr
-    assert "--templates-e2e a b.json --templates-webnlg w.json --data data --out elsewhere" in done.stdout
-    assert done.stdout.rstrip().endswith("elsewhere")
-    for left_out in range(4):
-        done = _make(*given[:left_out], *given[left_out + 1 :])
-        assert done.returncode != 0
-        assert f"make reproduce needs {given[left_out].partition('=')[0]}=" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("break_it", "error", "message"),
-    [
-        (lambda t: t.drop_columns("text"), ColumnError, "e2e_primary.parquet has no column 'text'"),
-        (lambda t: t.set_column(0, "triples", [[1] * 4]), ColumnError, "column 'triples' is int64, not list<"),
-    ],
-)
-def test_data_that_is_not_as_expected(
-    data: Path, tmp_path: Path, break_it: Callable[[pa.Table], pa.Table], error: type[Exception], message: str
-) -> None:
-    pq.write_table(break_it(E2E), data / "e2e_primary.parquet")
-    with pytest.raises(error, match=message):
-        prepare(data, _templates(data), tmp_path / "out")
-
-
-def test_an_output_folder_that_is_a_file(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("in the way")
-    with pytest.raises(OutputError, match="a file stands where a folder is needed"):
-        prepare(data, _templates(data), tmp_path / "out")
-
-
 @pytest.mark.slow
 def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> None:
     app = App()
@@ -201,19 +154,3 @@ def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> No
     again = CliRunner().invoke(app, call)
     assert again.exit_code == 0 and json.loads(again.stdout) == lines
     assert {path: path.stat().st_mtime_ns for path in receipts} == receipts, "no run was done twice"
-
-
-def test_a_second_preparation_leaves_the_files_alone(data: Path, tmp_path: Path) -> None:
-    first = {pair: pair[0].stat().st_mtime_ns for pair in prepare(data, _templates(data), tmp_path / "out").values()}
-    again = {pair: pair[0].stat().st_mtime_ns for pair in prepare(data, _templates(data), tmp_path / "out").values()}
-    assert first == again
-
-
-def test_one_table(data: Path, tmp_path: Path) -> None:
-    lines = reproduce(data, _templates(data), tmp_path / "out", _score, resamples=0)
-    shown = io.StringIO()
-    print_lines(lines, Console(file=shown, width=150))
-    text = shown.getvalue()
-    assert text.count("published") == 8
-    assert "0.911" in text and "+0.089" in text
-    assert set(lines[0]["ours"]) == set(FIGURES)

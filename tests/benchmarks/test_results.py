@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import results
-from benchmarks.gpu import settings
 from benchmarks.rounds import Group, Measured
-from benchmarks.settings import Setting, cpu_overhead, cpu_pairs, cpu_rows
+from benchmarks.settings import Setting
 
 
 def measured(name: str, seconds: list[float], answers: Any = None, **fields: Any) -> Measured:
@@ -66,38 +63,3 @@ def test_the_table_is_sorted_and_names_what_is_missing(group: Group) -> None:
     assert [row.split(" | ")[0] for row in rows] == ["| *Bare-X*", "| **Run-X**", "| Slow"]
     assert {line.count(" | ") for line in lines if line.startswith("|")} == {7}
     assert lines[-1] == "- Lost | <peer>: ImportError: no such thing"
-
-
-def test_json_holds_every_round_and_nothing_that_json_lacks(group: Group, tmp_path: Path) -> None:
-    path = tmp_path / "new" / "r.json"
-    results.write_json(path, {"groups": [results.summarise(group)], "odd": float("nan"), "far": [float("inf")]})
-    content = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert content["schema"] == 1
-    assert content["odd"] is None and content["far"] == [None]
-    rounds = content["groups"][0]["settings"][0]["rounds"]
-    assert [r["rate"] for r in rounds] == [10.0, 5.0, 2.5]
-
-
-GPU = [
-    settings.peers("float16", [64, 128], 32) + settings.ours("fp16", None),
-    settings.ours("fp16", 16384),
-    settings.choices("fp16", [16384, 131072]),
-    settings.labels("fp16"),
-]
-
-
-@pytest.mark.parametrize("settings", [cpu_pairs(), cpu_rows(), cpu_overhead(), *GPU])
-def test_settings_have_names_of_their_own(settings: list[Setting]) -> None:
-    assert len({s.name for s in settings}) == len({s.label for s in settings}) == len(settings)
-    for setting in settings:
-        module, function = setting.runner.split(":")
-        source = (Path(results.__file__).parent / "runners" / f"{module}.py").read_text()
-        assert f"\ndef {function}(" in source
-
-
-def test_rounds_are_those_that_were_run(group: Group) -> None:
-    summary = results.summarise(group)
-    assert results.rounds_done([summary]) == "3 rounds a setting"
-    summary["settings"][0]["rounds"].pop()
-    assert results.rounds_done([summary]) == "2 to 3 rounds a setting"
-    assert results.rounds_done([]) == "no round"

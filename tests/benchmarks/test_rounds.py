@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import machine, results
+from benchmarks import results
 from benchmarks.gpu.device import flops
-from benchmarks.gpu.environment import environments
-from benchmarks.rounds import Group, Measured, Worker, WorkerError, in_order, run_rounds
-from benchmarks.runners.common import by_length, choose, neighbours
+from benchmarks.rounds import Group, run_rounds
+from benchmarks.runners.common import choose
 from benchmarks.sample import Sample, write_sample
 from benchmarks.settings import Setting
 from scorer.inference.bundle import Bundle
@@ -42,17 +39,6 @@ def test_a_sample_is_what_a_run_computes(sample: Sample, bundle: Bundle) -> None
     assert 40 <= sample.pairs == len(pairs) == len(set(pairs)) < 50
     assert pq.read_metadata(sample.rows_file).num_rows == sample.rows
     assert (sum(lengths), min(lengths), max(lengths)) == (sample.tokens, sample.shortest, sample.longest)
-
-
-def test_the_same_seed_gives_the_same_sample(sample: Sample, bundle: Bundle, tmp_path: Path) -> None:
-    again = write_sample(tmp_path, bundle, pairs=40, systems=1, seed=1)
-    assert Path(again.pairs_file).read_bytes() == Path(sample.pairs_file).read_bytes()
-
-
-def test_systems_that_agree_give_duplicates(bundle: Bundle, tmp_path: Path) -> None:
-    many = write_sample(tmp_path, bundle, rows=60, systems=20, seed=2)
-    assert many.rows == 60
-    assert many.pairs < many.checks
 
 
 def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: Path) -> None:
@@ -94,21 +80,6 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: P
     assert "a peer that is not installed" in results.table(results.summarise(group))
 
 
-def test_the_first_round_is_as_given_and_later_ones_begin_with_the_fastest() -> None:
-    measured = [Measured(Setting(name, name, "x:y")) for name in "abcd"]
-    assert [one.setting.name for one in in_order(measured)] == ["a", "b", "c", "d"]
-    for one, seconds in zip(measured, ([3.0, 9.0], [2.0], [], [8.0, 1.0]), strict=True):
-        one.rounds = [{"round": i, "seconds": s} for i, s in enumerate(seconds)]
-    assert [one.setting.name for one in in_order(measured)] == ["d", "b", "a", "c"]
-
-
-def test_a_worker_that_dies_says_so(tmp_path: Path) -> None:
-    with pytest.raises(WorkerError, match="exit code"):
-        Worker({}, dict(os.environ), tmp_path / "log", "false", 20)
-    with pytest.raises(WorkerError, match="KeyError"):
-        Worker({}, dict(os.environ), tmp_path / "log", sys.executable, 60)
-
-
 def test_the_fastest_candidate_is_chosen() -> None:
     asked = []
 
@@ -126,36 +97,7 @@ def test_the_fastest_candidate_is_chosen() -> None:
     assert asked == [7]  # warmed up, not timed
 
 
-def test_batches_by_length_cover_each_once() -> None:
-    lengths = [3, 9, 1, 7, 5]
-    assert list(by_length(lengths, 2)) == [[1, 3], [4, 0], [2]]
-
-
-def test_a_batch_size_is_tried_on_pairs_that_a_batch_of_the_whole_would_hold() -> None:
-    lengths = [20, 90, 10, 70, 50, 60, 30, 80, 40, 100]
-    assert [lengths[i] for i in neighbours(lengths, 4, 1)] == [20, 40, 60, 80]
-    assert [lengths[i] for i in neighbours(lengths, 4, 4)] == [40, 50, 60, 70]
-    assert [lengths[i] for i in neighbours(lengths, 4, 2)] == [30, 40, 70, 80]
-    assert sorted(neighbours(lengths, 4, 64)) == list(range(10))
-
-
 def test_the_work_of_roberta_large() -> None:
     large = {"layers": 24, "hidden_size": 1024, "intermediate_size": 4096}
     assert flops(large, [1]) == pytest.approx(604e6 + 98.3e3, rel=1e-3)
     assert flops(large, [10, 20]) == pytest.approx(30 * 604e6 + 98.3e3 * 500, rel=1e-3)
-
-
-def test_peers_do_not_see_the_kit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kit = tmp_path / "kit"
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(kit), "elsewhere"]))
-    for_us, for_peers = environments(kit)
-    assert for_us["PYTHONPATH"].split(os.pathsep)[0] == str(kit.resolve())
-    assert str(kit) not in for_peers["PYTHONPATH"]
-    assert "elsewhere" in for_peers["PYTHONPATH"]
-
-
-def test_the_machine_is_described() -> None:
-    here = machine.describe()
-    assert here["cores"] >= 1
-    assert str(here["cores"]) in machine.in_words(here)
-    assert np.isfinite(here["memory_gb"] or 0.0)

@@ -33,11 +33,6 @@ def baseline(*arguments: Any, code: int = 0) -> str:
     return result.output
 
 
-def summary(*arguments: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(CliRunner().invoke(app, ["baseline", *map(str, arguments), "--json"]).stdout)
-    return found
-
-
 def test_a_folder_has_the_rows_of_one_file_and_is_resumed(data: Path, tmp_path: Path) -> None:
     out, one = tmp_path / "out", tmp_path / "one.parquet"
     baseline("e2e-slots", data, "--out", one)
@@ -67,16 +62,3 @@ def test_rows_of_another_kind_set_their_shard_aside(data: Path, tmp_path: Path) 
     noted = json.loads((tmp_path / "out" / "_failed" / "c.parquet.json").read_text())
     assert "no E2E slot but 'hobby'" in noted["message"]
     assert sorted(path.name for path in (tmp_path / "out").rglob("[!_]*.parquet")) == ["a.parquet", "b.parquet"]
-
-
-def test_what_one_file_cannot_have(data: Path, tmp_path: Path) -> None:
-    for option in (("--limit", 2), ("--part", "1/2"), ("--prune",), ("--json",)):
-        said = baseline("keywords", data, "--out", tmp_path / "one.parquet", *option, code=2)
-        assert f"{option[0]} needs a folder as --out" in said
-    assert not (tmp_path / "one.parquet").exists()
-
-
-def test_the_output_of_a_run_is_compared_in_one_file(data: Path, tmp_path: Path) -> None:
-    baseline("keywords", data, "--out", tmp_path / "scored")
-    said = baseline("overlap", tmp_path / "scored", "--out", tmp_path / "both", code=2)
-    assert "give --out F.parquet" in said and not (tmp_path / "both").exists()

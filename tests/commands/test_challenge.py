@@ -55,9 +55,7 @@ def test_the_texts_can_be_written(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ([], "pass a BUNDLE or a baseline"),
-        (["--json", "--write", "x.parquet"], "are about a result"),
         (["keywords", "--per-kind", "1", "--precision", "fp32"], "apply to bundles"),
-        (["nowhere", "--per-kind", "1"], "nowhere"),
     ],
 )
 def test_what_cannot_be_challenged_exits_2(arguments: list[str], message: str) -> None:

@@ -32,20 +32,6 @@ def test_text_is_data(bundle: str, text: str) -> None:
     assert "[c]" in result.stdout or "note: empty_text" in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--triples", "a | b", "--text", "t"], "triple 0 has 2 parts and not three: 'a | b'"),
-        (["--triples", "a | b | c"], "both"),
-        (["--text", "t"], "both"),
-    ],
-)
-def test_bad_arguments(bundle: str, arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(app, ["check", *arguments, "--bundle", bundle])
-    assert result.exit_code == 2
-    assert message in result.stderr
-
-
 def test_the_console_shows_an_example_and_survives_nonsense(bundle: str) -> None:
     typed = 'help\nnonsense\n\n[["The Mill", "eatType", "pub"]]\n\nThe Mill is a pub.\nquit\nA | b | c\nA b c.\n'
     result = CliRunner().invoke(app, ["check", "--bundle", bundle], input=typed)
@@ -65,10 +51,3 @@ def test_version_and_doctor(bundle: str) -> None:
     broken = CliRunner().invoke(app, ["doctor", "--bundle", str(Path(bundle) / "nowhere")])
     assert broken.exit_code == 2
     assert "no bundle at" in broken.stderr
-
-
-def test_doctor_says_so_when_both_wheels_are_installed(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scorer.inference.sessions.conflicting_wheels", lambda: ["onnxruntime", "onnxruntime-gpu"])
-    result = CliRunner().invoke(app, ["doctor", "--bundle", bundle])
-    assert result.exit_code == 2
-    assert "shadow each other" in result.stderr

@@ -33,9 +33,3 @@ def asked(words: str, *more: str, **environment: str) -> str:
 )
 def test_bash_completes_commands_and_options(words: str, expected: list[str]) -> None:
     assert asked(words, _SCORER_COMPLETE="complete_bash").split() == expected
-
-
-def test_the_script_that_bash_loads_asks_by_that_variable() -> None:
-    script = asked("scorer", "--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
-    assert "_SCORER_COMPLETE=complete_bash" in script
-    subprocess.run(["bash", "-n", "-c", script], check=True)

@@ -49,32 +49,12 @@ def test_tables(out: Path) -> None:
         assert expected in result.stdout
 
 
-def test_the_short_form_has_one_table_and_a_legend(out: Path) -> None:
-    """Gold OK, OK, OK, hallucination; predicted OK, omission, error, OK: one of four right, no error found."""
-    result = RUNNER.invoke(app, ["evaluate", str(out), "--resamples", "0"])
-    assert result.exit_code == 0, result.stderr
-    figures = {line[:18].strip(): line[18:].split()[:1] for line in result.stdout.splitlines()}
-    assert figures["ROUGH accuracy"] == ["0.250"]
-    assert figures["hallucination F1"] == ["0.000"]
-    assert len(result.stdout.splitlines()) < 24
-    assert "Confusion" not in result.stdout and "By system" not in result.stdout
-    assert "not_OK: rows with an omission" in result.stdout
-    grouped = RUNNER.invoke(app, ["evaluate", str(out), "--by", "system", "--resamples", "0"]).stdout
-    assert "By system" in grouped
-
-
 def test_mixed_signatures_exit_2(out: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), out / "y.parquet", SIGNATURE.replace("fp32", "fp16"))
     result = RUNNER.invoke(app, ["evaluate", str(out)])
     assert result.exit_code == 2
     assert result.stdout == ""
     assert "prec: fp32 → fp16" in result.stderr
-
-
-def test_missing_folder_exits_2(tmp_path: Path) -> None:
-    result = RUNNER.invoke(app, ["evaluate", str(tmp_path / "none")])
-    assert result.exit_code == 2
-    assert "does not exist" in result.stderr
 
 
 def test_baseline_and_evaluate(tmp_path: Path) -> None:

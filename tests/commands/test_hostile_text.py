@@ -89,29 +89,20 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
 PRINTS = {
     "run": "run {data} --out {new} --bundle {bundle} --templates {templates}",
     "run: a shard set aside": "run {broken} --out {new} --bundle {bundle} --max-error-rate 1",
-    "run: into a folder of that name": "run {data} --out {new}{NAME} --bundle {bundle}",
     "run: no such column": "run {data} --out {new} --bundle {bundle} --text-column {HOSTILE}",
-    "run: no such input": "run {data}/{NAME} --out {new} --bundle {bundle}",
-    "run: reuse of no output": "run {data} --out {new} --bundle {bundle} --reuse {new}{NAME}",
     "plan": "plan {data} --bundle {bundle} --out {out}",
     "plan: a shard that cannot be read": "plan {broken} --bundle {bundle}",
     "check": "check --bundle {bundle} --triples a{HOSTILE}|b{HOSTILE}|c --text t{HOSTILE}",
-    "check: no triple": "check --bundle {bundle} --triples {HOSTILE} --text t",
     "check: an option": "check --bundle {bundle} --optional {HOSTILE}",
     "explain": "explain {out} --row {NAME}.parquet:0",
-    "explain: no such row": "explain {out} --row {NAME}:0",
     "evaluate": "evaluate {out} --by system --resamples 20",
-    "evaluate: no such column": "evaluate {out} --by {HOSTILE}",
     "evaluate: spans": "evaluate {out} --spans {spans}",
     "audit": "audit {out} --by system",
-    "audit: no such column": "audit {out} --by {HOSTILE}",
     "templates check": "templates check {templates} --data {data}",
     "templates extract": "templates extract {data} --out {new}{NAME}.json",
     "convert": "convert e2e {e2e} --out {new}{NAME}.parquet",
-    "convert: strict": "convert e2e {e2e} --strict --out {new}.parquet",
     "baseline": "baseline keywords {data} --out {new}{NAME}.parquet",
     "doctor": "doctor --bundle {bundle}",
-    "doctor: no bundle": "doctor --bundle {NAME}",
 }
 
 
@@ -148,7 +139,7 @@ def test_usage_errors(arguments: list[str]) -> None:
     assert not _OBEYED.search(ended.stderr.decode())
 
 
-@pytest.mark.parametrize("which", ["run", "check", "explain", "audit", "run: a shard set aside"])
+@pytest.mark.parametrize("which", ["explain", "run: a shard set aside"])
 def test_on_a_terminal(which: str, places: Places) -> None:
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "scorer", *places.arguments(PRINTS[which])]

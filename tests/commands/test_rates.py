@@ -81,17 +81,8 @@ def test_a_column_of_ratings(out: Path) -> None:
     [
         ([], "no labels: pass --labels"),
         (["--labels", "x.csv", "--label-column", "truth"], "both given"),
-        (["--labels", "x.csv"], "No such file"),
-        (["--labels", "x.csv", "--threshold", "1"], "--threshold applies to --label-column"),
-        (["--calibration", "x.json", "--by", "system"], "--by needs labels"),
         (["--label-column", "truth", "--by", "none"], "no column 'none'"),
     ],
 )
 def test_what_cannot_be_rated_exits_2(out: Path, options: list[str], message: str) -> None:
     assert message in scorer("rate", out, *options, code=2).stderr
-
-
-def test_a_sample_by_a_missing_column_exits_2(out: Path, tmp_path: Path) -> None:
-    result = scorer("sample", out, "--file", tmp_path / "l.csv", "--by", "none", code=2)
-    assert "no column 'none'" in result.stderr
-    assert not (tmp_path / "l.csv").exists()

@@ -90,11 +90,7 @@ def test_the_reports_for_people(references: str, bundle: str, tmp_path: Path) ->
     ("arguments", "message"),
     [
         (["extract", "REFS", "--out", "OUT", "--text-column", "reference"], "reference"),
-        (["extract", "nowhere.parquet", "--out", "OUT"], "nowhere.parquet"),
-        (["extract", "REFS", "--out", "t.txt"], "F.json"),
-        (["check", "nowhere.json", "--data", "REFS"], "nowhere.json"),
         (["check", "BROKEN", "--data", "REFS"], "'area'"),
-        (["check", "GOOD", "--data", "nowhere.parquet"], "nowhere.parquet"),
         (["check", "GOOD", "--data", "REFS", "--triples-column", "facts"], "facts"),
     ],
 )

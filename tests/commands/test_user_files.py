@@ -44,11 +44,6 @@ READS = {
 }
 
 
-def test_the_options_are_found() -> None:
-    assert {"audit report", "audit history", "challenge write", "gates init changes"} <= {*FILES}
-    assert {"rate save and calibration", "templates extract out and inputs"} <= {*READS}
-
-
 def arguments(words: Words, given: dict[str, str]) -> list[str]:
     """A call of a command: what is given by parameter, and something for everything else that it needs."""
     found, behind = list(words), list[str]()

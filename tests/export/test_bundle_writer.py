@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -191,14 +190,6 @@ def test_another_order_of_labels_is_kept(copy: Path, tmp_path: Path) -> None:
     assert opened.labels == ("neutral", "entailment", "contradiction") and opened.name == "other"
 
 
-def test_int8_alone_leaves_no_fp32_behind(checkpoint: Path, tmp_path: Path, lines: Log) -> None:
-    out = export_bundle(str(checkpoint), tmp_path / "out", precisions=["int8"], force=True, log=lines[1])
-    assert sorted(path.name for path in out.glob("*.onnx")) == ["model.int8.onnx"]
-    (why,) = Bundle.load(out).manifest.forced
-    assert why.startswith("the int8 variant gives the checkpoint's label on only")
-    assert any(line.startswith("warning: the int8 variant gives the checkpoint's label on only") for line in lines[0])
-
-
 def test_a_variant_under_99_percent_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"int8 variant .* on only 9\d\.\d\d% of 512 probe pairs .*--force"):
         export_bundle(str(checkpoint), tmp_path / "out", precisions=["int8"], log=silent)
@@ -225,14 +216,6 @@ def test_a_variant_broken_on_purpose_is_refused(
     with pytest.raises(BundleError, match="the fp32 variant gives the checkpoint's label on only"):
         export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], log=silent)
     assert not list(tmp_path.iterdir())
-
-
-def test_templates_are_taken_along(checkpoint: Path, tmp_path: Path) -> None:
-    templates = tmp_path / "mine.json"
-    templates.write_text('{"food": "<subject> serves <object> food."}')
-    out = export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], templates=templates, log=silent)
-    opened = Bundle.load(out)
-    assert opened.templates_file is not None and opened.templates_file.read_bytes() == templates.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -268,11 +251,6 @@ def test_a_folder_in_use_is_left_alone(checkpoint: Path, tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_an_empty_folder_is_taken(checkpoint: Path, tmp_path: Path) -> None:
-    out = export_bundle(str(checkpoint), tmp_path, precisions=["fp32"], log=silent)
-    assert out == tmp_path and Bundle.load(out).name == "tiny-nli"
-
-
 def test_a_full_disk_is_said_and_leaves_nothing(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,10 +261,3 @@ def test_a_full_disk_is_said_and_leaves_nothing(
     with pytest.raises(OutputError, match="No space left on device"):
         export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], log=silent)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_name_that_would_break_a_signature_is_mended(checkpoint: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "my model|v2"
-    shutil.copytree(checkpoint, folder)
-    out = export_bundle(str(folder), tmp_path / "out", precisions=["fp32"], log=silent)
-    assert Bundle.load(out).name == "my-model-v2"

@@ -11,9 +11,7 @@ from safetensors.torch import load_file, save_file
 from transformers import RobertaForSequenceClassification
 
 from export import Answers
-from export.architectures.roberta import ROBERTA
-from export.checkpoint import Checkpoint, longest_pair, open_checkpoint
-from export.random_init import random_checkpoint
+from export.checkpoint import Checkpoint, open_checkpoint
 from scorer.errors import CheckpointError
 from tests.export.checkpoints import edit_json
 
@@ -52,18 +50,6 @@ def test_configs_that_are_refused(copy: Path, changes: dict[str, Any], message: 
         opened(copy)
 
 
-def test_labels_given_by_the_user(copy: Path) -> None:
-    edit_json(copy / "config.json", id2label={"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"})
-    assert opened(copy, ["neutral", "entailment", "contradiction"]).labels == ("neutral", "entailment", "contradiction")
-
-
-@pytest.mark.parametrize(
-    ("model_max_length", "expected"), [(10**30, 512), (None, 512), (512, 512), (128, 128), (0, 512), (True, 512)]
-)
-def test_longest_pair(model_max_length: object, expected: int) -> None:
-    assert longest_pair(512, model_max_length) == expected
-
-
 def test_the_model_is_the_one_transformers_loads(checkpoint: Path) -> None:
     found = opened(checkpoint)
     reference = RobertaForSequenceClassification.from_pretrained(checkpoint).eval()
@@ -72,13 +58,6 @@ def test_the_model_is_the_one_transformers_loads(checkpoint: Path) -> None:
     ids = torch.tensor([found.tokenizer.encode("Blue Spice is a pub.", "It is a pub.")])
     with torch.inference_mode():
         torch.testing.assert_close(found.load()(input_ids=ids).logits, reference(input_ids=ids).logits)
-
-
-def test_parameters_of_the_large_model() -> None:
-    assert random_checkpoint("roberta-large", 0).architecture["parameters"] == 355_362_819
-    base, sizes = next((preset, ROBERTA.read(preset.config, "")) for preset in ROBERTA.presets if "base" in preset.name)
-    assert base.name == "roberta-base" and ROBERTA.parameters(sizes, 3) == 124_647_939
-    assert ROBERTA.positions(sizes) == 512  # positions start after the padding id
 
 
 def rewrite(folder: Path, change: Any) -> None:

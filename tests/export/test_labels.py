@@ -50,21 +50,6 @@ def test_unclear_labels_are_refused_unless_the_user_says(id2label: object) -> No
     assert order(id2label, ["Entailment", "neutral", "CONTRADICTION"]) == MNLI[::-1]
 
 
-@pytest.mark.parametrize("given", [["entailment", "neutral"], ["entailment"] * 3, ["yes", "no", "maybe"], []])
-def test_given_labels_must_be_the_three_words(given: list[str]) -> None:
-    with pytest.raises(UsageError, match="three words"):
-        order({"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, given)
-
-
-def test_overriding_the_checkpoint_is_logged() -> None:
-    lines: list[str] = []
-    named = {"0": "contradiction", "1": "neutral", "2": "entailment"}
-    assert label_order(named, list(MNLI[::-1]), "config.json", lines.append) == MNLI[::-1]
-    assert len(lines) == 1 and "overrides" in lines[0]
-    assert label_order(named, list(MNLI), "config.json", lines.append) == MNLI
-    assert len(lines) == 1
-
-
 def scheme(id2label: object, answers: Answers = Answers(), **config: Any) -> Scheme:  # noqa: B008 - a frozen value
     return choose_scheme({"id2label": id2label, **config}, answers, "config.json", lambda _: None)
 

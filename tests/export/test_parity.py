@@ -13,9 +13,8 @@ from onnx import numpy_helper
 from export import Answers, parity
 from export.checkpoint import open_checkpoint
 from export.packed import export_packed
-from export.parity import CPU, accept, batches, checkpoint_logits, compare, measure_variant
+from export.parity import CPU, accept, checkpoint_logits, compare, measure_variant
 from export.probes import built_in_probes
-from scorer.errors import BundleError
 from scorer.inference import schemes
 from tests.export.checkpoints import LAYERS
 from tests.export.contrib_operators import evaluator
@@ -70,21 +69,6 @@ def test_under_99_percent_is_refused() -> None:
     assert accept("fp16", None) is None
 
 
-def test_batches_are_padded_on_the_right(checkpoint: Path) -> None:
-    tokenizer = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None).tokenizer
-    probes = built_in_probes(tokenizer, 120)
-    seen = 0
-    for rows, feed in batches(tokenizer, probes):
-        ids, mask = feed["input_ids"], feed["attention_mask"]
-        assert rows.start == seen and ids.shape == mask.shape and ids.dtype == mask.dtype == np.int64
-        assert ids.size <= 512 or len(ids) == 1
-        lengths = [probe.tokens for probe in probes[rows]]
-        assert (mask == (np.arange(ids.shape[1]) < np.array(lengths)[:, None])).all()
-        assert (ids[mask == 0] == 1).all()
-        seen = rows.stop
-    assert seen == len(probes)
-
-
 def test_a_variant_that_was_broken_is_measured_as_broken(checkpoint: Path, bundle: Path, tmp_path: Path) -> None:
     opened = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None)
     probes = built_in_probes(opened.tokenizer, 120)[::8]
@@ -120,26 +104,3 @@ def test_a_packed_graph_is_measured_with_its_own_inputs(
     assert (sound["provider"], sound["pairs"]) == ("CUDAExecutionProvider", len(probes))
     assert broken is not None and broken["bound"] > 0.1
     assert "fp16.packed variant" in str(accept("fp16.packed", broken | {"label_agreement": 0.9}))
-
-
-def test_a_file_that_does_not_load_is_an_error(checkpoint: Path, tmp_path: Path) -> None:
-    tokenizer = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None).tokenizer
-    (tmp_path / "model.onnx").write_bytes(b"not a model")
-    with pytest.raises(BundleError, match=r"model\.onnx does not load"):
-        measure_variant(tmp_path / "model.onnx", "int8", tokenizer, [], np.zeros((0, 3), np.float32), NLI)
-
-
-def test_fp16_is_measured_where_cuda_starts(checkpoint: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None).tokenizer
-    probes = built_in_probes(tokenizer, 120)[:4]
-    asked = []
-    real = parity._session
-
-    def session(path: Path, provider: str) -> object:
-        asked.append(provider)
-        return real(path, CPU)  # stands in for the GPU
-
-    monkeypatch.setattr(parity, "_session", session)
-    figures = measure_variant(bundle / "model.fp16.onnx", "fp16", tokenizer, probes, np.zeros((4, 3), np.float32), NLI)
-    assert asked == ["CUDAExecutionProvider"]
-    assert figures is not None and figures["provider"] == "CUDAExecutionProvider"

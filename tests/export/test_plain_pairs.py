@@ -13,7 +13,7 @@ import pytest
 from export import Answers, bundle_writer, export_bundle, plain_pairs
 from export.checkpoint import Checkpoint, open_checkpoint
 from export.parity import checkpoint_logits
-from export.plain_pairs import PLAIN_PAIRS, contradicts_labels, mean_probabilities
+from export.plain_pairs import contradicts_labels, mean_probabilities
 from export.sentences import FRAMES, fill_frame
 from export.toolchain import quiet
 from scorer.errors import BundleError
@@ -53,12 +53,6 @@ def test_with_one_or_two_logits_entailed_pairs_must_be_above_the_others(scheme: 
     assert contradicts_labels(means(0.4, 0.3, 0.2), scheme) is None
     for wrong in (means(0.3, 0.4, 0.2), means(0.3, 0.2, 0.4)):
         assert "mean P(entailment) is highest for the kind" in str(contradicts_labels(wrong, scheme))
-
-
-def test_the_pairs_are_plain() -> None:
-    assert len(PLAIN_PAIRS) == 3 * len(FRAMES) and len(set(PLAIN_PAIRS)) == len(PLAIN_PAIRS)
-    counts = {kind: sum(pair.meant == kind for pair in PLAIN_PAIRS) for kind in plain_pairs.KINDS}
-    assert counts == dict.fromkeys(LABELS, len(FRAMES))
 
 
 def test_means_are_of_the_pairs_of_a_kind(trained: tuple[Checkpoint, Any]) -> None:

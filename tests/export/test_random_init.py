@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import Tokenizer
 
-from export.random_init import PRESETS, random_checkpoint
-from scorer.errors import UsageError
+from export.random_init import random_checkpoint
 
 
 @pytest.mark.slow
@@ -20,22 +18,6 @@ def test_the_same_seed_gives_the_same_weights() -> None:
     first, again, other = (random_checkpoint("roberta-tiny", seed).load() for seed in (0, 0, 1))
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
     assert not torch.equal(first.classifier.dense.weight, other.classifier.dense.weight)
-
-
-def test_the_tokenizer_is_of_the_same_kind() -> None:
-    checkpoint = random_checkpoint("roberta-tiny", 0)
-    tokenizer = Tokenizer.from_str(checkpoint.tokenizer.text)
-    assert [tokenizer.id_to_token(i) for i in range(4)] == ["<s>", "<pad>", "</s>", "<unk>"]
-    assert checkpoint.source.random_init and checkpoint.max_length == 512
-    text = "Blue Spice is a family friendly pub near the river, with a customer rating of 5 out of 5."
-    # What the tokenizer of roberta-large makes of it is 22 tokens; a word is rarely cut.
-    assert 18 <= len(tokenizer.encode(text, add_special_tokens=False).ids) <= 28
-
-
-def test_an_unknown_architecture_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'gpt2' is not known; choose one of roberta-large, "):
-        random_checkpoint("gpt2", 0)
-    assert PRESETS["roberta-large"][1].config["num_hidden_layers"] == 24
 
 
 @pytest.mark.slow

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import subprocess
 import sys
-import warnings
 from collections.abc import Iterable
 from importlib import util
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from export import export_bundle, toolchain
+from export import export_bundle
 from scorer.errors import MissingDependencyError
 
 
@@ -44,22 +41,6 @@ def test_missing_extras_are_named(
     with pytest.raises(MissingDependencyError, match=extra):
         export_bundle("roberta-tiny", tmp_path / "out", random_init=True)
     assert not list(tmp_path.iterdir())
-
-
-def test_quiet_silences_and_puts_back(capsys: pytest.CaptureFixture[str]) -> None:
-    before = dict(os.environ), logging.root.manager.disable, list(warnings.filters)
-    with pytest.raises(ValueError, match="inside"), toolchain.quiet():
-        warnings.warn("not seen", UserWarning, stacklevel=1)
-        logging.getLogger("torch").error("not seen")
-        raise ValueError("inside")
-    assert before == (dict(os.environ), logging.root.manager.disable, list(warnings.filters))
-    assert capsys.readouterr().err == ""
-
-
-def test_versions_name_what_the_bytes_depend_on() -> None:
-    assert {"torch", "transformers", "optimum", "optimum-onnx", "onnx", "onnxruntime", "tokenizers"} <= set(
-        toolchain.versions()
-    )
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

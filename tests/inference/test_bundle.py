@@ -97,20 +97,6 @@ def test_a_bundle_that_was_forced_or_is_random_says_so(copy: Path, changes: dict
     assert found is None if caveat is None else found is not None and found.startswith(caveat)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema": 3}'])
-def test_no_description_at_all(copy: Path, content: str) -> None:
-    (copy / "bundle.json").write_text(content)
-    with pytest.raises(BundleError, match=r"bundle\.json"):
-        Bundle.load(copy)
-    with pytest.raises(BundleError, match="no bundle at"):
-        Bundle.load(copy / "nowhere")
-
-
-def test_a_precision_that_is_not_there_names_those_that_are(tiny: Path) -> None:
-    with pytest.raises(BundleError, match="fp32, int8"):
-        Bundle.load(tiny).variant("fp16")
-
-
 def test_label_columns_follow_the_checkpoint_s_order(tmp_path: Path) -> None:
     bundle = Bundle.load(make_bundle(tmp_path / "b", labels=("entailment", "contradiction", "neutral")))
     assert bundle.scheme.labels == ("entailment", "contradiction", "neutral")

@@ -21,10 +21,9 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.cache import Use
 from scorer.inference.devices import PACKED, PADDED, device
 from scorer.inference.engine import Engine
-from scorer.inference.execution import Execution, candidates, recorded
+from scorer.inference.execution import Execution, candidates
 from scorer.inference.facts import DeviceFacts, read_facts
 from scorer.inference.first_use import require_smoke_test
-from scorer.inference.verify import measure
 from scorer.run.explain import budgets_of_run, explain
 from scorer.scoring.output_files import settings_of
 from tests.inference.fake_cuda import install
@@ -67,14 +66,6 @@ def test_the_packed_layout_gives_the_answers_of_the_padded_one(forms: Path) -> N
         assert engine.computed == 25
 
 
-def test_a_pair_is_compared_alone_in_a_full_call_and_turned(forms: Path) -> None:
-    with open_packed(forms, token_budget=2048) as engine:
-        facts = measure(engine)
-        assert facts.label_agreement == 1.0 and facts.bound < 1e-4
-        full = engine.shapes
-        assert any(rows * length >= 2048 for rows, length in full), "no full call was among them"
-
-
 class Tries:
     """Stands for the smoke tests of :mod:`scorer.inference.first_use`: those that fail, by attention."""
 
@@ -104,14 +95,6 @@ def on_gpu(forms: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tupl
     return run, said
 
 
-def test_the_preferred_form_is_taken_and_no_other_is_tried(on_gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, said = on_gpu
-    tries = Tries(monkeypatch, {})
-    found = run()
-    assert (found.layout, found.attention, found.instead) == (PACKED, PREFERRED, "")
-    assert tries.tried == [PREFERRED] and said == []
-
-
 @pytest.mark.parametrize(
     "failure",
     [
@@ -121,7 +104,7 @@ def test_the_preferred_form_is_taken_and_no_other_is_tried(on_gpu: Any, monkeypa
     ],
     ids=lambda failure: type(failure).__name__,
 )
-def test_the_fallback_is_taken_where_the_preferred_form_fails_and_the_reason_is_said(
+def test_the_fallback_is_taken_and_the_reason_is_said(
     on_gpu: Any, monkeypatch: pytest.MonkeyPatch, failure: ScorerError
 ) -> None:
     run, said = on_gpu
@@ -141,26 +124,6 @@ def test_a_form_that_disagrees_with_the_checkpoint_is_not_taken(on_gpu: Any, mon
     monkeypatch.setattr(module, "read_facts", lambda use, grid: facts[use.attention])
     found = run()
     assert found.layout == PADDED and "50" in found.instead
-
-
-def test_where_nothing_runs_the_reason_is_that_of_the_preferred_form(
-    on_gpu: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, _ = on_gpu
-    tries = Tries(monkeypatch, {PREFERRED: DeviceError("first reason"), FALLBACK: DeviceError("another")})
-    for _ in range(2):  # nothing is kept: the device may have been full
-        with pytest.raises(DeviceError, match=r"^first reason$"):
-            run()
-    assert tries.tried == 2 * [PREFERRED, FALLBACK]
-
-
-def test_what_a_plan_records_is_taken_as_it_is(forms: Path) -> None:
-    opened, on = Bundle.load(forms), device("cuda")
-    for way in candidates(opened, "fp16", "auto", on):
-        assert recorded(opened, "fp16", way.layout, way.attention, on) == way
-    for wrong in (FALLBACK, "PackedMultiHeadAttention", "PackedMultiHeadAttention sdpa_kernel=3"):
-        with pytest.raises(DeviceError, match="the plan records the layout packed"):
-            recorded(opened, "fp16", "packed", wrong, on)
 
 
 def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(

@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 import pytest
 
 from scorer.inference import cuda
-from scorer.inference.cuda import diagnose, kernels_missing, read_gpu
+from scorer.inference.cuda import read_gpu
 from scorer.inference.devices import device
 
 
@@ -70,11 +68,6 @@ def test_a_gpu_as_its_driver_describes_it(driver: Driver) -> None:
     assert read_gpu(2) is None
 
 
-def test_an_instance_of_a_divided_gpu(driver: Driver) -> None:
-    gpu = read_gpu(1)
-    assert gpu is not None and gpu.uuid.startswith("MIG-0001")
-
-
 def test_numbers_depend_on_driver_and_cudnn_and_not_on_which_gpu(driver: Driver) -> None:
     driver.names = (b"NVIDIA H200",) * 2
     one, other = device("cuda", 0), device("cuda", 1)
@@ -86,27 +79,6 @@ def test_without_a_driver_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(cuda, "_driver", lambda: None)
     assert read_gpu(0) is None
     assert device("cuda", 3).name == "cuda:3"
-
-
-@pytest.mark.parametrize("capability", ["7.5", "8.0", "8.7", "8.9", "9.0", "12.0", "12.1"])
-def test_gpus_that_the_wheel_has_kernels_for(capability: str) -> None:
-    assert kernels_missing(capability, "1.31.1") is None
-
-
-@pytest.mark.parametrize("capability", ["10.0", "7.0", "11.0", "6.1"])
-def test_gpus_that_it_has_none_for(capability: str) -> None:
-    message = kernels_missing(capability, "1.31.1")
-    assert message is not None and f"compute capability {capability}" in message and "12.0 only" in message
-    assert kernels_missing(capability, "1.99.0") is None, "of another wheel nothing is known"
-
-
-def test_what_to_install_for_a_first_call_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "cudnn_version", lambda: "")
-    said = diagnose("9.0", "1.31.1", "ReduceSum: requires cuDNN, which is not available")
-    assert said is not None and "libcudnn.so.9" in said and "pip install" in said
-    assert diagnose("9.0", "1.31.1", "something else") is None
-    monkeypatch.setattr(cuda, "cudnn_version", lambda: "9.14.0")
-    assert diagnose("9.0", "1.31.1", "cuDNN error") is None
 
 
 def test_preloading_looks_in_every_folder_of_wheels_and_prints_nothing(
@@ -128,14 +100,3 @@ def test_preloading_looks_in_every_folder_of_wheels_and_prints_nothing(
     cuda.preload(module)
     assert calls == [*map(str, folders), None]
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_a_cudnn_that_came_as_a_wheel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "nvidia" / "cudnn" / "lib"
-    folder.mkdir(parents=True)
-    (tmp_path / "a.c").write_text("unsigned long cudnnGetVersion(void) { return 91402; }")
-    command = ["gcc", "-shared", "-fPIC", "-o", str(folder / "libcudnn.so.9"), str(tmp_path / "a.c")]
-    subprocess.run(command, check=True)
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    assert cuda.cudnn_version() == "9.14.2"

@@ -125,17 +125,6 @@ def test_a_batch_that_does_not_fit_is_halved_down_to_one_pair(tiny: Path, monkey
     assert refused and all(pairs_of_call == 1 for pairs_of_call, _ in refused)
 
 
-def test_other_failures_of_the_runtime_are_not_hidden(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken(Wrapped):
-        def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
-            raise RuntimeError("device lost")
-
-    wrap_sessions(monkeypatch, Broken)
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
-    with pytest.raises(DeviceError, match=r"^bundle tiny fp32 on cpu: a call of the model failed: device lost; see"):
-        ask(engine, [(0, 1)])
-
-
 def test_an_interrupted_run_stops_between_batches(tiny: Path) -> None:
     engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
     stop = threading.Event()
@@ -169,14 +158,6 @@ def test_a_provider_that_falls_back_is_an_error(tiny: Path, monkeypatch: pytest.
     with pytest.raises(DeviceError, match="took CPUExecutionProvider"):
         Engine(Bundle.load(tiny), device="cuda")
     assert Engine(Bundle.load(tiny), device="auto").device.kind == "cpu"
-
-
-def test_precisions(tiny: Path, tmp_path: Path) -> None:
-    assert Engine(Bundle.load(tiny)).precision == "int8"
-    assert Engine(Bundle.load(make_bundle(tmp_path / "b"))).precision == "fp32"
-    for precision, message in (("fp16", "no fp16 variant"), ("bf16", "not known")):
-        with pytest.raises(BundleError, match=message):
-            Engine(Bundle.load(tiny), precision=precision)
 
 
 def test_a_variant_is_verified_once_a_device(tiny: Path) -> None:

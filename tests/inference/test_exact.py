@@ -12,9 +12,8 @@ import pytest
 from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
-from scorer.inference.exact import FACTOR, PAIRS, ExactBound, bound_of, doubtful, fixed_shapes
+from scorer.inference.exact import FACTOR, PAIRS, ExactBound, bound_of
 from scorer.inference.exact_engine import ExactEngine
-from scorer.inference.schemes import LABELS, NLI, Scheme
 from scorer.status import SCORED
 from tests.bundles import make_bundle
 from tests.inference.wrapping import Wrapped, wrap_sessions
@@ -105,17 +104,3 @@ def test_the_bound_is_the_largest_seen_and_at_least_the_probes_until_enough_were
     assert bound_of(off, zero, at_least=0.0).largest == 0.25
     many = np.zeros((PAIRS, 3), np.float32)
     assert bound_of(many, many, 0.5, ExactBound(2, 0.25)) == ExactBound(PAIRS + 2, 0.25)
-
-
-def test_what_is_doubtful() -> None:
-    rows = [[0.0, 1.0, 3.0], [0.0, 2.51, 3.0], [3.0, 2.49, 0.0], [3.0, 0.0, np.nan], [np.inf, 0.0, 0.0]]
-    assert doubtful(np.array(rows, np.float32), 0.5, Scheme(NLI, LABELS)).tolist() == [False, True, False, True, True]
-
-
-def test_calls_in_fp32_have_one_shape_a_length() -> None:
-    padded = np.array([16, 8, 16, 8, 24, 16])
-    calls = fixed_shapes(np.array([0, 1, 2, 4, 5]), padded, 2)
-    assert [(batch.pairs.tolist(), batch.sequence_length) for batch in calls] == [
-        ([4, 4], 24), ([0, 2], 16), ([5, 5], 16), ([1, 1], 8)
-    ]  # fmt: skip
-    assert fixed_shapes(np.array([], np.int64), padded, 2) == []

@@ -94,35 +94,16 @@ def test_a_cache_that_cannot_be_written_costs_one_child_a_process(
     assert sum(f"cannot be kept in {tmp_path / 'file'}" in line and "XDG_CACHE_HOME" in line for line in said) == 1
 
 
-def test_without_a_home_nothing_is_kept_on_disk(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", none)
-    assert start(tiny, precision="fp32").calls == 0
-
-
 FACTS = {"schema": 1, "probes": 32, "label_agreement": 1.0, "bound": 0.0, "invariance_error": 0.0, "isolated": True}
 DAMAGED: list[Any] = [
     {**FACTS, "label_agreement": "1.0"},
-    {**FACTS, "label_agreement": None},
     {**FACTS, "label_agreement": float("nan")},
-    {**FACTS, "label_agreement": True},
     {**FACTS, "label_agreement": 1.5},
     {**FACTS, "bound": float("inf")},
-    {**FACTS, "bound": -1.0},
-    {**FACTS, "bound": 10**400},
-    {**FACTS, "invariance_error": []},
     {**FACTS, "invariance_error": 1.0},
     {**FACTS, "isolated": 1},
-    {**FACTS, "probes": 0},
-    {**FACTS, "probes": 32.0},
-    {**FACTS, "probes": True},
-    {**FACTS, "more": 1},
     {**FACTS, "schema": 2},
     {},
-    [FACTS],
     "facts",
 ]
 
@@ -230,15 +211,11 @@ def _module(folder: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ("body", "message"),
     [
         ("import os; os.abort()", "the process that tried it ended: SIGABRT"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "ended: SIGSEGV"),
         ("raise SystemExit('memory allocation of 3200000000 bytes failed')", "exit code 1: memory allocation of"),
-        ("print('{')", "said b'{'"),
         ("print('{' + '[' * 100000)", "said b'{"),
-        ("print('{}')", "which is not a result"),
         ('print(\'{"token_budget": 1024, "facts": {"probes": NaN}}\')', "which is not a result"),
         ("print('x' * (2 << 20))", "said too much"),
         ('print(\'{"error": "DeviceError", "message": "no"}\')', "^no$"),
-        ('print(\'{"error": "SystemExit", "message": "no"}\')', "^no$"),
     ],
 )
 def test_whatever_becomes_of_the_child_is_an_error(
@@ -250,9 +227,3 @@ def test_whatever_becomes_of_the_child_is_an_error(
         start(tiny, precision="fp32")
     assert not kept.exists(), "something was kept of it"
     assert threading.active_count() == before
-
-
-def test_no_child_can_be_started(tiny: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.executable", str(tiny / "nothing"))
-    with pytest.raises(BundleError, match="no process could be started"):
-        start(tiny, precision="fp32")

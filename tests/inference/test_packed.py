@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scorer.inference.batches import Batch, Work, distinct_pairs
-from scorer.inference.bundle import Bundle, PairLayout
+from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed, places
 from scorer.inference.texts import TextTokenizer
 from scorer.status import SCORED
@@ -127,28 +127,3 @@ def test_truncated_pairs_keep_their_beginnings(tiny: Path) -> None:
     whole = TextTokenizer(bundle).join("The Mill is a pub.", "cheap French food")
     at = 1 + int(first[0])
     assert ids == whole[: at - 2] + whole[at:]
-
-
-def test_a_full_call_begins_with_the_pairs_that_were_asked_for(tiny: Path) -> None:
-    """Those of another class than the first's are left out, since they never share a call with it."""
-    layout, lengths = Packed(BUDGET, 128, Bundle.load(tiny).layout), np.array([60, 64, 70])
-    batch = layout.full(lengths, np.array([2, 0, 1]))
-    assert batch.tokens == BUDGET and batch.pairs[:6].tolist() == [2, 1, 2, 1, 2, 1]
-    used, fillers = int(lengths[batch.pairs].sum()), batch.rows - len(batch.pairs)
-    assert fillers <= BUDGET - used <= fillers * 70 and used > 0.9 * BUDGET
-
-
-def test_smaller_calls_for_the_same_pairs(tiny: Path) -> None:
-    layout, lengths = Packed(BUDGET, 128, Bundle.load(tiny).layout), random_lengths("longest", 32)
-    (batch,) = layout.pack(lengths, np.arange(32))
-    smaller = layout.smaller(batch, lengths)
-    assert [part.tokens for part in smaller] == [1024] * 4
-    assert np.concatenate([part.pairs for part in smaller]).tolist() == batch.pairs.tolist()
-    assert layout.smaller(smaller[0], lengths) == []
-
-
-def test_the_longest_pair_fits_the_smallest_call() -> None:
-    layout = PairLayout((0,), (2, 2), (2,), 1)
-    assert Packed(65536, 512, layout).sizes == (65536, 8192, 1024)
-    assert Packed(100_000, 512, layout).sizes == (65536, 8192, 1024)
-    assert Packed(1024, 8190, layout).sizes == (8192,)

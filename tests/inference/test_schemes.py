@@ -49,12 +49,6 @@ def test_score_is_the_sigmoid_and_its_distance_counts_twice() -> None:
     np.testing.assert_allclose(scheme.margins(logits)[:2], [2 * NEARLY, 1.0], rtol=1e-5)
 
 
-def test_a_scheme_in_words() -> None:
-    assert Scheme(NLI, LABELS).summary == "nli (contradiction, neutral, entailment)"
-    assert Scheme(BINARY, ("no", "yes"), "yes", 0.25).summary == "binary (yes of no and yes, passes from 0.25)"
-    assert Scheme(SCORE, ("s",)).summary == "score (one logit, passes from 0.5)"
-
-
 @pytest.mark.parametrize("kind", [NLI, BINARY, SCORE])
 def test_what_is_not_finite_has_no_decision(kind: str) -> None:
     scheme = Scheme(kind, *{NLI: (LABELS, None), BINARY: (("a", "b"), "a"), SCORE: (("a",), None)}[kind])

@@ -10,19 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorer.errors import CallError, DeviceError
-from scorer.inference import cuda
+from scorer.errors import DeviceError
 from scorer.inference.batches import Batch, Feed, Work
 from scorer.inference.bundle import Bundle
 from scorer.inference.cache import Use, entry
 from scorer.inference.devices import Device, Hardware
 from scorer.inference.engine import Engine
-from scorer.inference.sessions import conflicting_wheels, create_session, resolve_device
+from scorer.inference.sessions import conflicting_wheels, resolve_device
 from scorer.status import SCORED
 from tests.bundles import make_bundle
 from tests.inference.fake_cuda import FakeCuda, install
-
-NO_CUDNN = "[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : ReduceSum requires cuDNN"
 
 
 @pytest.fixture
@@ -35,27 +32,6 @@ def test_auto_is_the_gpu_and_opens_one_session(fake: FakeCuda) -> None:
     assert str(resolve_device("auto")) == str(resolve_device("cuda")) == "cuda:0"
     assert len(fake.options) == 1
     assert len(fake.runs) == 1, "a session that was not called has not shown that it starts"
-
-
-def test_a_missing_cudnn_shows_in_the_first_call(fake: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "cudnn_version", lambda: "")
-    fake.fail = lambda options, call: NO_CUDNN
-    with pytest.raises(DeviceError, match=r"first call fails: .*NOT_IMPLEMENTED.*libcudnn\.so\.9.*pip install"):
-        resolve_device("cuda")
-    said: list[str] = []
-    assert str(resolve_device("auto", said.append)) == "cpu"
-    assert len(said) == 1 and said[0].startswith("cuda is not used: ") and "libcudnn" in said[0]
-
-
-def test_options_of_a_session_on_a_gpu(fake: FakeCuda, tiny: Path) -> None:
-    model = Bundle.load(tiny).variant("fp32")
-    create_session(model, Device("cuda", 1), 16, {"gpu_mem_limit": "1024", "use_tf32": "1"})
-    assert fake.options == [
-        {"device_id": 1, "arena_extend_strategy": "kSameAsRequested", "use_tf32": "1", "gpu_mem_limit": "1024"}
-    ]
-    (settings,) = fake.settings
-    assert settings.intra_op_num_threads == 1
-    assert settings.get_session_config_entry("session.intra_op.allow_spinning") == "0"
 
 
 def test_int8_is_refused_on_a_gpu_with_the_reason(fake: FakeCuda, tiny: Path, tmp_path: Path) -> None:
@@ -101,20 +77,6 @@ def test_two_calls_wait_in_the_thread_of_the_device(
         texts = [chr(ord("a") + i) for i in range(n)]
         work = engine.prepare(texts, np.zeros(n, np.int32), np.arange(n, dtype=np.int32))
         assert (engine.run(work).status == SCORED).all() and len(begun) == len(work.batches) == n
-
-
-def test_a_call_that_fails_during_a_run_names_the_way_out(fake: FakeCuda, tiny: Path) -> None:
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", in_smoke_test=True) as engine:
-        fake.fail = lambda options, call: "CUDNN_FE failure 11: no execution plan"
-        with pytest.raises(CallError, match=r"no execution plan.*choose another --precision or --device"):
-            engine.logits(["a"], ["b"])
-
-
-def test_fp32_has_few_lengths_on_a_gpu(fake: FakeCuda, tiny: Path) -> None:
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", in_smoke_test=True) as engine:
-        probes = engine.bundle.probes()
-        engine.logits(probes.premises, probes.hypotheses)
-        assert {length for _, length in engine.shapes} <= {32, 64, 128}
 
 
 def test_facts_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:

@@ -78,15 +78,6 @@ def test_a_layout_that_is_not_the_tokenizer_s_is_refused(tmp_path: Path) -> None
         TextTokenizer(Bundle.load(path)).prove(["The Mill"], ["a pub"])
 
 
-def test_a_damaged_tokenizer_is_refused(tmp_path: Path) -> None:
-    path = make_bundle(tmp_path / "b")
-    (path / "tokenizer.json").write_text("{}")
-    files = json.loads((path / "bundle.json").read_text())["files"]
-    edit_manifest(path, files={**files, "tokenizer.json": digest(path / "tokenizer.json")})
-    with pytest.raises(BundleError, match="not a tokenizer"):
-        TextTokenizer(Bundle.load(path))
-
-
 class PanicException(BaseException):  # its name in pyo3
     """Not an ``Exception``, as the one of the library's."""
 
@@ -110,22 +101,3 @@ def test_whatever_the_library_raises_is_one_line(
         with pytest.raises(BundleError, match=r"tokenizer\.json cannot tokenise") as found:
             call()
         assert "\n" not in str(found.value)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
-def test_what_is_no_error_of_the_library_passes(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
-    made = TextTokenizer(Bundle.load(tiny))
-
-    class Failing:
-        def encode_batch_fast(self, *_: Any, **__: Any) -> Any:
-            raise error
-
-    monkeypatch.setattr(made._words, "_tokenizer", Failing())
-    with pytest.raises(type(error)):
-        made.encode(["new"])
-
-
-def test_byte_level_tokenizers_know_every_character(made: TextTokenizer) -> None:
-    assert made.encode(["\U0001f7e2", "\u84dd"]).unknown is None

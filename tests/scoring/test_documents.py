@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from scorer import Scorer
-from scorer.errors import ColumnError, MissingDependencyError, UsageError
+from scorer.errors import ColumnError, UsageError
 from scorer.inference.schemes import BINARY, NLI, SCORE
 from scorer.metric.chunks import SEPARATOR, one_line
 from scorer.metric.document_checks import LEAST_TOKENS, MOST_TOKENS
@@ -106,16 +106,6 @@ def test_the_signature_says_so_and_names_no_templates(bundle: Path) -> None:
         assert named.full_signature == scorer.full_signature
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [{"templates": {"a": "<subject> <object>."}}, {"optional": ["a=b"]}, {"protocol": "nlgi_eval"},
-     {"missing_template": "error"}],
-)  # fmt: skip
-def test_what_a_document_has_no_use_for_is_refused(bundle: Path, odd: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match="does not go with documents"):
-        Scorer(bundle, device="cpu", documents=True, **odd)  # type: ignore[arg-type]
-
-
 def test_a_scorer_checks_one_kind_of_input(bundle: Path) -> None:
     with Scorer(bundle, device="cpu") as facts, Scorer(bundle, device="cpu", documents=True) as documents:
         with pytest.raises(UsageError, match="documents=True"):
@@ -134,25 +124,10 @@ def test_a_scorer_checks_one_kind_of_input(bundle: Path) -> None:
             facts.score_table(both)
 
 
-def test_without_the_splitter_it_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "nupunkt", None)
-    with pytest.raises(MissingDependencyError, match=r"d2t-scorer\[sentences\]"):
-        Scorer(bundle, device="cpu", documents=True)
-
-
 def test_numbers_that_the_document_lacks_are_named(bundle: Path) -> None:
     with Scorer(bundle, device="cpu", documents=True, check_numbers=True) as scorer:
         verdict = scorer.score_document(["It opened in 1998.", "It has 12 tables."], "It has twelve tables, 3 rooms.")
     assert verdict.unsupported_numbers == ["3"]
-
-
-def test_a_long_sentence_can_be_cut(bundle: Path) -> None:
-    text = "Blue Spice is a pub. " + "word " * 300
-    with Scorer(bundle, device="cpu", documents=True) as scorer:
-        assert scorer.score_document(DOCUMENT, text).error == "too_long:hallucination"
-    with Scorer(bundle, device="cpu", documents=True, overlong="truncate") as scorer:
-        verdict = scorer.score_document(DOCUMENT, text)
-        assert verdict.note == "truncated" and verdict.fine is not None
 
 
 def test_rows_do_not_depend_on_the_window(bundle: Path) -> None:

@@ -79,17 +79,3 @@ def test_a_bundle_whose_string_is_another_is_refused(bundle: Path, tmp_path: Pat
     edit_manifest(other, pair_layout=layout)
     with pytest.raises(BundleError, match="joined from its parts"):
         Scorer(other)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"checks": "hallucination"}, "--checks hallucination"),
-        ({"sentences": True}, "--sentences"),
-        ({"templates": {"p": "<subject>."}}, "--templates"),
-        ({"missing_template": "error"}, "--missing-template error"),
-    ],
-)
-def test_options_without_a_meaning_are_refused(bundle: Path, options: dict[str, Any], named: str) -> None:
-    with pytest.raises(UsageError, match=f"^{named} does not go with --protocol factspotter"):
-        Scorer(bundle, protocol="factspotter", **options)

@@ -15,8 +15,6 @@ from scorer.scoring.output_columns import (
     fine_codes,
     from_scores,
     group_codes,
-    list_reduced,
-    numbers,
     omitted_facts,
     rough_codes,
     rough_of,
@@ -29,30 +27,8 @@ def test_labels_in_either_spelling() -> None:
     assert rough_codes(pa.array(["not OK", "not_OK", "OK"]).dictionary_encode(), "gold").tolist() == [1, 1, 0]
 
 
-def test_unknown_label_is_named() -> None:
-    with pytest.raises(ColumnError, match=r"'gold_fine' has the label 'fine' in row 1; it may be OK, omission"):
-        fine_codes(pa.array(["OK", "fine"]), "gold_fine")
-    with pytest.raises(ColumnError, match="'not_OK' in row 0"):
-        fine_codes(pa.array(["not_OK"]), "gold_fine")
-
-
 def test_threshold() -> None:
     assert from_scores(np.array([2.5, 2.49, np.nan]), 2.5).tolist() == [0, 1, -1]
-
-
-def test_numbers() -> None:
-    assert numbers(pa.array([1, None, 3]), "x").tolist()[::2] == [1.0, 3.0]
-    assert numbers(pa.array([True, False]), "x").tolist() == [1.0, 0.0]
-    with pytest.raises(ColumnError, match="'x' is string, but a score must be a number"):
-        numbers(pa.array(["1", "one"]), "x")
-    assert numbers(pa.array(["1.50", "1e3"]), "x").tolist() == [1.5, 1000.0]  # as CSV has them
-    assert np.isnan(numbers(pa.array(["", None]), "x")).all()
-
-
-def test_lists_are_reduced_without_their_nulls() -> None:
-    column = pa.array([[0.5, 1.0], [], None, [None, 0.25]], pa.list_(pa.float32()))
-    np.testing.assert_array_equal(list_reduced(column, "min"), [0.5, np.nan, np.nan, 0.25])
-    np.testing.assert_array_equal(list_reduced(column.slice(0, 2), "mean"), [0.75, np.nan])
 
 
 def test_groups_in_order_null_last() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,10 +13,8 @@ from scorer.metric.inputs import ColumnNames
 from scorer.scoring.output_files import (
     OneSignature,
     data_files,
-    open_parquet,
     read_row,
     run_columns,
-    schema_of,
     settings_of,
 )
 from scorer.scoring.settings import Settings
@@ -63,13 +59,6 @@ def test_the_names_that_a_run_was_given(tmp_path: Path) -> None:
     assert settings_of(tmp_path).bundle == "B"
 
 
-@pytest.mark.parametrize("columns", [3, {}, {"text": 3}, {**asdict(ColumnNames()), "keep": "text"}])
-def test_names_that_no_run_records_are_refused(tmp_path: Path, columns: object) -> None:
-    (tmp_path / "_plan.json").write_bytes(made_plan(settings={"columns": columns}).content)
-    with pytest.raises(OutputError, match=r"_plan\.json"):
-        run_columns(tmp_path)
-
-
 def test_a_row_is_read_from_its_row_group(tmp_path: Path) -> None:
     table = pa.table({"x": range(10)}).replace_schema_metadata({FOOTER_KEY: SIGNATURE})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=4)
@@ -80,23 +69,6 @@ def test_a_row_is_read_from_its_row_group(tmp_path: Path) -> None:
         read_row(tmp_path / "a.parquet", 10)
     with pytest.raises(InputError, match="no output file"):
         read_row(tmp_path / "b.parquet", 0)
-
-
-def test_what_is_no_parquet_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "a.parquet").write_bytes(b"nothing")
-    for read in (schema_of, lambda path: read_row(path, 0)):
-        with pytest.raises(InputError, match=r"a\.parquet cannot be read as Parquet"):
-            read(tmp_path / "a.parquet")
-
-
-@pytest.mark.parametrize("name", [b"\xff.parquet", b"s3:x.parquet"])
-def test_any_name_can_be_read(tmp_path: Path, name: bytes) -> None:
-    path = tmp_path / os.fsdecode(name)
-    with path.open("wb") as file:
-        pq.write_table(pa.table({"x": [1]}), file)
-    assert data_files(tmp_path) == [path]
-    with open_parquet(path) as parquet:
-        assert parquet.read()["x"].to_pylist() == [1]
 
 
 def test_files_must_have_one_signature() -> None:

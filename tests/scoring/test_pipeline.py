@@ -227,15 +227,6 @@ def test_tallies_add_up_to_those_of_the_whole() -> None:
     assert one.checks.unique <= many.checks.unique
 
 
-def test_tallies_keep_the_most_frequent_predicates() -> None:
-    many = {f"p{i}": PredicateCounts(1, i) for i in range(3000)}
-    facts = Counts(facts=FactCounts(3000, 0, many))
-    kept = total([facts, facts]).facts.by_predicate
-    assert len(kept) == 1000
-    assert kept["p2999"] == PredicateCounts(2, 5998)
-    assert sum(entry.backoff for entry in kept.values()) == 2 * sum(range(3000))
-
-
 def test_kept_columns_prefix_and_details(tmp_path: Path) -> None:
     names = ColumnNames(keep=("id",), prefix="nli_", details=True)
     window = table(10)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import scorer
 from scorer import Scorer, Triple
-from scorer.errors import ScorerError, TemplateError, UsageError
+from scorer.errors import UsageError
 from scorer.scoring.signature import differences, parse
 from tests.bundles import make_bundle
 
@@ -96,35 +95,6 @@ def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
     assert differences(signed, Scorer(bundle, device="cpu").full_signature) == []
 
 
-def test_a_bar_in_an_option_cannot_forge_a_part(bundle: Path) -> None:
-    line = Scorer(bundle, optional=["a|checks:none=b"]).signature
-    assert parse(line)["checks"] == "both"
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"protocol": "mine"}, UsageError),
-        ({"checks": "none"}, UsageError),
-        ({"overlong": "split"}, UsageError),
-        ({"optional": ["pub"]}, UsageError),
-        ({"templates": "/nowhere/t.json"}, TemplateError),
-        ({"missing_template": "maybe"}, UsageError),
-    ],
-)
-def test_odd_options_are_refused(bundle: Path, options: dict, error: type[ScorerError]) -> None:
-    with pytest.raises(error):
-        Scorer(bundle, **options)
-
-
-def test_names_are_there_lazily() -> None:
-    assert set(scorer.__all__) <= set(dir(scorer))
-    for name in scorer.__all__:
-        assert getattr(scorer, name) is not None
-    with pytest.raises(AttributeError, match="nothing"):
-        _ = scorer.nothing
-
-
 @pytest.mark.parametrize(("part", "text"), [("pub", "a \ud83e pub"), ("a \udcff", "A pub."), ("\ud83e", "\ud83e")])
 def test_half_a_character_costs_its_row(bundle: Path, part: str, text: str) -> None:
     """Python's strings can hold what UTF-8 cannot: from JSON, or from a command line in another encoding."""
@@ -181,15 +151,6 @@ def test_after_a_fork_a_scorer_says_so_instead_of_hanging(bundle: Path, how: str
         with multiprocessing.get_context("fork").Pool(1) as pool:
             assert "fork" in pool.apply_async(_score_in_a_fork, (how,)).get(timeout=120)
         assert opened.score([("X", "eatType", "pub")], "X is a pub.").error is None
-
-
-def test_a_closed_scorer_says_so(bundle: Path) -> None:
-    opened = Scorer(bundle)
-    opened.close()
-    opened.close()
-    for call in (lambda: opened.score([("X", "a", "b")], "X"), lambda: opened.score_table(ROWS)):
-        with pytest.raises(UsageError, match="closed"):
-            call()
 
 
 def test_a_scorer_is_not_pickled_but_its_settings_are(bundle: Path) -> None:

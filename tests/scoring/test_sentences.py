@@ -21,7 +21,7 @@ from scorer.metric.templates import Templates
 from scorer.scoring.signature import parse
 from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
-from tests.bundles import RESTAURANTS, make_bundle
+from tests.bundles import make_bundle
 
 pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
 
@@ -78,19 +78,6 @@ def alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def test_rows_do_not_depend_on_the_window(scorer: Scorer) -> None:
-    whole = rows(60)
-    expected = scorer.score_table(whole)
-    assert expected.select(whole.schema.names).equals(whole)
-    assert set(expected["note"].to_pylist()) == {None, "empty_text", "by_sentences", "facts_selected"}
-    columns = find_columns(whole.schema, scorer.pipeline.names)
-    for size in (1, 7, 32):
-        items = [Window(i, whole.slice(i, size), columns) for i in range(0, 60, size)]
-        out = pa.concat_tables([scored.table for scored in scorer.pipeline.stream(items)])
-        assert out.schema.equals(expected.schema)
-        assert alike(out.to_pylist(), expected.to_pylist())
-
-
 TEXTS = st.none() | st.lists(st.sampled_from([*SENTENCES, "Ünï 😀.", "\n\n", " ", "pub " * 60]), max_size=6).map(
     "  ".join
 )
@@ -121,22 +108,6 @@ def test_any_rows_in_any_windows(scorer: Scorer, made: list[tuple[Any, str | Non
         assert "".join(covered.split()) == "".join(text.split()), "every sentence once and in order"
         if row["fine"] is not None and row["note"] in ("by_sentences", "facts_selected"):
             assert row["confidence"] == min(s["entailment"] for s in found)
-
-
-def test_the_column_of_every_kind_of_row(scorer: Scorer) -> None:
-    table = scorer.score_table(rows(60))
-    assert table.schema.field("sentences").type == pa.list_(
-        pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())])
-    )
-    for row in table.to_pylist():
-        if row["text"] is None:
-            assert (row["error"], row["sentences"]) == ("null_text", None)
-        elif not row["text"].strip():
-            assert (row["note"], row["sentences"]) == ("empty_text", [])
-        else:
-            found = [row["text"][s["start"] : s["end"]] for s in row["sentences"]]
-            assert found == row["text"].split("  ")
-            assert all(s["entailment"] is not None for s in row["sentences"])
 
 
 @pytest.mark.parametrize("protocol", ["paper", "nlgi_eval"])
@@ -176,13 +147,6 @@ def test_only_the_signature_of_a_run_with_sentences_changes(bundle: Path, scorer
     assert parse(scorer.signature)["sentences"].startswith("nupunkt-")
 
 
-def test_one_row_in_python(scorer: Scorer) -> None:
-    verdict = scorer.score([("The Mill", "eatType", "pub")], "The Mill is a pub. It is cheap.")
-    assert verdict.sentences is not None
-    assert [(s["start"], s["end"]) for s in verdict.sentences] == [(0, 18), (19, 31)]
-    assert [check.check for check in verdict.checks] == ["hallucination", "sentence", "sentence"]
-
-
 def run(*args: str) -> str:
     result = CliRunner().invoke(app, list(args))
     assert result.exit_code == 0, result.stderr
@@ -213,17 +177,6 @@ def test_a_run_its_explanation_and_its_resumption(bundle: Path, tmp_path: Path) 
     assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored again"
 
 
-def test_a_column_of_that_name_is_in_the_way_only_with_sentences(bundle: Path, tmp_path: Path) -> None:
-    source = tmp_path / "in.parquet"
-    pq.write_table(rows(3).append_column("sentences", [["a", "b", "c"]]), source)
-    command = ["run", str(source), "--bundle", str(bundle), "--device", "cpu", "--max-error-rate", "1", "--out"]
-    result = CliRunner().invoke(app, [*command, str(tmp_path / "one"), "--sentences"])
-    assert result.exit_code == 2
-    assert "'sentences'" in result.stderr
-    run(*command, str(tmp_path / "two"))
-    assert pq.read_table(tmp_path / "two" / "in.parquet")["sentences"].to_pylist() == ["a", "b", "c"]
-
-
 def test_reused_rows_keep_their_sentences(bundle: Path, tmp_path: Path) -> None:
     source = tmp_path / "in.parquet"
     pq.write_table(rows(40), source)
@@ -243,21 +196,3 @@ def test_the_box_score_templates_know_every_column(shared_data: Path) -> None:
     pairs = {(t["predicate"], t["object"]) for row in triples.to_pylist() for t in row}
     known = set(templates.plain) | {(p, o) for p, choices in templates.by_object.items() for o in choices}
     assert not [pair for pair in pairs if pair[0] not in known and pair not in known]
-
-
-def test_box_scores_can_be_asked(shared_data: Path) -> None:
-    table = pq.read_table(shared_data / "st_texts.parquet").slice(0, 4)
-    opened = Scorer(
-        str(RESTAURANTS),
-        device="cpu",
-        sentences=True,
-        checks="hallucination",
-        templates=ROOT / "docs" / "boxscore-templates.json",
-    )
-    prepared = opened.pipeline.prepare(find_columns(table.schema, ColumnNames()).rows(table))
-    work = prepared.work
-    assert not (work.status == TOO_LONG).any()
-    assert prepared.checks.sentences is not None
-    assert prepared.checks.sentences.selected.all()
-    assert not prepared.checks.backoff.any()
-    assert len(prepared.checks) == sum(table["n_sentences"].to_pylist())

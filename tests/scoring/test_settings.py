@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from scorer import ColumnNames, Scorer
-from scorer.errors import OutputError, UsageError
+from scorer.errors import OutputError
 from scorer.metric.inputs import find_columns
 from scorer.run.survey import Shard
 from scorer.scoring.settings import Settings
@@ -70,11 +70,6 @@ def changed() -> list[tuple[str, Settings]]:
     return [*found, *columns]
 
 
-def test_every_setting_is_looked_at_here() -> None:
-    assert OTHER.keys() | {"columns"} == {one.name for one in fields(Settings)}
-    assert OTHER_COLUMNS.keys() | {"sentences", "unsupported_numbers"} == {one.name for one in fields(ColumnNames)}
-
-
 @pytest.mark.parametrize(("name", "settings"), changed(), ids=lambda value: value if isinstance(value, str) else "")
 def test_a_plan_records_every_setting(name: str, settings: Settings) -> None:
     recorded = json.loads(json.dumps(settings.to_plan()))
@@ -102,12 +97,6 @@ def test_settings_that_cannot_be_are_named_with_their_plan(content: Any, named: 
     with pytest.raises(OutputError) as caught:
         Settings.from_plan(content, "out/_plan.json")
     assert named in str(caught.value) and "out/_plan.json" in str(caught.value)
-
-
-def test_choices_are_those_of_the_declaration() -> None:
-    for name in ("protocol", "checks", "missing_template", "precision", "overlong"):
-        with pytest.raises(UsageError, match=f"{name} is 'other'; write one of"):
-            Settings("b", **{name: "other"})  # type: ignore[arg-type]
 
 
 def test_what_a_shard_depends_on_has_every_setting(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -12,10 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from scorer.commands import app
-from scorer.errors import MissingDependencyError
 from scorer.scoring.splitting import Splitter, open_splitter
 
 
@@ -90,20 +86,3 @@ def test_tokenised_texts_are_cut_where_their_annotators_cut_them(splitter: Split
     every = sum(map(len, gold.values()))
     assert right >= 0.99 * every
     assert found <= 1.01 * every
-
-
-def test_the_splitter_is_named_with_its_version(splitter: Splitter) -> None:
-    name, _, version = splitter.name.partition("-")
-    assert name == "nupunkt"
-    assert version[0].isdigit()
-
-
-def test_without_the_extra_a_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "nupunkt", None)
-    with pytest.raises(MissingDependencyError, match=r"d2t-scorer\[sentences\]"):
-        open_splitter()
-    options = ["--triples", "A | b | c", "--text", "A.", "--sentences"]
-    result = CliRunner().invoke(app, ["check", *options])
-    assert result.exit_code == 2
-    assert "d2t-scorer[sentences]" in result.stderr
-    assert not isinstance(result.exception, MissingDependencyError)

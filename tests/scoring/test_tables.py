@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer, Triple
@@ -58,10 +55,3 @@ def test_a_data_frame(opened: Scorer, expected: list[dict[str, Any]], library: s
     assert isinstance(again, module.DataFrame) and list(again["fine"]) == list(found["fine"])
     with pytest.raises(TypeError, match="a single one in a list"):
         opened.score_batches(module.DataFrame(plain))
-
-
-def test_a_path(opened: Scorer, expected: list[dict[str, Any]], tmp_path: Path) -> None:
-    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "a.parquet")
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    for name in ("a.parquet", "a.jsonl"):
-        assert opened.score_table(tmp_path / name).to_pylist() == expected

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer.errors import DamagedFileError, SchemaError
-from scorer.system.codec import OpenRecord, Record, convert, decode, encode
+from scorer.system.codec import Record, convert, decode, encode
 
 
 class Inner(Record):
@@ -22,11 +22,6 @@ class Stored(Record):
     schema: int = 3
     names: dict[str, Inner] = msgspec.field(default_factory=dict)
     path: str = ""
-
-
-class Growing(OpenRecord):
-    schema: int = 1
-    rows: int = 0
 
 
 # What os.fsdecode makes of any bytes, and strings that look like escapes.
@@ -71,10 +66,6 @@ def test_damage_names_the_field(data: bytes, path: str) -> None:
     with pytest.raises(DamagedFileError, match=path) as caught:
         decode(data, Stored, "f.json", advice="delete it")
     assert str(caught.value).endswith("; delete it") and "\n" not in str(caught.value)
-
-
-def test_documents_that_grow_ignore_keys_they_do_not_know() -> None:
-    assert decode(b'{"schema":1,"rows":2,"later":true}', Growing, "x") == Growing(rows=2)
 
 
 def test_what_another_format_holds_is_checked_in_the_same_way() -> None:

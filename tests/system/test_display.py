@@ -21,9 +21,6 @@ class Row(msgspec.Struct):
     counts: list[int]
 
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -84,12 +81,3 @@ def test_a_console_shows_what_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     assert not set(shown) & set("\x1b\x07\u202e")
     assert ":smile:" in shown and "😄" not in shown and "[bold]x[/bold]" in shown and "[red]x" in shown
     assert shown.endswith("\nnext\n")
-
-
-def test_there_is_one_kind_of_console_and_one_way_to_print() -> None:
-    allowed = {"scorer/commands/show/console.py": "super().__init__", "scorer/commands/show/output.py": "typer.echo("}
-    for path in sorted((ROOT / "scorer").rglob("*.py")):
-        name, source = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
-        if name not in allowed:
-            assert " Console(" not in source.replace("class SafeConsole(Console)", ""), name
-            assert "typer.echo(" not in source and "click.echo(" not in source, name

@@ -42,14 +42,3 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
 def test_a_file_that_hides_its_size_is_cut_off_at_the_limit() -> None:
     with pytest.raises(OSError, match="more than the 3 bytes"):
         read_small(Path("/proc/self/status"), 3)
-
-
-@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
-def test_names_that_no_file_can_have(name: str) -> None:
-    with pytest.raises(OSError, match="not a possible file name"):
-        read_small(Path(name), 10)
-
-
-def test_what_is_missing_keeps_its_reason(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        read_small(tmp_path / "none", 10)

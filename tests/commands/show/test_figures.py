@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from scorer.commands.show import figures
-
-SHOW = Path(figures.__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -40,13 +37,6 @@ def test_a_figure_is_shown(shown: str, expected: str) -> None:
     assert shown == expected
 
 
-@pytest.mark.parametrize("form", [figures.number, figures.signed, figures.share, figures.points, figures.interval])
-def test_a_missing_figure_is_shown(form: object) -> None:
-    assert callable(form)
-    assert form(None) == figures.MISSING
-    assert figures.interval((0.1, None)) == figures.interval((None, 0.1)) == figures.MISSING
-
-
 def test_a_table_wraps_names_and_never_cuts_off_a_figure() -> None:
     made = figures.table("name", "rows", "result", names=("result",))
     made.add_row("a name of many words that does not fit", "1,234,567", "passes")
@@ -57,11 +47,3 @@ def test_a_table_wraps_names_and_never_cuts_off_a_figure() -> None:
     assert "  1,234,567  " in first
     shown = re.sub(r"\s|1,234,567", "", "".join([first, *others]))
     assert sorted(shown) == sorted("anameofmanywordsthatdoesnotfitpasses")
-
-
-def test_no_module_makes_figures_or_tables_of_its_own() -> None:
-    for path in sorted(SHOW.glob("*.py")):
-        source = path.read_text(encoding="utf-8")
-        if path.name != "figures.py":
-            assert " Table(" not in source, path.name
-            assert not re.search(r":\.\d[f%]\}", source.replace("{total:.1f} s", "")), path.name

@@ -64,20 +64,3 @@ def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pyte
         "130 of 1,000 rows, 1,300 pairs computed, 10 pairs/s, about 14 min left",
         "190 of 1,000 rows, 1,900 pairs computed, 10 pairs/s, about 14 min left",
     ]
-
-
-def test_the_time_left_is_known_before_the_first_window_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, lines = [0.0], []
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(progress, "say", lines.append)
-    reporter = PlainReporter()
-    now[0] = 50.0  # opening the scorer and looking at the inputs is no part of the rate
-    reporter.started(1, 1000, 0)
-    now[0] = 61.0
-    reporter.progress("a", 0, 0)  # nothing is known yet
-    now[0] = 150.0
-    reporter.progress("a", 0, 500, 100.0)
-    assert lines[1:] == [
-        "0 of 1,000 rows, 0 pairs computed, 0 pairs/s",
-        "100 of 1,000 rows, 500 pairs computed, 5 pairs/s, about 15 min left",
-    ]

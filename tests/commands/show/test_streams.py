@@ -103,15 +103,9 @@ def test_a_run_goes_on_and_ends_with_its_own_code(way: str, data: str, folder: P
 
 RESULTS = {
     "audit": ("audit night --gates gates.toml --json", 1),
-    "audit, for people": ("audit night --gates gates.toml", 1),
-    "plan": ("plan good --bundle tiny --json", 0),
     "plan, for people": ("plan good --bundle tiny", 0),
-    "check": ("check --bundle tiny --triples a|b|c --text t", 0),
-    "check, no triple": ("check --bundle tiny --triples a --text t", 2),
-    "doctor": ("doctor --bundle tiny --json", 0),
     "doctor, no bundle": ("doctor --bundle nowhere", 2),
     "version": ("--version", 0),
-    "help": ("run --help", 0),
     "no such command": ("rum", 2),
 }
 

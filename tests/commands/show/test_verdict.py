@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 
 from rich.console import Console
@@ -55,9 +54,3 @@ def test_what_the_facts_do_not_say_has_a_column() -> None:
     assert said.count(sentence) == 1 and said.count(part) == 1 and said.count(" ".join(FACTS)) == 0
     both = shown(verdict(check("sentence", part, sentence)), 200)
     assert f"{part} → {sentence}" in both
-
-
-def test_a_row_without_checks_shows_its_facts() -> None:
-    found = dataclasses.replace(verdict(), note="empty_text", omitted=[0, 1, 2])
-    said = shown(found)
-    assert said.count("(omitted)") == 3 and "text:" not in said and "note: empty_text" in said

@@ -177,16 +177,3 @@ def test_a_deberta_config_that_lacks_a_key_has_transformers_default() -> None:
     assert transformers.DebertaV2Config().position_biased_input
     with pytest.raises(CheckpointError, match="position_biased_input is True"):
         family.read(config, "config.json")
-
-
-def test_parameters_of_the_usual_sizes() -> None:
-    """As the published checkpoints have them, with a head of three labels."""
-    found = {
-        preset.name: family.parameters(family.read(preset.config, ""), 3)
-        for family in FAMILIES
-        for preset in family.presets
-    }
-    assert found["bert-base"] == 109_484_547 and found["roberta-base"] == 124_647_939
-    assert 434e6 < found["deberta-v3-large"] < 436e6 and 405e6 < found["bart-large"] < 409e6
-    assert found["mpnet-base"] == 109_488_771
-    assert 149e6 < found["modernbert-base"] < 151e6 and 559e6 < found["xlm-roberta-large"] < 561e6

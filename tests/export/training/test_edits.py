@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from export.training.general import edits, measures
-from export.training.general.measures import UNITS, in_words
+from export.training.general.measures import UNITS
 
 
 @pytest.mark.parametrize("kind", edits.KINDS, ids=lambda kind: kind.__name__)
@@ -33,12 +33,6 @@ def test_neither_side_tells_the_label(kind: edits.Kind) -> None:
 def test_every_kind_is_true_as_often_as_false() -> None:
     found = edits.pairs(600, random.Random(0))
     assert sum(entailed for *_, entailed in found) == 300
-
-
-def test_numbers_in_words_are_those_of_a_table() -> None:
-    table = {0: "zero", 13: "thirteen", 40: "forty", 99: "ninety-nine", 100: "one hundred",
-             478: "four hundred and seventy-eight", 1005: "one thousand five"}  # fmt: skip
-    assert {n: in_words(n) for n in table} == table
 
 
 def _size(text: str) -> float:

@@ -13,21 +13,15 @@ import pytest
 pytest.importorskip("torch", reason="the recipe needs the extra `export`")
 
 import torch
-from safetensors.torch import load_file
 from sklearn.metrics import accuracy_score, f1_score
-from tokenizers import Tokenizer
 
-from export.training.batches import Batch
 from export.training.factspotter import __main__ as recipe
-from export.training.factspotter.base import opened
-from export.training.factspotter.data import DataError, Row, known, read, split
+from export.training.factspotter.data import Row, known, read, split
 from export.training.factspotter.examples import Example, epoch
-from export.training.factspotter.train import Plan, figures, rate_of, run_of
-from export.training.network import load_checkpoint, logits
-from export.training.train import Run
+from export.training.factspotter.train import figures, rate_of
 from scorer import Scorer
 from scorer.metric.triples import Triple
-from tests.export.architectures.tiny import PAIRS, expected_logits, make_checkpoint
+from tests.export.architectures.tiny import make_checkpoint
 
 NAMES = ("Alan Bean", "Ilse Brandt", "Kofi Mensah", "Nuria Vidal", "Paolo Greco", "Helen Marsh")
 FACTS = (
@@ -106,20 +100,6 @@ def test_rows_with_the_same_triples_are_held_out_together(data: Path) -> None:
     assert not {frozenset(row.triples) for row in train} & {frozenset(row.triples) for row in held_out}
 
 
-def test_files_that_cannot_be_trained_on_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "f.parquet"
-    path.write_bytes(b"no")
-    with pytest.raises(DataError, match=r"f.parquet cannot be trained on"):
-        read(path)
-    pq.write_table(pa.table({"facts": [["A fact."]], "text": ["A fact."]}), path)
-    with pytest.raises(DataError, match="facts as sentences"):
-        read(path)
-    one = [{"triples": [{"subject": "a", "predicate": "p", "object": "b"}], "text": "a p b"}]
-    pq.write_table(pa.Table.from_pylist(one), path)
-    with pytest.raises(DataError, match="1 predicates and 2 entities"):
-        known(read(path))
-
-
 def test_learning_rates_are_torch_s() -> None:
     parameter = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.SGD([parameter], lr=1.0)
@@ -139,63 +119,6 @@ def test_figures_are_scikit_learn_s() -> None:
     assert told["accuracy"] == pytest.approx(accuracy_score(expected, found))
     assert told["f1_present"] == pytest.approx(f1_score(expected, found))
     assert told["f1_weighted"] == pytest.approx(f1_score(expected, found, average="weighted"))
-
-
-def prepared(base: Path, data: Path, out: Path) -> Run:
-    train, held_out = split(read(data), 0.2, 0)
-    out.mkdir(exist_ok=True)
-    plan, examples = Plan(epochs=3, batch=16, rate=1e-3), epoch(held_out, known(held_out), 0, -1)
-    return run_of(base, opened(base, 0), train, known(train), examples, out, plan)
-
-
-class Interrupted(Run):
-    """Stops by itself after so many steps."""
-
-    def step(self, batches: list[Batch], rate: float) -> tuple[float, float]:
-        if self.optimiser.steps + 1 == 17:
-            self.stop()
-        return super().step(batches, rate)
-
-
-@pytest.mark.slow
-def test_a_run_that_is_interrupted_gives_the_same_weights(data: Path, tmp_path: Path) -> None:
-    base = make_checkpoint(tmp_path / "base", "bert", apart=0.0)
-    with prepared(base, data, tmp_path / "whole") as whole:
-        assert whole.train()
-    parts = prepared(base, data, tmp_path / "parts")
-    parts.__class__ = Interrupted
-    with parts:
-        assert not parts.train()
-        assert parts.optimiser.steps == 17 and parts.place.pool == 1
-    with prepared(base, data, tmp_path / "parts") as again:
-        assert again.resume() and again.train()
-    assert again.place == whole.place and whole.place.best_pool >= 0
-    for folder in ("checkpoint", "best"):
-        one, other = (load_file(tmp_path / name / folder / "model.safetensors") for name in ("whole", "parts"))
-        assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
-def test_a_base_is_read_as_transformers_reads_it(tmp_path: Path) -> None:
-    """But for the head, which is new; here it gets the checkpoint's."""
-    base = make_checkpoint(tmp_path / "base", "bert", id2label={0: "absent", 1: "present"})
-    network, tensors = opened(base, 0), load_file(base / "model.safetensors")
-    network.load_state_dict(
-        {"out.weight": tensors["classifier.weight"], "out.bias": tensors["classifier.bias"]}, strict=False
-    )
-    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
-    encoded = [tokenizer.encode(*pair) for pair in PAIRS]
-    found = logits(network, [(one.ids, one.type_ids.index(1)) for one in encoded])
-    assert network.size.labels == ("absent", "present")
-    assert found.numpy() == pytest.approx(expected_logits(base, PAIRS), abs=1e-4)
-    assert load_checkpoint(base).size == network.size
-
-
-def test_a_base_of_another_family_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="model_type 'electra'; give a BERT"):
-        opened(make_checkpoint(tmp_path / "base", "electra"), 0)
-    (tmp_path / "base" / "config.json").unlink()
-    with pytest.raises(DataError, match=r"is not a checkpoint .*; give a folder with config.json"):
-        opened(tmp_path / "base", 0)
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from export.training.general import field
-from export.training.general.field import SETS, entailment_bank
+from export.training.general.field import SETS
 from scorer.evaluation.challenge import sentence_pairs
-from scorer.evaluation.challenge.sentence_pairs import gap, is_trained, relations
+from scorer.evaluation.challenge.sentence_pairs import is_trained, relations
 
 CHILD = {
     "relation": "P40",
@@ -44,34 +44,6 @@ def test_relations_named_in_the_order_of_the_text_are_turned() -> None:
         ends = {"h": "Outbreaks", "t": "virus"}
     made = [w.replace("{h}", ends["h"]).replace("{t}", ends["t"]) for w in sentence_pairs.WORDINGS["Cause-Effect"]]
     assert right.hypothesis in [m[0].upper() + m[1:] for m in made]
-
-
-@pytest.mark.parametrize(
-    ("text", "pronoun", "expected"),
-    [
-        ("Ann met Eve. She left.", "She", "Ann left."),
-        ("Eve saw that Ann lost her keys.", "her", "Eve saw that Ann lost Ann's keys."),
-        ("Eve saw Ann and thanked her.", "her", "Eve saw Ann and thanked Ann."),
-    ],
-)
-def test_a_name_takes_the_place_of_a_pronoun(text: str, pronoun: str, expected: str) -> None:
-    row = {"split": "validation", "text": text, "pronoun": pronoun, "pronoun_start": text.index(pronoun),
-           "a": "Ann", "b": "Eve", "a_coref": True, "b_coref": False}  # fmt: skip
-    first, second = gap([row])
-    assert (first.hypothesis, first.label, second.label) == (expected, "entailment", "not_entailment")
-    assert all(pair.test for pair in gap([{**row, "split": "test"}]))
-
-
-def test_without_a_premise_that_the_proof_names_nothing_follows() -> None:
-    row = {
-        "premises": ["a", "b", "c"],
-        "hypothesis": "h",
-        "proof": "$proof$ = sent1 & sent3 -> hypothesis",
-        "split": "train",
-    }
-    whole, broken = entailment_bank([row])
-    assert "a." in whole.premise and "c." in whole.premise and whole.label == "entailment"
-    assert ("a." in broken.premise) != ("c." in broken.premise) and broken.label == "not_entailment"
 
 
 @pytest.mark.slow

@@ -8,25 +8,8 @@ import pytest
 from export.training.general.figures import (
     difference,
     label_figures,
-    nli_hits,
-    precision_at,
-    string_match,
     within_inputs,
 )
-from scorer.metric.triples import Triple
-
-
-def test_two_way_sets_ask_for_entailment_alone() -> None:
-    assert nli_hits(["entailment", "not_entailment"], ["neutral", "contradiction"]).tolist() == [False, True]
-    assert nli_hits(["entailment", "contradiction"], ["entailment", "neutral"]).tolist() == [True, True]
-    three = ["entailment", "contradiction", "neutral"]
-    assert nli_hits(three, ["entailment", "neutral", "neutral"]).tolist() == [True, False, True]
-
-
-def test_string_match_counts_distinct_values() -> None:
-    triples = [Triple("Alan_Bean", "birthPlace", '"Wheeler, Texas"'), Triple("Alan_Bean", "age", "91")]
-    assert string_match(triples, "Alan  Béan was born in wheeler ( texas ).") == pytest.approx(2 / 3)
-    assert string_match(triples, "") == 0
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> float:
@@ -53,11 +36,6 @@ def test_within_inputs_forgets_what_inputs_differ_in() -> None:
     inputs = np.repeat([0, 1], 3)
     human = np.array([1.0, 2.0, 3.0, 11.0, 12.0, 13.0])
     assert within_inputs(human[::-1] * 1.0, human, inputs, pearson) == pytest.approx(-1)
-
-
-def test_precision_of_the_least_supported() -> None:
-    score = np.array([0.9, 0.1, 0.2, 0.8])
-    assert precision_at(score, np.array([False, True, False, True]), 2) == 0.5
 
 
 def test_figures_of_a_hand_made_table() -> None:

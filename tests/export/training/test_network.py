@@ -9,14 +9,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from export.training import network  # noqa: E402
-from export.training.general.objective import SMOOTHING, loss_of, rate_at  # noqa: E402
+from export.training.general.objective import SMOOTHING, loss_of  # noqa: E402
 from export.training.network import (  # noqa: E402
     Network,
     Size,
-    from_transformers,
     load_checkpoint,
     save_checkpoint,
-    to_transformers,
 )
 
 SIZE = Size(vocabulary=50, hidden=64, layers=2, inner=96, heads=2, positions=40)
@@ -38,13 +36,6 @@ def test_it_computes_what_transformers_computes(tmp_path: Path) -> None:
     assert torch.allclose(found, expected, atol=1e-5)
 
 
-def test_names_go_there_and_back() -> None:
-    state = dict(Network(SIZE).named_parameters())
-    back = from_transformers(to_transformers(state))
-    assert back.keys() == state.keys()
-    assert all(torch.equal(back[name], tensor.half().float()) for name, tensor in state.items())
-
-
 def test_gradients_of_the_fast_linear_are_autograd_s(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     model, ids, label = Network(SIZE), torch.randint(5, 50, (2, 9)), torch.tensor([2, 3])
@@ -64,12 +55,3 @@ def test_not_entailment_is_one_minus_entailment() -> None:
     for labels, hits in (((2, 0), (0.5, 0.6)), ((3, 3), (0.5, 0.9))):
         expected = -sum((1 - SMOOTHING) * math.log(h) + s for h, s in zip(hits, smooth, strict=True)) / 2
         assert float(loss_of(logits, torch.tensor(labels))) == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_rate_rises_and_falls() -> None:
-    rates = [rate_at(step / 1000) for step in range(1001)]
-    assert 0 < rates[0] < 0.1
-    assert max(rates) == pytest.approx(1, abs=0.02)
-    assert rates.index(max(rates)) < 60
-    assert rates[60:] == sorted(rates[60:], reverse=True)
-    assert rates[-1] == 0

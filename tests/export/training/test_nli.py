@@ -38,17 +38,6 @@ def test_only_rows_that_may_ship_are_read(file: Path) -> None:
     assert nli.read(file, all_licences=True)["label"][-1] == "not_entailment"
 
 
-def test_texts_are_tokenised_once(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = make_tokenizer(PIECES)
-    first = nli.pairs(nli.read(file), tokenizer, tmp_path)
-    assert (first.premise[0], first.hypothesis[0], first.label[0]) == ([5, 6], [7], 2)
-    monkeypatch.setattr(nli, "tokenise", None)
-    again = nli.pairs(nli.read(file), tokenizer, tmp_path)
-    assert np.array_equal(first.premise.ids, again.premise.ids)
-    with pytest.raises(TypeError):  # other texts are not taken for these
-        nli.pairs({name: found[:-1] for name, found in nli.read(file).items()}, tokenizer, tmp_path)
-
-
 def test_a_pass_sees_all_short_human_pairs_and_a_share_of_the_others(file: Path, tmp_path: Path) -> None:
     pairs = nli.pairs(nli.read(file), make_tokenizer(PIECES), tmp_path)
     order = pairs.order(0, seed=1)

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from export.training.general.nli import NOT_ENTAILMENT
-from export.training.general.pairs import ENTAILMENT, Pair, joined, pairs
-from export.training.general.rows import Row, corpus, parts, read
-from export.training.general.wording import backoff
-from scorer.metric.triples import Triple
+from export.training.general.pairs import ENTAILMENT, Pair, pairs
+from export.training.general.rows import corpus, parts, read
 from tests.export.training.examples import made
 
 
@@ -59,17 +57,3 @@ def test_neither_text_alone_tells_the_label(shared_data: Path, held_out: bool) -
         part = [pair for pair in found if pair.kind.startswith(direction)]
         for side in ("premise", "hypothesis"):
             assert guessed(part, side) < 0.55, (direction, side)
-
-
-def test_rows_are_joined_once_each() -> None:
-    one = Row((Triple("Oslo", "population", "700"),), "Oslo has 700 inhabitants", "rel2text", "")
-    two = Row((Triple("Lund", "mayor", "Ann"),), "Ann is the mayor of Lund.", "rel2text", "")
-    found = joined([one, two, one], one_subject=False)
-    assert found.text == "Oslo has 700 inhabitants. Ann is the mayor of Lund."
-    assert found.triples == (*one.triples, *two.triples)
-    assert joined([one, two], one_subject=True).text == "Oslo has 700 inhabitants. Ann is the mayor of Oslo."
-
-
-def test_backoff_is_the_metric_s() -> None:
-    assert backoff(Triple("Alan_Bean", "birthPlace", '"Wheeler"')) == "The birth Place of Alan Bean is Wheeler."
-    assert backoff(Triple("x", "hdmiport", "2")) == "The hdmi port of x is 2."

@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 from datetime import date
 
-import pytest
-
-from export.training.general.quantities import a_number, in_data, in_words, other, quantity
+from export.training.general.quantities import in_data, in_words, quantity
 from export.training.general.rows import Row
 from scorer.metric.triples import Triple
 from tests.export.training.examples import made
@@ -31,14 +29,6 @@ def test_notations() -> None:
     assert {in_data(610.0, random.Random(seed)) for seed in range(40)} == {"610", "610.0"}
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_another_value_is_another_one(seed: int) -> None:
-    rng = random.Random(seed)
-    number = a_number(rng)
-    assert number >= 1 or number == round(number, 2)
-    assert other(number, rng) != number and other(DAY, rng) != DAY
-
-
 def test_text_and_fact_have_one_value_exactly_when_they_agree() -> None:
     seen, corpus = set(), made()
     for seed in range(300):
@@ -58,12 +48,3 @@ def test_text_and_fact_have_one_value_exactly_when_they_agree() -> None:
         else:
             seen.add(same)
     assert False in seen
-
-
-def test_a_predicate_comes_once() -> None:
-    rows = [Row((Triple("x", "seats", "1"), Triple("x", "pageCount", "2")), "x.", "rel2text", "")] * 40
-    corpus = made()
-    for seed, row in enumerate(rows):
-        contest = quantity(corpus, row, True, random.Random(seed))
-        predicates = [t.predicate for t in contest.row.triples] if contest else []
-        assert len(predicates) == len(set(predicates))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from export.training.general.rows import HELD_OUT, Row, exchange, find_once, parts, template_of
+from export.training.general.rows import HELD_OUT, Row, find_once, parts
 from scorer.metric.triples import Triple
 
 
@@ -25,18 +25,8 @@ def test_a_value_stands_once_as_whole_words(text: str, value: str, at: int) -> N
     assert find_once(text, value) == at
 
 
-def test_only_the_one_occurrence_is_exchanged() -> None:
-    assert exchange("Oslo is red.", "RED", "blue") == "Oslo is blue."
-    assert exchange("red and red", "red", "blue") == "red and red"
-
-
 def row(*facts: tuple[str, str], text: str) -> Row:
     return Row(tuple(Triple("Ann", p, o) for p, o in facts), text, "rnnlg", "people")
-
-
-def test_values_that_share_words_are_not_literal() -> None:
-    found = row(("job", "cook"), ("boss", "head cook"), ("age", "40"), text="Ann, 40, is a cook; Ben is head cook.")
-    assert found.literal == (False, False, True)
 
 
 def test_objects_and_names_change_in_text_and_facts() -> None:
@@ -47,12 +37,6 @@ def test_objects_and_names_change_in_text_and_facts() -> None:
     renamed = found.with_subject("Ann", "Bea")
     assert renamed.text == "Bea is 40 and lives in Oslo."
     assert {t.subject for t in renamed.triples} == {"Bea"}
-
-
-def test_a_text_of_one_fact_is_a_template() -> None:
-    one = Row((Triple("Oslo", "population", "700"),), "Oslo has 700 inhabitants.", "rel2text", "")
-    assert template_of(one) == "{s} has {o} inhabitants."
-    assert template_of(Row(one.triples, "It has 700 inhabitants.", "rel2text", "")) is None
 
 
 def test_the_held_out_domain_is_kept_apart() -> None:

@@ -83,8 +83,3 @@ def test_it_learns_and_leaves_the_word_table_alone(tmp_path: Path) -> None:
     state = load_checkpoint(tmp_path / "checkpoint").state_dict()
     mean = found.optimiser.averaged()
     assert torch.allclose(state["layers.0.up.weight"], mean["layers.0.up.weight"], atol=1e-2)
-
-
-def test_there_is_nothing_to_resume_at_first(tmp_path: Path) -> None:
-    with run(tmp_path) as found:
-        assert not found.resume()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from tokenizers import Tokenizer
 
-from export.training.general.base import SHA256, BaseError, read_checked
 from export.training.general.vocabulary import SPECIAL, UNK, cut, make_tokenizer, save
 
 LETTERS = "adeilmnorstv"
@@ -50,12 +48,3 @@ def test_a_saved_tokenizer_is_the_same(tmp_path: Path) -> None:
     save(tokenizer, tmp_path)
     read = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert read.encode("A riverside lamp").tokens == tokenizer.encode("A riverside lamp").tokens
-
-
-@pytest.mark.parametrize("name", SHA256)
-def test_another_base_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BaseError, match="No such file"):
-        read_checked(tmp_path, name)
-    (tmp_path / name).write_bytes(b"another")
-    with pytest.raises(BaseError, match="sha256 is"):
-        read_checked(tmp_path, name)

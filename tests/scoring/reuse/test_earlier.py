@@ -169,20 +169,6 @@ def test_the_prefix_is_found(out: Path) -> None:
     assert taken["row_key"].to_pylist() == both["p_row_key"].to_pylist()
 
 
-def test_names_with_dots_are_read_too(out: Path) -> None:
-    put(out, "d.parquet", table(5, 11).append_column("fine.x", pa.array(range(5))))
-    shard = open_earlier(out, WANTED).shards[-1]
-    taken = rows_of([shard], COLUMNS).take(np.array([4]))
-    assert taken["omitted"].to_pylist() == [[]]
-
-
-def test_the_digest_is_that_of_the_believed_receipts(out: Path, tmp_path: Path) -> None:
-    before = open_earlier(out, WANTED).digest
-    assert open_earlier(out, WANTED).digest == before
-    Receipts(out).remove("b/none.parquet")
-    assert open_earlier(out, WANTED).digest != before
-
-
 def test_folders_are_checked_before_anything_else(out: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(out)

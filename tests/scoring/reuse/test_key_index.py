@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scorer.errors import UsageError
 from scorer.scoring.reuse.key_index import KeyIndex, KeyIndexBuilder, key_words
 from tests.conftest import ROOT
 
@@ -44,26 +43,12 @@ def test_it_finds_what_a_dictionary_finds(monkeypatch: pytest.MonkeyPatch, batch
     assert index.count_between(100, 20_000) == 19_900
 
 
-def test_it_is_empty_or_has_one_key() -> None:
-    nothing = KeyIndexBuilder().finish()
-    assert nothing.keys == 0
-    assert nothing.find(np.array([0, 7], np.uint64)).tolist() == [-1, -1]
-    one = build(np.array([2**64 - 1], np.uint64), 1)
-    assert one.find(np.array([2**64 - 1, 0, 2**64 - 2], np.uint64)).tolist() == [0, -1, -1]
-    assert one.find(np.empty(0, np.uint64)).tolist() == []
-
-
 def test_words_are_the_bytes_of_the_keys_also_of_a_slice() -> None:
     raw = np.random.default_rng(2).bytes(16 * 9)
     sliced = keys_of(raw).slice(3, 4)
     assert key_words(sliced).tobytes() == raw[48:112]
     assert key_words(sliced).shape == (4, 2)
     assert key_words(keys_of(b"")).shape == (0, 2)
-
-
-def test_more_rows_than_have_a_number_are_refused() -> None:
-    with pytest.raises(UsageError, match="give fewer"):
-        KeyIndexBuilder().add(np.zeros(1, np.uint64), np.array([2**32]))
 
 
 FULL = """

@@ -5,21 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer import Scorer
-from scorer.run.driver import run as run_shards
-from scorer.run.options import Outcome, RunOptions
-from scorer.scoring.metric_rows import MetricScoring
-from scorer.scoring.settings import Settings
-from scorer.scoring.summary import Recheck
-from tests.run.calls import bytes_of, run, scorer
-from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
+from tests.run.calls import bytes_of, run
+from tests.scoring.reuse.nights import SHARD, assert_labels_of, full_run, rows
 
 
 def test_an_unchanged_night_scores_only_the_sample(
@@ -52,39 +45,6 @@ def test_an_unchanged_night_scores_only_the_sample(
     # The first row of each shard: rows 0, 40 and 80 of 1, 2 and 3 facts, and a check of each whole.
     assert summary["checks"]["all"] == (1 + 1) + (2 + 1) + (3 + 1)
     assert (out / "_SUCCESS").exists()
-
-
-class Quiet:
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: None
-
-
-def test_windows_of_a_few_rows_are_joined_as_well(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scorer.scoring.reuse.match.RECHECKED", 0.0)
-    data, before = yesterday
-
-    def night(out: Path, reuse: Path) -> Outcome:
-        options = RunOptions((str(data),), out, max_error_rate=1.0, window_rows=7, reuse=(reuse,))
-        return run_shards(options, MetricScoring(Settings(bundle), lambda budgets: Scorer(bundle)), Quiet())
-
-    assert night(tmp_path / "out", before).exit_code == 0
-    assert_labels_of(before, tmp_path / "out")
-    assert (
-        json.loads((tmp_path / "out" / "_run.json").read_text())["recheck"]["rows"] == 3
-    )  # once a shard, not a window
-    # A row of a later window that disagrees is named by its place in the shard.
-    forged = Path(shutil.copytree(before, tmp_path / "forged"))
-    forge(forged, "b.parquet", lambda table: replaced(table, "confidence", 30, 0.123))
-    monkeypatch.setattr("scorer.scoring.reuse.match.RECHECKED", 0.9999999)
-    outcome = night(tmp_path / "again", forged)
-    assert outcome.exit_code == 3
-    assert outcome.summary.recheck == Recheck(114, 1, pytest.approx(1e-6, abs=1e-4))
-    message = json.loads((tmp_path / "again" / "_failed" / "b.parquet.json").read_text())["message"]
-    assert "1 of 38 reused rows" in message
-    assert ": row 30 (key " in message
-    assert "confidence: 0.123 stored" in message
 
 
 def test_the_same_plan_gives_the_same_bytes(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
@@ -195,20 +155,6 @@ def test_parts_reuse_as_one_run_does(yesterday: tuple[Path, Path], tmp_path: Pat
     assert (tmp_path / "out" / "_SUCCESS").exists()
     run(data, tmp_path / "whole", bundle, "--reuse", before)
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "whole")
-
-
-def test_a_plan_says_how_many_rows_would_be_reused(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
-    _, before = yesterday
-    pq.write_table(rows(range(100, 140)), tmp_path / "new.parquet")
-    result = scorer("plan", tmp_path / "new.parquet", "--bundle", bundle, "--reuse", before, "--json")
-    planned = json.loads(result.stdout)
-    done = run(tmp_path / "new.parquet", tmp_path / "out", bundle, "--reuse", before)
-    assert 0 < planned["rows"]["reused"] == done["rows"]["reused"] < 40
-    assert planned["checks"] == {key: done["checks"][key] for key in ("all", "unique")}
-    assert planned["facts"] == done["facts"]
-    assert planned["reuse"] == done["reuse"]
-    shown = scorer("plan", tmp_path / "new.parquet", "--bundle", bundle, "--reuse", before).stdout
-    assert f"{done['rows']['reused']} of these would be reused" in shown
 
 
 def test_unsupported_numbers_are_reused_only_from_outputs_that_have_them(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +14,7 @@ import pytest
 from scorer.scoring.reuse.key_index import KeyIndex
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
-from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced, rows
+from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced
 
 
 def test_a_damaged_file_is_not_used_and_the_others_are(
@@ -55,28 +53,6 @@ def test_labels_that_are_not_what_they_were_fail_the_run(
     run(data, out, bundle, "--reuse", forged, code=3)  # it is not forgotten
     run(data, out, bundle)
     assert_labels_of(before, out)
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "agrees"),
-    [
-        ("confidence", lambda old: old + 1e-7, True),
-        ("fine", lambda old: "hallucination" if old != "hallucination" else "OK", False),
-    ],
-)
-def test_what_a_recheck_lets_pass(
-    yesterday: tuple[Path, Path],
-    tmp_path: Path,
-    bundle: Path,
-    column: str,
-    value: Callable[[Any], Any],
-    agrees: bool,
-) -> None:
-    data, before = yesterday
-    forged = Path(shutil.copytree(before, tmp_path / "forged"))
-    forge(forged, "a.parquet", lambda table: replaced(table, column, 0, value(table[column][0].as_py())))
-    summary = run(data / "a.parquet", tmp_path / "out", bundle, "--reuse", forged, code=0 if agrees else 3)
-    assert (summary["recheck"]["rows"], summary["recheck"]["disagreed"]) == (1, 0 if agrees else 1)
 
 
 def test_another_signature_is_named_part_by_part(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
@@ -139,21 +115,6 @@ def test_a_row_under_another_ones_number_is_not_believed(
     assert_labels_of(before, tmp_path / "out")
 
 
-def test_what_cannot_be_reused_is_refused(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
-    data, before = yesterday
-    (tmp_path / "empty").mkdir()
-    for given, said in (
-        (tmp_path / "nowhere", "does not exist"),
-        (data / "a.parquet", "is a file"),
-        (data, "not an output folder"),
-        (tmp_path / "empty", "not an output folder"),
-        (before / ".." / "out", "the output folder itself"),
-    ):
-        found = scorer("run", data, "--out", before, "--bundle", bundle, "--reuse", given, code=2)
-        assert said in found.stderr
-        assert str(given) in found.stderr
-
-
 def test_errors_of_yesterday_are_asked_again(tmp_path: Path) -> None:
     bad = make_bundle(tmp_path / "bad", bad={"fp32": ("Z", float("nan"))})
     table = pa.table({"text": ["a pub", "Z", "a pub Z", "x" * 3000], "mr": ["name[N], food[F]"] * 4})
@@ -165,20 +126,3 @@ def test_errors_of_yesterday_are_asked_again(tmp_path: Path) -> None:
     assert second["reuse"][0]["keys"] == 1
     assert second["checks"]["all"] == first["checks"]["all"]  # three error rows, and the one that is scored again
     assert pq.read_table(tmp_path / "out" / "in.parquet")["reused"].to_pylist() == [True, False, False, False]
-
-
-def test_selections_and_a_template_that_must_not_be_missing(tmp_path: Path, bundle: Path) -> None:
-    table = rows(range(12)).append_column("selected", pa.array([[0], None, [1], [9]] * 3, pa.list_(pa.int32())))
-    pq.write_table(table, tmp_path / "in.parquet")
-    first = run(tmp_path / "in.parquet", tmp_path / "before", bundle)
-    (tmp_path / "in2").mkdir()
-    changed = [[0], [0], [1], [9]] * 3  # every fourth row selects what it did not
-    pq.write_table(
-        table.set_column(3, "selected", pa.array(changed, pa.list_(pa.int32()))), tmp_path / "in2/in.parquet"
-    )
-    summary = run(tmp_path / "in2", tmp_path / "out", bundle, "--reuse", tmp_path / "before")
-    assert_labels_of(full_run(tmp_path / "in2", tmp_path / "full", bundle), tmp_path / "out")
-    assert 0 < summary["rows"]["reused"] < first["rows"]["scored"]
-    refused = ("--missing-template", "error", "--reuse", tmp_path / "before")
-    said = scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "no", "--bundle", bundle, *refused, code=2)
-    assert "no template for predicate 'eatType'" in said.stderr
