@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,9 @@ import pytest
 from benchmarks.device_trace import from_events
 from benchmarks.gpu import checks
 from benchmarks.gpu.__main__ import main
-from benchmarks.gpu.checks import Asked
 from benchmarks.runners.device import sessions
 from benchmarks.runners.device.tools import full_call, work_of
 from benchmarks.runners.ours import open_engine
-from benchmarks.sample import Sample, write_sample
-from scorer.inference.bundle import Bundle
 from tests.inference.packed_graph import make_packed_bundle
 
 FORMS = ["padded", "packed"]
@@ -26,12 +22,6 @@ FORMS = ["padded", "packed"]
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_packed_bundle(tmp_path_factory.mktemp("gpu-checks") / "packed", max_length=512)
-
-
-@pytest.fixture(scope="module")
-def sample(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    folder = tmp_path_factory.mktemp("gpu-checks-sample")
-    return write_sample(folder, Bundle.load(bundle), pairs=200, systems=1, seed=1)
 
 
 def spec(bundle: Path, form: str, **more: Any) -> dict[str, Any]:
@@ -82,15 +72,6 @@ def test_kernels_by_kind() -> None:
         at += int(took * 1e6)
     trace = from_events(events)
     assert trace is not None and trace.kinds == {"attention": 3.0, "matrix": 8.0, "other": 1.0}
-
-
-def asked(bundle: Path, folder: Path, said: list[str], **changed: Any) -> Asked:
-    usual: dict[str, Any] = {
-        "device": "cpu", "precision": "fp32", "bundle": bundle, "weighted": {}, "budget": 1024, "rate": 1e9,
-        "sample": lambda: pytest.fail("no sample is needed"), "environment": dict(os.environ),
-        "logs": folder, "say": said.append,
-    }  # fmt: skip
-    return Asked(**usual | changed)
 
 
 @pytest.mark.slow

@@ -93,12 +93,6 @@ def test_an_invalid_file_is_refused(tmp_path: Path, content: str, message: str, 
     assert (code, out) == (2, "") and message in errors
 
 
-def test_a_file_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch, scorer: Scorer) -> None:
-    monkeypatch.setenv("D2T_CONFIG", "nowhere.toml")
-    code, _, errors = scorer("status", "out")
-    assert code == 2 and "D2T_CONFIG=nowhere.toml: No such file" in errors
-
-
 def test_the_example_of_the_docs_is_valid(tmp_path: Path, scorer: Scorer) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "using.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)

@@ -7,12 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from scorer.commands import app, check
-from scorer.errors import ScorerError
-from scorer.system.signals import Terminated
 from tests.sweeps import sampled
 
 ASKED = ["check", "--triples", "a | b | c", "--text", "t"]
@@ -57,7 +54,7 @@ def test_whatever_a_command_raises(error: str, code: int, line: str | None) -> N
     assert (line or "") in ended.stderr
 
 
-@pytest.mark.parametrize("error", ["ZeroDivisionError()", "OSError(5, 'Input/output error')", "EOFError()"])
+@pytest.mark.parametrize("error", ["ZeroDivisionError()", "OSError(5, 'Input/output error')"])
 def test_what_is_raised_outside_of_any_command(error: str) -> None:
     program = _RAISED.format(place="doctor", name="runtime_lines", error=error)
     ended = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=False)
@@ -80,24 +77,6 @@ def test_verbose_shows_the_trace(arguments: list[str], monkeypatch: pytest.Monke
     assert "run again" not in result.stderr
     again = CliRunner().invoke(app, ASKED)
     assert "Traceback" not in again.stderr
-
-
-def test_errors_of_ours_have_no_trace_even_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise ScorerError("expected")
-
-    monkeypatch.setattr(check, "open_scorer", fail)
-    assert CliRunner().invoke(app, ["--verbose", *ASKED]).stderr == "scorer: expected\n"
-
-
-def test_an_exit_of_a_command_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise typer.Exit(3)
-
-    monkeypatch.setattr(check, "open_scorer", fail)
-    assert CliRunner().invoke(app, ASKED).exit_code == 3
-    monkeypatch.setattr(check, "open_scorer", lambda *_, **__: (_ for _ in ()).throw(Terminated()))
-    assert CliRunner().invoke(app, ASKED).exit_code == 143
 
 
 def test_the_module_is_the_command(tmp_path: Path) -> None:

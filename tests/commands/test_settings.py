@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import json
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import pytest
-from typer.testing import CliRunner
-
 from scorer import ColumnNames
-from scorer.commands import app
 from scorer.commands.check import check_command
 from scorer.commands.plan import plan_command
 from scorer.commands.run import run_command
 from scorer.commands.settings import COLUMN_OPTIONS, OPTIONS
 from scorer.scoring.settings import Settings
-from tests.bundles import make_bundle
 
 NOT_OF_THE_OUTPUT = {
     "out": "where a run writes",
@@ -52,37 +43,3 @@ def test_a_plan_takes_every_option_that_an_output_of_a_run_depends_on() -> None:
         assert str(run[name]) == str(plan[name])
     for name in OPTIONS:
         assert str(run[name]) == str(check[name])
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("settings") / "tiny")
-
-
-@pytest.mark.parametrize(
-    "asked", [("--details",), ("--prefix", "m_"), ("--limit", "2"), ("--missing-template", "error", "--keep", "text")]
-)
-def test_a_plan_knows_what_a_run_with_the_same_options_has_done(
-    tmp_path: Path, bundle: Path, asked: tuple[str, ...]
-) -> None:
-    (tmp_path / "templates.json").write_text('{"eatType": "<subject> is a <object>."}')
-    table = {"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3}
-    if "--prefix" in asked:
-        table["fine"] = ["OK"] * 3
-    pq.write_table(pa.table(table), tmp_path / "a.parquet")
-    common = [
-        *(str(tmp_path / "a.parquet"), "--bundle", str(bundle), "--out", str(tmp_path / "out")),
-        *("--templates", str(tmp_path / "templates.json"), "--json"),
-    ]
-    ran = CliRunner().invoke(app, ["run", *common, *asked])
-    assert ran.exit_code == 0, ran.output
-    planned = CliRunner().invoke(app, ["plan", *common, *asked])
-    assert planned.exit_code == 0, planned.output
-    found = json.loads(planned.stdout)
-    assert (found["shards"]["usable"], found["shards"]["skipped"]) == (1, 1)
-    assert found["rows"]["all"] == json.loads(ran.stdout)["rows"]["in"]
-    without = CliRunner().invoke(app, ["plan", *common])
-    if "--prefix" in asked:
-        assert without.exit_code == 2 and "--prefix" in without.stderr
-    else:
-        assert json.loads(without.stdout)["shards"]["skipped"] == 0

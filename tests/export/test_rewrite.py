@@ -64,12 +64,6 @@ def test_the_last_layer_has_one_query(model: Any) -> None:
     assert names <= {name for node in model.graph.node for name in node.input}
 
 
-def test_a_residual_stands_apart(model: Any) -> None:
-    split_residuals(model)
-    found = operator_counts(model)
-    assert found["LayerNormalization"] == 2 * LAYERS + 1 and "SkipLayerNormalization" not in found
-
-
 def test_the_runtime_leaves_residuals_apart_on_the_cpu(tmp_path: Path) -> None:
     """A residual with known shapes, which the runtime would fuse as it loads."""
     shape = [1, 4, 16]

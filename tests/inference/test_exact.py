@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.exact import FACTOR, PAIRS, ExactBound, bound_of
 from scorer.inference.exact_engine import ExactEngine
 from scorer.status import SCORED
-from tests.bundles import make_bundle
 from tests.inference.wrapping import Wrapped, wrap_sessions
 
 WORDS = [
@@ -86,13 +84,6 @@ def test_nothing_runs_again_where_nothing_strays(tiny: Path) -> None:
     _, again = labels(engine)
     assert again == 0 and engine.bound is not None and engine.bound.pairs == len(pairs_of_texts()[0])
     assert 0 <= fast.least_bound <= engine.bound.largest < 0.01
-
-
-def test_fp32_is_exact_by_itself_and_others_need_it(tiny: Path, tmp_path: Path) -> None:
-    assert not Engine(Bundle.load(tiny), device="cpu", precision="fp32", exact=True).exact
-    alone = make_bundle(tmp_path / "b", precisions=("int8",))
-    with pytest.raises(BundleError, match="no fp32 variant"):
-        Engine(Bundle.load(alone), device="cpu", exact=True)
 
 
 def test_the_bound_is_the_largest_seen_and_at_least_the_probes_until_enough_were() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -113,17 +112,3 @@ def test_where_the_tokens_of_a_call_stand() -> None:
     assert found["token_offset"].shape == (3, 4) and not found["token_offset"].flags.writeable
     other = places(np.array([3, 3, 1]), np.array([0, 3, 6, 7]), batch)
     assert other["token_offset"] is found["token_offset"]
-
-
-def test_truncated_pairs_keep_their_beginnings(tiny: Path) -> None:
-    bundle = Bundle.load(tiny)
-    work = window(bundle, ["The Mill is a pub.", "cheap French food"], [(0, 1)])
-    first = work.pairs.first_length
-    work.pairs.first_length = first - 2
-    work = replace(work, lengths=work.lengths - 2)
-    layout = Packed(BUDGET, 128, bundle.layout)
-    (batch,) = layout.pack(work.lengths, np.array([0]))
-    ids = layout.assemble(batch, work)["input_ids"][: int(work.lengths[0])].tolist()
-    whole = TextTokenizer(bundle).join("The Mill is a pub.", "cheap French food")
-    at = 1 + int(first[0])
-    assert ids == whole[: at - 2] + whole[at:]

@@ -12,19 +12,10 @@ import pytest
 
 from scorer.errors import ColumnError
 from scorer.scoring.output_columns import (
-    fine_codes,
     from_scores,
     group_codes,
     omitted_facts,
-    rough_codes,
-    rough_of,
 )
-
-
-def test_labels_in_either_spelling() -> None:
-    labels = pa.array(["OK", "hallucination+omission", "omission+hallucination", None, "hallucination"])
-    assert fine_codes(labels, "gold_fine").tolist() == [0, 3, 3, -1, 2]
-    assert rough_codes(pa.array(["not OK", "not_OK", "OK"]).dictionary_encode(), "gold").tolist() == [1, 1, 0]
 
 
 def test_threshold() -> None:
@@ -57,10 +48,6 @@ def test_groups_of_any_plain_type_go_into_json(column: pa.Array, codes: list[int
     found, names = group_codes(column)
     assert (found.tolist(), names) == (codes, values)
     assert json.loads(json.dumps(names, allow_nan=False)) == values
-
-
-def test_rough_of_fine() -> None:
-    assert rough_of(np.array([-1, 0, 1, 2, 3], np.int8)).tolist() == [-1, 0, 1, 1, 1]
 
 
 def test_omitted_facts_by_position() -> None:

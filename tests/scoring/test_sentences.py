@@ -17,7 +17,6 @@ from scorer import Scorer
 from scorer.commands import app
 from scorer.metric.checks import HALLUCINATION, SENTENCE
 from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.metric.templates import Templates
 from scorer.scoring.signature import parse
 from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
@@ -25,7 +24,6 @@ from tests.bundles import make_bundle
 
 pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
 
-ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = [
     "The Mill is a pub.",
     "It serves cheap French food!",
@@ -188,11 +186,3 @@ def test_reused_rows_keep_their_sentences(bundle: Path, tmp_path: Path) -> None:
     one, two = (pq.read_table(tmp_path / name / "in.parquet") for name in ("one", "two"))
     for name in ("fine", "note", "sentences"):
         assert two[name].to_pylist() == one[name].to_pylist()
-
-
-def test_the_box_score_templates_know_every_column(shared_data: Path) -> None:
-    templates = Templates.load(ROOT / "docs" / "boxscore-templates.json")
-    triples = pq.read_table(shared_data / "st_texts.parquet", columns=["triples"])["triples"]
-    pairs = {(t["predicate"], t["object"]) for row in triples.to_pylist() for t in row}
-    known = set(templates.plain) | {(p, o) for p, choices in templates.by_object.items() for o in choices}
-    assert not [pair for pair in pairs if pair[0] not in known and pair not in known]
