@@ -90,7 +90,8 @@ def challenge_command(
 def _judge(
     name: str, cases: list[Case], natural: Path | None, device: str, precision: Precision, seed: int, per_kind: int
 ) -> ChallengeResult:
-    from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric, challenge_templates
+    from ..evaluation.challenge.build import templates
+    from ..evaluation.challenge.judging import BASELINES, BaselineMetric, BundleMetric
     from ..evaluation.challenge.natural import judge_natural
     from ..evaluation.challenge.result import challenge
     from ..inference.bundle import Bundle
@@ -122,7 +123,7 @@ def _judge(
         judged: tuple[NaturalResult, ...] = ()
         if natural is not None:
             judged = judge_natural(natural, stack.enter_context(opened(checks="hallucination")), say)
-        asked = {"protocol": "factspotter"} if one_text else {"templates": challenge_templates()}
+        asked = {"protocol": "factspotter"} if one_text else {"templates": templates()}
         scorer = stack.enter_context(opened(**asked))
         found = challenge(cases, BundleMetric(name, scorer), seed=seed, per_kind=per_kind, progress=progress)
         return replace(found, natural=judged)

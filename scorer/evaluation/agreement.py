@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .bootstrap import RESAMPLES, Indices, drawn_interval, ends_of
+from .bootstrap import RESAMPLES, Indices, drawn_interval
 from .figures import Values, ratio
 from .span_report import AnnotatorAgreement, Kappa
 
@@ -111,11 +111,11 @@ def _line(counts: Indices, texts: Indices, resamples: int) -> Kappa:
     kappa = fleiss_kappa(counts)
     ends = None
     if kappa is not None:
-        raters, codes = int(counts[0].sum()), np.unique(texts, return_inverse=True)[1].reshape(-1)
+        raters, codes = int(counts[0].sum()), np.unique(texts, return_inverse=True)[1]
         ends = drawn_interval(
             lambda weights: _kappa(weights[:, codes], counts, raters), int(codes.max()) + 1, resamples
         )
-    return {"kappa": kappa, "n": len(counts), "interval": ends_of(ends)}
+    return {"kappa": kappa, "n": len(counts), "interval": ends}
 
 
 def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int = RESAMPLES) -> AnnotatorAgreement:
@@ -125,7 +125,7 @@ def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int =
     ``texts``: the text of each item, for the intervals; by default every item is one of its own.
     """
     typed = (votes.count(NO_ERROR) == 0) & (votes.count(NO_TYPE) == 0)
-    names = np.arange(len(votes.items)) if texts is None else np.unique(list(texts), return_inverse=True)[1].reshape(-1)
+    names = np.arange(len(votes.items)) if texts is None else np.unique(list(texts), return_inverse=True)[1]
     return {
         "annotators": int(votes.annotators.max(initial=0)),
         "fleiss_kappa": {

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..stats.design_effect import share_rate
 from ..stats.isotonic import isotonic
-from .bootstrap import SEED, share_rate
+from .bootstrap import SEED
 from .label_report import CalibrationBlock, CalibrationLine
 
 Floats = npt.NDArray[np.float64]

@@ -1,19 +1,25 @@
-"""Pearson, Spearman and Kendall of scores with human ratings, each with its n.
+"""Correlations of scores with human ratings, each with its n and with an interval that fits its level.
 
-scipy computes them (extra ``stats``); without it every coefficient is ``None`` and :func:`available` is False.
+Over all rows and within inputs, inputs are drawn with replacement; by system, inputs and systems are, since a handful
+of systems says little of others. scipy computes ranks and Kendall's tau-b (extra ``stats``); without it every
+coefficient is ``None`` and :func:`available` is False.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import util
 
 import numpy as np
 import numpy.typing as npt
 
 from ..stats.multiple import holm
-from .bootstrap import Floats, Indices, Statistic, cluster_samples, compare_correlations, ends_of, percentiles
-from .label_report import Correlation, CountCorrelation, Difference, Differences, Kind
+from .bootstrap import SEED, Floats, Indices, drawn, drawn_interval, drawn_rows, percentiles
+from .label_report import Correlation, CountCorrelation, Difference, Differences, Estimate, Kind
+
+Statistic = Callable[[Floats, Floats], float]
+Bools = npt.NDArray[np.bool_]
 
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
 MINIMUM = 3  # with two pairs every correlation is 1 or -1
@@ -21,6 +27,12 @@ MINIMUM = 3  # with two pairs every correlation is 1 or -1
 _INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
 _COMPARED_ROWS = 20000
 LEVEL = 0.05
+
+# Wilcox (2009) draws 599 samples; to hold 95 % under heteroscedasticity, the bounds of the difference of Pearson
+# correlations move outwards for small samples: number of inputs below which it holds, and ranks of both bounds, from 1.
+WILCOX_RESAMPLES = 599
+_WILCOX_RANKS = ((40, 7, 593), (80, 8, 592), (180, 11, 588), (250, 14, 585))
+_WILCOX_MANY, _WILCOX_OTHERS = (15, 584), (15, 585)
 
 
 def available() -> bool:
@@ -32,106 +44,173 @@ def available() -> bool:
 
 
 def statistic(kind: Kind) -> Statistic:
-    """A function that computes the coefficient of two float64 arrays, *Shape:* (n,), without NaN; its result is NaN if
-    one of them is constant."""
+    """A function that computes the coefficient of two float64 arrays, *Shape:* (n,), without NaN; its result is NaN
+    with fewer than three values, or if one of them is constant."""
     from scipy import stats
 
-    function = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
-
     def compute(x: Floats, y: Floats) -> float:
-        if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        if len(x) < MINIMUM or np.ptp(x) == 0 or np.ptp(y) == 0:
             return float("nan")
-        return float(function(x, y)[0])
+        if kind == "kendall":
+            return float(stats.kendalltau(x, y)[0])
+        if kind == "spearman":
+            x, y = stats.rankdata(x), stats.rankdata(y)
+        return float(np.corrcoef(x, y)[0, 1])
 
     return compute
 
 
-def correlate(x: Floats, y: Floats, inputs: Indices | None = None, resamples: int = 0) -> Correlation:
-    """All three coefficients over the rows that have both values.
+def correlate(
+    x: Floats, y: Floats, inputs: Indices | None = None, resamples: int = 0, kinds: Sequence[Kind] = KINDS
+) -> Correlation:
+    """The coefficients over the rows that have both values.
 
     Args:
         x, y: float64, *Shape:* (rows,), NaN where there is no value.
         inputs: int64, *Shape:* (rows,), the input of each row; needed for intervals.
         resamples: number of bootstrap samples; 0 for no intervals.
+        kinds: those to compute; the others are ``None``.
 
     Returns: ``n``, each of :data:`KINDS` (``None`` if undefined), and with ``resamples`` the ``interval`` of each.
     """
     there = ~(np.isnan(x) | np.isnan(y))
     x, y = x[there], y[there]
     result = Correlation(n=len(x), pearson=None, spearman=None, kendall=None)
-    if not available() or len(x) < MINIMUM:
+    if not available():
         return result
-    kinds = {kind: statistic(kind) for kind in KINDS}
-    for kind, compute in kinds.items():
+    statistics = {kind: statistic(kind) for kind in kinds}
+    for kind, compute in statistics.items():
         result[kind] = _plain(compute(x, y))
-    if inputs is not None and resamples:
-        drawn: dict[Kind, list[float]] = {kind: [] for kind in KINDS if len(x) <= _INTERVAL_ROWS[kind]}
-        for rows in cluster_samples(inputs[there], resamples) if drawn else ():
-            for kind, values in drawn.items():
-                values.append(kinds[kind](x[rows], y[rows]))
-        result["interval"] = {kind: ends_of(percentiles(np.array(drawn.get(kind, [])))) for kind in KINDS}
+    if inputs is not None and resamples and len(x) >= MINIMUM:
+        values: dict[Kind, list[float]] = {kind: [] for kind in kinds if len(x) <= _INTERVAL_ROWS[kind]}
+        for rows in drawn_rows(inputs[there], resamples) if values else ():
+            for kind, found in values.items():
+                found.append(statistics[kind](x[rows], y[rows]))
+        result["interval"] = {kind: percentiles(np.array(values.get(kind, []))) for kind in KINDS}
     return result
 
 
-def compare(first: Floats, second: Floats, human: Floats, inputs: Indices | None = None) -> Differences:
+@dataclass(frozen=True)
+class Levels:
+    """Spearman's ρ by level. ``inputs``, ``systems``: of each row, int64, *Shape:* (rows,); ``systems`` is ``None``
+    where no column names them. ``resamples``: number of bootstrap samples; 0 for no intervals."""
+
+    inputs: Indices
+    systems: Indices | None
+    resamples: int
+
+    def pooled(self, metric: Floats, human: Floats, resamples: int | None = None) -> Estimate:
+        """Over all rows that have both values. float64, *Shape:* (rows,) each, NaN for none."""
+        many = self.resamples if resamples is None else resamples
+        found = correlate(metric, human, self.inputs, many, ("spearman",))
+        return Estimate(n=found["n"], value=found["spearman"], interval=found.get("interval", {}).get("spearman"))
+
+    def within(self, metric: Floats, human: Floats) -> Estimate:
+        """The mean of the correlations within each input that has three such rows, and different values of both."""
+        there = ~(np.isnan(metric) | np.isnan(human))
+        order = np.argsort(self.inputs[there], kind="stable")
+        ends = np.flatnonzero(np.diff(self.inputs[there][order])) + 1
+        each = zip(*(np.split(values[there][order], ends) for values in (metric, human)), strict=True)
+        compute = statistic("spearman") if available() else _undefined
+        found = np.array([value for x, y in each if not np.isnan(value := compute(x, y))])
+        if not len(found):
+            return Estimate(n=0, value=None, interval=None)
+        interval = drawn_interval(lambda times: times @ found / len(found), len(found), self.resamples)
+        return Estimate(n=len(found), value=float(found.mean()), interval=interval)
+
+    def by_system(self, metric: Floats, human: Floats) -> Estimate:
+        """Of the systems' means."""
+        there = ~(np.isnan(metric) | np.isnan(human))
+        if self.systems is None or not there.any():
+            return Estimate(n=0, value=None, interval=None)
+        inputs, systems = (np.unique(codes[there], return_inverse=True)[1] for codes in (self.inputs, self.systems))
+        shape = (int(inputs.max()) + 1, int(systems.max()) + 1)
+        cells = inputs * shape[1] + systems
+        counts, xs, ys = (
+            np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
+            for weights in (None, metric[there], human[there])
+        )
+        compute = statistic("spearman") if available() else _undefined
+        rng, values = np.random.default_rng(SEED + 1), []
+        for block in drawn(shape[0], self.resamples):
+            for total, x, y in zip(block @ counts, block @ xs, block @ ys, strict=True):
+                chosen = rng.integers(0, shape[1], shape[1])
+                chosen = chosen[total[chosen] > 0]
+                values.append(compute((x / total)[chosen], (y / total)[chosen]))
+        value = compute(*(sums.sum(axis=0) / counts.sum(axis=0) for sums in (xs, ys)))
+        return Estimate(n=shape[1], value=_plain(value), interval=percentiles(np.array(values)))
+
+
+def compare(
+    first: Floats, second: Floats, human: Floats, inputs: Indices | None = None, kinds: Sequence[Kind] = KINDS
+) -> Differences:
     """Test two metrics with each coefficient, over rows that have all three values; ``None`` if undefined.
 
     *Shape:* (rows,) each, float64, NaN where there is no value. ``inputs``: rows of one input are drawn together.
     """
     there = ~(np.isnan(first) | np.isnan(second) | np.isnan(human))
-    first, second, human = first[there], second[there], human[there]
-    owners = None if inputs is None else inputs[there]
-    if not available() or len(human) > _COMPARED_ROWS:
-        return Differences(pearson=None, spearman=None, kendall=None)
+    result = Differences(pearson=None, spearman=None, kendall=None)
+    if available() and MINIMUM <= int(there.sum()) <= _COMPARED_ROWS:
+        owners = np.arange(len(human)) if inputs is None else inputs
+        for kind in kinds:
+            result[kind] = _difference(kind, first[there], second[there], human[there], owners[there])
+    return result
 
-    def difference(kind: Kind) -> Difference | None:
-        found = compare_correlations(first, second, human, statistic(kind), inputs=owners, pearson=kind == "pearson")
-        if found is None:
-            return None
-        return Difference(difference=found.difference, low=found.low, high=found.high,
-                          p=found.p, higher=found.higher, n=found.n)  # fmt: skip
 
-    return Differences(pearson=difference("pearson"), spearman=difference("spearman"), kendall=difference("kendall"))
+def _difference(kind: Kind, first: Floats, second: Floats, human: Floats, inputs: Indices) -> Difference | None:
+    """Wilcox's percentile bootstrap for two correlations that share the human score (Comparing Pearson correlations:
+    dealing with heteroscedasticity and nonnormality, 2009), over inputs; ``None`` for a constant metric."""
+    compute = statistic(kind)
+    observed = compute(first, human) - compute(second, human)
+    many = len(np.unique(inputs))
+    found = np.array([
+        compute(first[rows], human[rows]) - compute(second[rows], human[rows])
+        for rows in drawn_rows(inputs, WILCOX_RESAMPLES)
+    ])  # fmt: skip
+    # A sample that repeats one row has no correlation. If more than 5 % of the samples are like that, there is no
+    # result.
+    found = np.sort(found[~np.isnan(found)])
+    if np.isnan(observed) or len(found) < 0.95 * WILCOX_RESAMPLES:
+        return None
+    ranks = next((ends for bound, *ends in _WILCOX_RANKS if many < bound), _WILCOX_MANY)
+    low, high = (float(found[min(rank, len(found)) - 1]) for rank in (ranks if kind == "pearson" else _WILCOX_OTHERS))
+    below = float(np.mean(found < 0) + np.mean(found == 0) / 2)
+    p = max(2 * min(below, 1 - below), 2 / (WILCOX_RESAMPLES + 1))  # no smaller one can be told from the samples
+    return Difference(difference=observed, low=low, high=high, p=p, n=len(human),
+                      higher="first" if low > 0 else "second" if high < 0 else None)  # fmt: skip
 
 
 def corrected(found: Sequence[Differences]) -> list[Differences]:
     """Comparisons of one metric with several, with p-values corrected for their number (Holm), by coefficient."""
-    by_kind: dict[Kind, list[Difference | None]] = {}
+    result = [Differences(pearson=None, spearman=None, kendall=None) for _ in found]
     for kind in KINDS:
         adjusted = holm([None if (line := one[kind]) is None else line["p"] for one in found])
-        by_kind[kind] = [_with_p(one[kind], p) for one, p in zip(found, adjusted, strict=True)]
-    return [
-        Differences(pearson=pearson, spearman=spearman, kendall=kendall)
-        for pearson, spearman, kendall in zip(*(by_kind[kind] for kind in KINDS), strict=True)
-    ]
+        for made, one, p in zip(result, found, adjusted, strict=True):
+            line = one[kind]
+            if line is not None and p is not None:
+                made[kind] = Difference(**{**line, "p": p, "higher": line["higher"] if p < LEVEL else None})
+    return result
 
 
-def _with_p(found: Difference | None, p: float | None) -> Difference | None:
-    if found is None or p is None:
-        return None
-    return Difference(**{**found, "p": p, "higher": found["higher"] if p < LEVEL else None})
-
-
-def system_means(values: list[Floats], systems: Indices, n_systems: int) -> tuple[list[Floats], npt.NDArray[np.bool_]]:
-    """Means by system over the rows that have all values, and a mask of the systems that have such a row.
-
-    *Shape:* (rows,) each → (n_systems,) each.
-    """
+def system_means(values: Sequence[Floats], systems: Indices, n_systems: int) -> list[Floats]:
+    """Means by system over the rows that have all values, NaN without such a row. *Shape:* (rows,) each →
+    (n_systems,) each."""
     there = ~np.any([np.isnan(value) for value in values], axis=0)
     counts = np.bincount(systems[there], minlength=n_systems)
     sums = [np.bincount(systems[there], weights=value[there], minlength=n_systems) for value in values]
-    return [np.where(counts, total / np.maximum(counts, 1), np.nan) for total in sums], counts > 0
+    return [np.where(counts, total / np.maximum(counts, 1), np.nan) for total in sums]
 
 
-def spearman_with_count(
-    counts: Floats, correct: npt.NDArray[np.bool_], inputs: Indices, resamples: int
-) -> CountCorrelation:
+def spearman_with_count(counts: Floats, correct: Bools, inputs: Indices, resamples: int) -> CountCorrelation:
     """Spearman's ρ of the number of facts with correctness, and with errors (the same value, opposite sign)."""
-    found = correlate(counts, correct.astype(np.float64), inputs, resamples)
-    value, interval = found["spearman"], found.get("interval", {}).get("spearman")
-    return CountCorrelation(
-        n=len(counts), correctness=value, errors=None if value is None else -value, interval=interval
-    )
+    found = Levels(inputs, None, resamples).pooled(counts, correct.astype(np.float64))
+    value, interval = found["value"], found["interval"]
+    errors = None if value is None else -value
+    return CountCorrelation(n=len(counts), correctness=value, errors=errors, interval=interval)
+
+
+def _undefined(x: Floats, y: Floats) -> float:
+    return float("nan")
 
 
 def _plain(value: float) -> float | None:

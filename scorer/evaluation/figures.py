@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..metric.verdict import FINE, ROUGH
-from .label_report import Blocks, FineBlock, RoughBlock, SideBlock
+from ..stats.design_effect import share_interval
+from .bootstrap import RESAMPLES, drawn_interval
+from .label_report import Blocks, Ends
 
 Counts = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
@@ -51,26 +53,28 @@ def confusion(
     return np.bincount(cell, minlength=size * n_groups).reshape(n_groups, labels, labels + 1)
 
 
-def shares(fine: Counts | None, rough: Counts) -> dict[str, dict[str, tuple[Counts, Counts]]]:
+def shares(fine: Counts, rough: Counts) -> dict[str, dict[str, tuple[Counts, Counts]]]:
     """The figures that are shares, as right and all rows; F1 as the share of which it is a function, 2s / (1 + s).
 
-    An error counts as not_OK. *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each; without FINE gold, only ``rough``.
+    An error counts as not_OK. *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each.
     """
     flagged = rough[..., 1] + rough[..., 2]
-    right = rough[..., 0, 0] + flagged[..., 1]
     found = {
         "rough": {
-            "accuracy": (right, rough.sum(axis=(-2, -1))),
+            "accuracy": (rough[..., 0, 0] + flagged[..., 1], rough.sum(axis=(-2, -1))),
             **_side(flagged[..., 1], flagged[..., 0], rough[..., 1, 0]),
-        }
+        },
+        "fine": {
+            "accuracy": (
+                np.diagonal(fine[..., :_FINE], axis1=-2, axis2=-1).sum(axis=-1),
+                fine.sum(axis=(-2, -1)),
+            )
+        },
     }
-    if fine is not None:
-        hits = np.diagonal(fine[..., :_FINE], axis1=-2, axis2=-1).sum(axis=-1)
-        found["fine"] = {"accuracy": (hits, fine.sum(axis=(-2, -1)))}
-        for side, has in _SIDES.items():
-            named, total = fine[..., :_FINE][..., has].sum(axis=-1), fine.sum(axis=-1)
-            hits = named[..., has].sum(axis=-1)
-            found[side] = _side(hits, named[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits)
+    for side, has in _SIDES.items():
+        named, total = fine[..., :_FINE][..., has].sum(axis=-1), fine.sum(axis=-1)
+        hits = named[..., has].sum(axis=-1)
+        found[side] = _side(hits, named[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits)
     return found
 
 
@@ -79,15 +83,32 @@ def f1_of_share(share: Any) -> Any:
     return 2 * share / (1 + share)
 
 
-def measure(fine: Counts | None, rough: Counts) -> dict[str, dict[str, Values]]:
+def measure(fine: Counts, rough: Counts) -> dict[str, dict[str, Values]]:
     """All figures of a stack of counts, by their names in the JSON: :func:`shares` and macro-F1. *Shape:* as there."""
     figures = {
         block: {name: f1_of_share(ratio(*parts)) if name == "f1" else ratio(*parts) for name, parts in found.items()}
         for block, found in shares(fine, rough).items()
     }
-    if fine is not None:
-        figures["fine"]["macro_f1"] = macro_f1(fine)
+    figures["fine"]["macro_f1"] = macro_f1(fine)
     return figures
+
+
+def intervals(fine: Counts, rough: Counts, resamples: int = RESAMPLES) -> dict[str, dict[str, Ends]]:
+    """95 % intervals of the figures of :func:`measure`: :func:`share_interval` of shares, percentiles of macro-F1.
+
+    Args:
+        fine, rough: int64, counts by input, *Shape:* (inputs, 4, 5) and (inputs, 2, 3).
+    """
+    found: dict[str, dict[str, Ends]] = {}
+    for block, parts in shares(fine, rough).items():
+        found[block] = {name: share_interval(*counts) for name, counts in parts.items()}
+        if (ends := found[block].get("f1")) is not None:
+            found[block]["f1"] = [f1_of_share(end) for end in ends]
+    flat = fine.reshape(len(fine), -1)
+    found["fine"]["macro_f1"] = drawn_interval(
+        lambda times: macro_f1((times @ flat).reshape(-1, *fine.shape[1:])), len(fine), resamples
+    )
+    return found
 
 
 def macro_f1(counts: Counts) -> Values:
@@ -120,42 +141,29 @@ def confusion_table(counts: Counts) -> dict[str, dict[str, int]]:
     }
 
 
-def strawmen(fine: Counts | None, rough: Counts) -> dict[str, Blocks]:
+def trivial(fine: Counts, rough: Counts) -> dict[str, Blocks]:
     """The figures of two trivial predictions on the same gold: always OK; every omission right, no hallucination found.
 
-    *Shape:* (4, 5) and (2, 3).
+    Without FINE gold (no counts) only the first. *Shape:* (4, 5) and (2, 3).
     """
-    always = np.zeros_like(rough)
-    always[:, 0] = rough.sum(axis=-1)
-    made: dict[str, tuple[Counts | None, Counts]] = {"always OK": (None, always)}
-    if fine is not None:
-        total = fine.sum(axis=-1)
-        lazy, half = np.zeros_like(fine), np.zeros_like(fine)
-        lazy[:, 0] = total
-        for gold, omission in enumerate(_SIDES["omission"].tolist()):
-            half[gold, int(omission)] = total[gold]
-        made = {"always OK": (lazy, collapse(lazy)), "omissions perfect, no hallucination": (half, collapse(half))}
-    return {name: blocks(*both) for name, both in made.items()}
+    always, lazy, half = np.zeros_like(rough), np.zeros_like(fine), np.zeros_like(fine)
+    always[:, 0], lazy[:, 0] = rough.sum(axis=-1), fine.sum(axis=-1)
+    for gold, omission in enumerate(_SIDES["omission"].tolist()):
+        half[gold, int(omission)] = fine[gold].sum()
+    found = {"always OK": blocks(lazy, always)}
+    if fine.any():
+        found["omissions perfect, no hallucination"] = blocks(half, collapse(half))
+    return found
 
 
-def blocks(fine: Counts | None, rough: Counts) -> Blocks:
-    """The figures of one matrix of each kind for a report, NaN as ``None``; without FINE gold, only those of ROUGH.
-
-    *Shape:* (4, 5) and (2, 3).
-    """
-    found = {block: _plain(figures) for block, figures in measure(fine, rough).items()}
-    n = int(rough.sum())
-    result = Blocks(rough=cast(RoughBlock, {"n": n, **found["rough"]}))
-    if fine is not None:
-        n = int(fine.sum())
-        result["fine"] = cast(FineBlock, {"n": n, **found["fine"]})
-        result["omission"] = cast(SideBlock, {"n": n, **found["omission"]})
-        result["hallucination"] = cast(SideBlock, {"n": n, **found["hallucination"]})
-    return result
-
-
-def _plain(figures: dict[str, Values]) -> dict[str, float | None]:
-    return {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
+def blocks(fine: Counts, rough: Counts) -> Blocks:
+    """The figures of one matrix of each kind for a report, NaN as ``None``. *Shape:* (4, 5) and (2, 3)."""
+    found = {
+        block: {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
+        for block, figures in measure(fine, rough).items()
+    }
+    sizes = {block: int((rough if block == "rough" else fine).sum()) for block in found}
+    return cast(Blocks, {block: {"n": sizes[block], **found[block]} for block in found})
 
 
 def ratio(part: Any, whole: Any) -> Values:

@@ -15,7 +15,6 @@ from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import group_codes, label_codes, list_reduced, numbers
 from . import correlation
 from .bootstrap import Floats, Indices
-from .estimates import Design
 from .gold import Scored
 from .label_report import (
     ComparisonLine,
@@ -145,12 +144,10 @@ class Ratings:
         by_sentence = correlation.correlate(value, rating, self.inputs, resamples)
         lines = [CorrelationLine(metric=name, human=column, level="sentence", **by_sentence)]
         if self.systems is not None:
-            (metric_means, human_means), _ = correlation.system_means(
-                [value, rating], self.systems, len(self.system_names)
-            )
-            by_system = correlation.correlate(metric_means, human_means)
+            one, other = correlation.system_means([value, rating], self.systems, len(self.system_names))
+            by_system = correlation.correlate(one, other)
             if resamples and by_system["spearman"] is not None:
-                ends = Design(self.inputs, self.systems, resamples).by_system(value, rating)["interval"]
+                ends = correlation.Levels(self.inputs, self.systems, resamples).by_system(value, rating)["interval"]
                 by_system["interval"] = {"spearman": ends}
             lines.append(CorrelationLine(metric=name, human=column, level="system", **by_system))
         return lines
@@ -172,8 +169,8 @@ class Ratings:
     def _compared(self, first: Floats, second: Floats, rating: Floats, level: Level) -> Differences:
         if level == "sentence" or self.systems is None:
             return correlation.compare(first, second, rating, self.inputs)
-        means, _ = correlation.system_means([first, second, rating], self.systems, len(self.system_names))
-        return correlation.compare(means[0], means[1], means[2])
+        one, other, human = correlation.system_means([first, second, rating], self.systems, len(self.system_names))
+        return correlation.compare(one, other, human)
 
     def system_ceilings(self) -> dict[str, HalvesCeiling]:
         """The ceiling by system of each column of ratings; empty where no column names the systems."""

@@ -52,12 +52,13 @@ class SideBlock(TypedDict):
 
 
 class Blocks(TypedDict):
-    """One way of predicting labels, on some rows with gold. A trivial prediction of ROUGH labels has ``rough`` only."""
+    """One way of predicting labels, on some rows with gold; all but ``rough`` without figures where the gold has only
+    ROUGH labels."""
 
     rough: RoughBlock
-    fine: NotRequired[FineBlock]
-    omission: NotRequired[SideBlock]
-    hallucination: NotRequired[SideBlock]
+    fine: FineBlock
+    omission: SideBlock
+    hallucination: SideBlock
     inputs: NotRequired[int]
 
 
@@ -143,8 +144,9 @@ class CorrelationLine(Correlation):
 
 
 class Difference(TypedDict):
-    """Two correlations with the same rating, as :class:`scorer.evaluation.bootstrap.Comparison`. ``p``: corrected for
-    the number of metrics that the first one is compared with (Holm); ``higher``: ``None`` if it is not below .05."""
+    """Two correlations with the same rating: first minus second, its 95 % interval and two-sided bootstrap p-value over
+    ``n`` rows. ``p``: corrected for the number of metrics that the first one is compared with (Holm); ``higher``:
+    ``None`` if it is not below .05."""
 
     difference: float
     low: float
@@ -314,13 +316,12 @@ class LabelReport(Rows, Blocks, LabelExtras, RatingBlocks):
 
 
 def figure(blocks: Blocks, block: str, name: str) -> float | None:
-    """The figure that is printed as ``block.name``: ``rough.accuracy``. ``None`` if the block is not there."""
-    found = cast(Mapping[str, Any], blocks).get(block)
-    return found[name] if found is not None else None
+    """The figure that is printed as ``block.name``: ``rough.accuracy``."""
+    value: float | None = cast(Mapping[str, Any], blocks)[block][name]
+    return value
 
 
 def ends(blocks: Blocks, block: str, name: str) -> Ends:
     """Its interval, ``None`` if there is none."""
-    found = cast(Mapping[str, Any], blocks).get(block)
-    result: Ends = found.get("interval", {}).get(name) if found is not None else None
-    return result
+    found: Ends = cast(Mapping[str, Any], blocks)[block].get("interval", {}).get(name)
+    return found

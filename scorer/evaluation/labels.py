@@ -3,46 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..metric.verdict import FINE, ROUGH
-from .bootstrap import Indices, by_input, figure_intervals, nested
-from .figures import blocks, confusion, confusion_table, strawmen
-from .label_report import Blocks, Farthest, FineBlock, RoughBlock, ShareLine, SideBlock
+from .bootstrap import Indices
+from .figures import blocks, confusion, confusion_table, intervals, trivial
+from .label_report import Blocks, Farthest, ShareLine
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
-
-Block = Literal["rough", "fine", "omission", "hallucination"]
-
-BLOCKS: dict[Block, tuple[str, ...]] = {
-    "rough": ("accuracy", "precision", "recall", "f1"),
-    "fine": ("accuracy", "macro_f1"),
-    "omission": ("precision", "recall", "f1"),
-    "hallucination": ("precision", "recall", "f1"),
-}
-
-
-def no_figures() -> Blocks:
-    """The same blocks without figures, for data without gold labels, so that the JSON always has the same keys."""
-    return Blocks(
-        rough=RoughBlock(n=0, accuracy=None, precision=None, recall=None, f1=None, confusion=None),
-        fine=_no_fine(),
-        omission=_no_side(),
-        hallucination=_no_side(),
-        inputs=0,
-    )
-
-
-def _no_fine() -> FineBlock:
-    return FineBlock(n=0, accuracy=None, macro_f1=None, confusion=None)
-
-
-def _no_side() -> SideBlock:
-    return SideBlock(n=0, precision=None, recall=None, f1=None)
 
 
 def farthest(shares: list[ShareLine]) -> Farthest | None:
@@ -66,34 +38,38 @@ class Labels:
     inputs: Indices
 
     def figures(self, where: Mask | None = None, *, resamples: int = 0) -> Blocks:
-        """The blocks of :data:`BLOCKS` over the rows of ``where`` (bool, *Shape:* (rows,)), each with ``n`` and, with
-        ``resamples``, ``interval``. Those of FINE labels have no figures if the gold has only ROUGH labels."""
+        """The blocks over the rows of ``where`` (bool, *Shape:* (rows,)), each with ``n`` and, with ``resamples``,
+        ``interval``. Those of FINE labels have no figures if the gold has only ROUGH labels."""
         judged = self.gold_rough >= 0 if where is None else (self.gold_rough >= 0) & where
-        codes, n_inputs = by_input(self.inputs, judged)
-        rough_by_input = self._count(self.gold_rough, self.rough, len(ROUGH), judged, codes, n_inputs)
-        fine_by_input = None
-        if self.gold_fine is not None and self.fine is not None:
-            fine_by_input = self._count(self.gold_fine, self.fine, len(FINE), judged, codes, n_inputs)
-        rough = rough_by_input.sum(axis=0)
-        fine = fine_by_input.sum(axis=0) if fine_by_input is not None else None
+        inputs, codes = np.unique(self.inputs[judged], return_inverse=True)
+        rough_by_input = confusion(self.gold_rough[judged], self.rough[judged], len(ROUGH), codes, len(inputs))
+        gold, predicted = self._fine()
+        fine_by_input = confusion(gold[judged], predicted[judged], len(FINE), codes, len(inputs))
+        rough, fine = rough_by_input.sum(axis=0), fine_by_input.sum(axis=0)
         result = blocks(fine, rough)
-        if fine is None:
-            result["fine"], result["omission"], result["hallucination"] = _no_fine(), _no_side(), _no_side()
         if resamples:
-            intervals = figure_intervals(fine_by_input, rough_by_input, resamples)
-            for block in BLOCKS:
-                result[block]["interval"] = nested(intervals, block)
-        result["rough"]["confusion"] = confusion_table(rough)
-        result["fine"]["confusion"] = confusion_table(fine) if fine is not None else None
-        result["inputs"] = n_inputs
+            found = intervals(fine_by_input, rough_by_input, resamples)
+            result["rough"]["interval"], result["fine"]["interval"] = found["rough"], found["fine"]
+            result["omission"]["interval"] = found["omission"]
+            result["hallucination"]["interval"] = found["hallucination"]
+        result["rough"]["confusion"] = confusion_table(rough) if rough.any() else None
+        result["fine"]["confusion"] = confusion_table(fine) if fine.any() else None
+        result["inputs"] = len(inputs)
         return result
 
-    def strawmen(self) -> dict[str, Blocks]:
+    def trivial(self) -> dict[str, Blocks]:
         """The figures of trivial predictions on the same rows."""
-        fine = None
-        if self.gold_fine is not None:
-            fine = confusion(self.gold_fine, np.zeros_like(self.gold_fine), len(FINE))
-        return strawmen(fine, confusion(self.gold_rough, np.zeros_like(self.gold_rough), len(ROUGH)))
+        gold = self._fine()[0]
+        return trivial(
+            confusion(gold, np.zeros_like(gold), len(FINE)),
+            confusion(self.gold_rough, np.zeros_like(self.gold_rough), len(ROUGH)),
+        )
+
+    def _fine(self) -> tuple[Codes, Codes]:
+        """Gold and predicted FINE labels; no gold where one of them is missing. *Shape:* (rows,) each."""
+        if self.gold_fine is None or self.fine is None:
+            return np.full_like(self.rough, -1), np.full_like(self.rough, -1)
+        return self.gold_fine, self.fine
 
     def replaced(self, where: Mask, fine: str) -> Labels:
         """The same with one FINE label predicted on some rows."""
@@ -133,9 +109,3 @@ class Labels:
             truth = dict(zip(labels, (matrix.sum(axis=1) / n).tolist(), strict=True))
             lines.append(ShareLine(value=name, n=n, predicted=told, gold=truth))
         return lines
-
-    @staticmethod
-    def _count(
-        gold: Codes, predicted: Codes, labels: int, judged: Mask, codes: Indices, n_inputs: int
-    ) -> npt.NDArray[np.int64]:
-        return confusion(np.where(judged, gold, -1).astype(np.int8), predicted, labels, codes, n_inputs)

@@ -7,13 +7,12 @@ that was not; so both are marked. No line says that one metric is better than an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from .baselines import bertscore, overlap
-from .estimates import Design
+from .correlation import Levels
 from .human import Ratings, base_column
 from .label_report import MetricLine
 
@@ -48,8 +47,7 @@ def metric_lines(
         trained: metrics that were trained on this domain, as the user says.
         has_text: bool, *Shape:* (rows,).
     """
-    design = Design(ratings.inputs, ratings.systems, resamples)
-    plain = replace(design, resamples=0)
+    levels = Levels(ratings.inputs, ratings.systems, resamples)
     lines = []
     for column in ratings.columns:
         human = ratings.human(column)
@@ -58,6 +56,7 @@ def metric_lines(
             if value is None or np.isnan(value).all():
                 continue
             base = base_column(name)
+            shown = np.where(has_text, value, np.nan)
             known = name == HAS_TEXT or base in (*_WITHOUT, *_REFERENCES)
             lines.append(
                 MetricLine(
@@ -65,10 +64,10 @@ def metric_lines(
                     human=column,
                     references=base in _REFERENCES if known or name in OURS else None,
                     trained=True if name in trained else False if known else None,
-                    pooled=design.pooled(value, human, has_text),
-                    pooled_with_empty=plain.pooled(value, human),
-                    within=design.within(value, human, has_text),
-                    system=design.by_system(value, human),
+                    pooled=levels.pooled(shown, human),
+                    pooled_with_empty=levels.pooled(value, human, resamples=0),
+                    within=levels.within(shown, human),
+                    system=levels.by_system(value, human),
                 )
             )
     return lines

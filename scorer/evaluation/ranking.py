@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from .bootstrap import RESAMPLES, Floats, Indices, drawn_interval, ends_of
+from .bootstrap import RESAMPLES, Floats, Indices, drawn_interval
 from .figures import Values, ratio
 from .label_report import Ranking
 
@@ -27,15 +27,15 @@ def ranking(confidence: Floats, wanted: Bools, inputs: Indices, resamples: int =
     result = Ranking(n=len(confidence), roc_auc=None, average_precision=None)
     if not wanted.any() or wanted.all():
         return result
-    codes = np.unique(inputs[there], return_inverse=True)[1].reshape(-1)
+    codes = np.unique(inputs[there], return_inverse=True)[1]
     ordered = _Ordered(confidence, wanted, codes)
     every = np.ones((1, int(codes.max()) + 1), np.int64)
     result["roc_auc"] = float(ordered.area(every)[0])
     result["average_precision"] = float(ordered.precision(every)[0])
     if resamples:
         result["interval"] = {
-            "roc_auc": ends_of(drawn_interval(ordered.area, every.shape[1], resamples)),
-            "average_precision": ends_of(drawn_interval(ordered.precision, every.shape[1], resamples)),
+            "roc_auc": drawn_interval(ordered.area, every.shape[1], resamples),
+            "average_precision": drawn_interval(ordered.precision, every.shape[1], resamples),
         }
     return result
 

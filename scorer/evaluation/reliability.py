@@ -27,7 +27,7 @@ def sentence_ceiling(texts: Indices, ratings: Floats) -> SentenceCeiling:
     Returns: figures are ``None`` with fewer than two texts, or if no text has two ratings.
     """
     there = ~np.isnan(ratings)
-    groups, ratings = np.unique(texts[there], return_inverse=True)[1].reshape(-1), ratings[there]
+    groups, ratings = np.unique(texts[there], return_inverse=True)[1], ratings[there]
     counts = np.bincount(groups, minlength=1)
     n, many = len(ratings), int((counts > 0).sum())
     result = SentenceCeiling(texts=many, ratings=n, icc_1=None, icc_k=None, ceiling=None)
@@ -58,7 +58,7 @@ def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, splits: i
     there = ~np.isnan(ratings)
     _, systems = np.unique(systems[there], return_inverse=True)
     names, inputs = np.unique(inputs[there], return_inverse=True)
-    systems, inputs, ratings = systems.reshape(-1), inputs.reshape(-1), ratings[there]
+    ratings = ratings[there]
     many = int(systems.max(initial=-1)) + 1
     result = HalvesCeiling(systems=many, inputs=len(names), halves=None, full=None, ceiling=None)
     if many < 3 or len(names) < 4:

@@ -36,7 +36,7 @@ from .label_report import (
     Rows,
     SentenceCeiling,
 )
-from .labels import Labels, Mask, farthest, no_figures
+from .labels import Labels, Mask, farthest
 from .ranking import ranking
 from .truth import find_truth
 
@@ -168,9 +168,11 @@ class _Evaluation:
         )
         if self.failed.any():
             self.note(f"{int(self.failed.sum()):,} of {self.rows:,} rows have errors; they count as not_OK")
-        blocks, extras = no_figures(), LabelExtras()
         if self.labels is not None:
             blocks, extras = self.labels.figures(resamples=resamples), self._label_extras(self.labels)
+        else:  # the same keys, without a figure
+            nothing = np.full(self.rows, NO_LABEL, np.int8)
+            blocks, extras = Labels(None, nothing, None, nothing, self.inputs.codes).figures(), LabelExtras()
         ratings = self.ratings.blocks(list(options.metrics), resamples)
         ceilings = self.ratings.system_ceilings()
         result: LabelReport = {
@@ -202,7 +204,7 @@ class _Evaluation:
 
     def _label_extras(self, labels: Labels) -> LabelExtras:
         judged = labels.gold_rough >= 0
-        extras = LabelExtras(strawmen=labels.strawmen(), by={})
+        extras = LabelExtras(strawmen=labels.trivial(), by={})
         suspect = np.zeros(self.rows, bool)
         if self.scored.has(SUSPECT):
             suspect = (numbers(self.scored.array(SUSPECT), SUSPECT) > 0) & judged

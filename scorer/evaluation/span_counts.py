@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .bootstrap import Indices, drawn_interval, ends_of, share_interval
+from ..stats.design_effect import share_interval
+from .bootstrap import Indices, drawn_interval
 from .figures import Values, ratio
 from .span_files import Flags, Ints, Spans
 from .span_gold import Gold
@@ -55,7 +56,7 @@ class SpanCounts:
     ) -> None:
         self.texts, self.has_sentences = texts, sentences is not None
         names = texts if clusters is None else [clusters[text] for text in texts]
-        self._inputs = np.unique(np.array(names, object), return_inverse=True)[1].reshape(-1)
+        self._inputs = np.unique(np.array(names, object), return_inverse=True)[1]
         number = {text: i for i, text in enumerate(texts)}
         units, unit_owner, unit_chosen = _within(flags.units, number)
         errors, error_owner, error_chosen = _within(gold.errors, number)
@@ -172,13 +173,13 @@ class SpanCounts:
         intervals = FigureIntervals(
             precision=self._interval(names[0], names[1], resamples),
             recall=self._interval(names[2], names[3], resamples),
-            f1=ends_of(drawn_interval(f1, len(right), resamples)),
+            f1=drawn_interval(f1, len(right), resamples),
         )
         precision, recall = ratio(right.sum(), flags.sum()), ratio(found.sum(), errors.sum())
         return _plain(precision), _plain(recall), _plain(f1(every)[0]), intervals
 
     def _interval(self, part: str, whole: str, resamples: int) -> list[float] | None:
-        return ends_of(share_interval(self._by_input(part), self._by_input(whole))) if resamples else None
+        return share_interval(self._by_input(part), self._by_input(whole)) if resamples else None
 
     def _by_input(self, name: str) -> Indices:
         """Counts of each input. Texts or inputs are drawn, not sentences, since what belongs to one of them is not

@@ -8,7 +8,7 @@ import pytest
 
 from scorer.errors import InputError
 from scorer.evaluation.agreement import agreement, collect, fleiss_kappa, majority
-from scorer.evaluation.bootstrap import cluster_samples
+from scorer.evaluation.bootstrap import drawn_rows
 from scorer.evaluation.span_gold import read_votes
 
 FLEISS = [
@@ -81,5 +81,5 @@ def test_the_interval_of_kappa_draws_texts() -> None:
     labels = np.where(rng.random((150, 3)) < hard[:, None] / 2, "name", "number")
     votes = collect(np.repeat([f"i{i}" for i in range(150)], 3).tolist(), labels.reshape(-1).tolist())
     found = agreement(votes, [f"t{text}" for text in texts], 3000)["fleiss_kappa"]["all_items"]["interval"]
-    drawn = [fleiss_kappa(votes.counts[rows]) for rows in cluster_samples(texts, 1500, 4)]
+    drawn = [fleiss_kappa(votes.counts[rows]) for rows in drawn_rows(texts, 1500, 4)]
     assert found == pytest.approx(np.percentile([one for one in drawn if one is not None], (2.5, 97.5)), abs=0.02)

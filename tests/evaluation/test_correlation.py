@@ -1,86 +1,115 @@
-"""Correlations against definitions written out, and without the extra."""
+"""Correlations by level against scipy and definitions written out, what their bootstrap draws, and comparisons."""
 
 from __future__ import annotations
-
-from itertools import combinations
 
 import numpy as np
 import pytest
 
 from scorer.evaluation import correlation
+from scorer.evaluation.bootstrap import SEED
+from scorer.evaluation.correlation import WILCOX_RESAMPLES, Levels, compare, corrected, correlate, system_means
 from scorer.evaluation.label_report import Difference, Differences
 
-pytest.importorskip("scipy")
+stats = pytest.importorskip("scipy.stats")
 
-RNG = np.random.default_rng(2)
-X = np.round(RNG.normal(size=40), 1)  # with ties
-Y = np.round(X + RNG.normal(size=40), 1)
-
-
-def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    dx, dy = x - x.mean(), y - y.mean()
-    return float((dx * dy).sum() / np.sqrt((dx**2).sum() * (dy**2).sum()))
+RNG = np.random.default_rng(6)
+INPUTS, SYSTEMS = np.repeat(np.arange(30), 6), np.tile(np.arange(6), 30)
+HUMAN = np.round(SYSTEMS / 2 + RNG.normal(size=180), 1)  # with ties
+METRIC = np.round(HUMAN + RNG.normal(size=180), 1)
+METRIC[5] = np.nan
+THERE = ~np.isnan(METRIC)
 
 
-def _ranks(x: np.ndarray) -> np.ndarray:
-    return np.array([(x < value).sum() + ((x == value).sum() + 1) / 2 for value in x])
-
-
-def _kendall(x: np.ndarray, y: np.ndarray) -> float:
-    """Tau-b, pair by pair."""
-    signs = [(np.sign(x[i] - x[j]), np.sign(y[i] - y[j])) for i, j in combinations(range(len(x)), 2)]
-    untied_x, untied_y = sum(a != 0 for a, _ in signs), sum(b != 0 for _, b in signs)
-    return float(sum(a * b for a, b in signs) / np.sqrt(untied_x * untied_y))
-
-
-def test_coefficients_by_definition() -> None:
-    found = correlation.correlate(X, Y)
-    assert found["n"] == 40
-    assert found["pearson"] == pytest.approx(_pearson(X, Y))
-    assert found["spearman"] == pytest.approx(_pearson(_ranks(X), _ranks(Y)))
-    assert found["kendall"] == pytest.approx(_kendall(X, Y))
-
-
-def test_missing_values_leave_with_their_row() -> None:
-    x, y = X.copy(), Y.copy()
-    x[3], y[7] = np.nan, np.nan
-    kept = np.delete(np.arange(40), [3, 7])
-    assert correlation.correlate(x, y) == correlation.correlate(X[kept], Y[kept])
-
-
-def test_undefined_is_none() -> None:
-    assert correlation.correlate(np.ones(10), Y[:10])["pearson"] is None
-    assert correlation.correlate(X[:2], Y[:2])["spearman"] is None
+def test_coefficients_are_scipys() -> None:
+    found = correlate(METRIC, HUMAN, INPUTS, 100)
+    assert found["n"] == 179
+    expected = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+    for kind in correlation.KINDS:
+        assert found[kind] == pytest.approx(expected[kind](METRIC[THERE], HUMAN[THERE])[0], abs=1e-13)
+        low, high = found["interval"][kind] or (1.0, 0.0)
+        assert low < (found[kind] or 2.0) < high
+    assert "interval" not in correlate(METRIC, HUMAN)
+    assert correlate(np.ones(10), HUMAN[:10])["pearson"] is None
+    assert correlate(METRIC[:2], HUMAN[:2])["spearman"] is None
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(correlation, "available", lambda: False)
-    assert correlation.correlate(X, Y) == {"n": 40, "pearson": None, "spearman": None, "kendall": None}
-    assert correlation.compare(X, Y, Y) == {"pearson": None, "spearman": None, "kendall": None}
+    assert correlate(METRIC, HUMAN) == {"n": 179, "pearson": None, "spearman": None, "kendall": None}
+    assert compare(METRIC, HUMAN, HUMAN) == {"pearson": None, "spearman": None, "kendall": None}
+    levels = Levels(INPUTS, SYSTEMS, 10)
+    assert [levels.within(METRIC, HUMAN)["value"], levels.by_system(METRIC, HUMAN)["value"]] == [None, None]
 
 
-def test_interval_holds_the_value_and_is_asked_for() -> None:
-    found = correlation.correlate(X, Y, np.arange(40) // 2, 200)
-    for kind in correlation.KINDS:
-        low, high = found["interval"][kind]
-        assert low < found[kind] < high
-    assert "interval" not in correlation.correlate(X, Y)
+def test_each_level_by_its_definition() -> None:
+    levels = Levels(INPUTS, SYSTEMS, 0)
+    pooled = levels.pooled(METRIC, HUMAN)
+    assert (pooled["n"], pooled["interval"]) == (179, None)
+    assert pooled["value"] == pytest.approx(stats.spearmanr(METRIC[THERE], HUMAN[THERE]).statistic)
+    by_input = [stats.spearmanr(METRIC[m], HUMAN[m]).statistic for i in range(30) if (m := (i == INPUTS) & THERE).any()]
+    within = levels.within(METRIC, HUMAN)
+    assert within["n"] == 30 and within["value"] == pytest.approx(np.mean(by_input))
+    means = [[values[(s == SYSTEMS) & THERE].mean() for s in range(6)] for values in (METRIC, HUMAN)]
+    assert system_means([METRIC, HUMAN], SYSTEMS, 6) == [pytest.approx(one) for one in means]
+    system = levels.by_system(METRIC, HUMAN)
+    assert system["n"] == 6 and system["value"] == pytest.approx(stats.spearmanr(*means).statistic)
+    nothing = np.full(180, np.nan)
+    for found in (levels.pooled(nothing, HUMAN), levels.within(nothing, HUMAN), levels.by_system(nothing, HUMAN)):
+        assert found == {"n": 0, "value": None, "interval": None}
 
 
-def test_system_means() -> None:
-    values, human = np.array([1.0, 3.0, 5.0, np.nan]), np.array([1.0, 2.0, np.nan, 4.0])
-    (means, human_means), there = correlation.system_means([values, human], np.array([0, 0, 1, 2]), 3)
-    assert means[0] == 2 and human_means[0] == 1.5
-    assert there.tolist() == [True, False, False]
-    assert np.isnan(means[1])
+def test_inputs_are_drawn_and_not_rows() -> None:
+    once, twice = Levels(INPUTS, SYSTEMS, 100), Levels(np.repeat(INPUTS, 2), np.repeat(SYSTEMS, 2), 100)
+    for level in ("pooled", "within", "by_system"):
+        one = getattr(once, level)(METRIC, HUMAN)
+        two = getattr(twice, level)(np.repeat(METRIC, 2), np.repeat(HUMAN, 2))  # the same texts, said twice
+        assert two["interval"] == pytest.approx(one["interval"])
+        assert one["interval"][0] < one["value"] <= one["interval"][1]
+    apart = Levels(np.arange(180), SYSTEMS, 100).pooled(METRIC, HUMAN)["interval"]
+    assert apart != pytest.approx(once.pooled(METRIC, HUMAN)["interval"])
+
+
+def test_few_systems_say_little() -> None:
+    """Drawing systems too, an interval is wide even where the ratings have no noise at all."""
+    human = (SYSTEMS**2).astype(float)
+    metric = np.array([0.0, 2.0, 1.0, 3.0, 5.0, 4.0])[SYSTEMS]  # the same for every input
+    low, high = Levels(INPUTS, SYSTEMS, 300).by_system(metric, human)["interval"] or (0.0, 0.0)
+    assert high - low > 0.2 and high == pytest.approx(1.0)
 
 
 def test_spearman_with_the_number_of_triples_has_two_names() -> None:
     counts, correct = np.arange(1.0, 9.0), np.array([1, 1, 1, 1, 0, 1, 0, 0], bool)
     found = correlation.spearman_with_count(counts, correct, np.arange(8), 0)
-    assert found["correctness"] == pytest.approx(_pearson(counts, _ranks(correct.astype(float))))
-    assert found["errors"] == -found["correctness"]
-    assert found["correctness"] < 0, "more triples, fewer right labels"
+    assert found["correctness"] == pytest.approx(stats.spearmanr(counts, correct).statistic)
+    assert found["errors"] == -(found["correctness"] or 0) > 0, "more triples, fewer right labels"
+
+
+@pytest.mark.parametrize(
+    ("n", "low", "high"), [(30, 7, 593), (60, 8, 592), (100, 11, 588), (200, 14, 585), (300, 15, 584)]
+)
+def test_wilcox_bounds_for_pearson(n: int, low: int, high: int) -> None:
+    human = RNG.normal(size=n)
+    first, second = human + RNG.normal(size=n), human + 2 * RNG.normal(size=n)
+    found = compare(first, second, human, None, ("pearson",))["pearson"]
+    drawn = []
+    for times in np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=WILCOX_RESAMPLES):
+        one, other, rating = (np.repeat(values, times) for values in (first, second, human))
+        drawn.append(np.corrcoef(one, rating)[0, 1] - np.corrcoef(other, rating)[0, 1])
+    drawn.sort()
+    assert found is not None and found["n"] == n
+    assert (found["low"], found["high"]) == pytest.approx((drawn[low - 1], drawn[high - 1]))
+
+
+def test_clear_and_absent_differences() -> None:
+    human = RNG.normal(size=400)
+    good, noise = human + 0.3 * RNG.normal(size=400), RNG.normal(size=400)
+    better, worse, same = (
+        compare(*pair, human, None, ("spearman",))["spearman"] for pair in ((good, noise), (noise, good), (good, good))
+    )
+    assert better is not None and worse is not None and same is not None
+    assert (better["higher"], worse["higher"], same["higher"]) == ("first", "second", None)
+    assert (better["p"], same["p"]) == (2 / (WILCOX_RESAMPLES + 1), 1)
+    assert compare(np.ones(400), human, human)["spearman"] is None
 
 
 def test_comparisons_with_several_metrics_are_corrected_by_holm() -> None:
@@ -88,7 +117,7 @@ def test_comparisons_with_several_metrics_are_corrected_by_holm() -> None:
         found = None if p is None else Difference(difference=0.1, low=0.01, high=0.2, p=p, higher="first", n=9)
         return Differences(pearson=found, spearman=found, kendall=None)
 
-    found = [one["pearson"] for one in correlation.corrected([line(0.01), line(0.04), line(None), line(0.03)])]
+    found = [one["pearson"] for one in corrected([line(0.01), line(0.04), line(None), line(0.03)])]
     assert [one and (one["p"], one["higher"]) for one in found] == [
         (pytest.approx(0.03), "first"),
         (pytest.approx(0.06), None),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scorer.evaluation.bootstrap import compare_correlations, drawn_interval, share_interval
+from scorer.evaluation.bootstrap import drawn_interval
+from scorer.evaluation.correlation import compare
+from scorer.stats.design_effect import share_interval
 
 INPUTS = 98
 CASES = [(1, 0.001), (21, 0.001), (21, 0.01), (21, 0.05)]
@@ -22,10 +24,8 @@ def coverage_of_accuracy(draws: int, rows: int, spread: float) -> tuple[float, f
         low, high = share_interval(right, whole) or (0, 0)
         inside += low <= 0.99 <= high
         shares = right / whole
-        low, high = drawn_interval(lambda weights, shares=shares: weights @ shares / INPUTS, INPUTS, 200, seed) or (
-            0,
-            0,
-        )
+        drawn = drawn_interval(lambda times, shares=shares: times @ shares / INPUTS, INPUTS, 200, seed)
+        low, high = drawn or (0, 0)
         percentiles += low <= 0.99 <= high
     return inside / draws, percentiles / draws
 
@@ -54,14 +54,12 @@ def size_of_comparison(draws: int) -> float:
     def noise() -> np.ndarray:
         return rng.normal(size=40)[inputs] + 0.5 * rng.normal(size=240)
 
-    for seed in range(draws):
+    for _ in range(draws):
         human = noise()
         first, second = (human + noise() for _ in range(2))
-        one = compare_correlations(
-            first, second, human, lambda x, y: float(np.corrcoef(x, y)[0, 1]), inputs=inputs, pearson=True, seed=seed
-        )
+        one = compare(first, second, human, inputs, ("pearson",))["pearson"]
         assert one is not None
-        found += one.p < 0.05
+        found += one["p"] < 0.05
     return found / draws
 
 

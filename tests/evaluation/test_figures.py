@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from scorer.evaluation.figures import collapse, confusion, confusion_table, measure, strawmen
+from scorer.evaluation.figures import collapse, confusion, confusion_table, measure, trivial
 from scorer.metric.verdict import FINE
 
 OK, OM, HAL, BOTH, ERROR = 0, 1, 2, 3, -1
@@ -97,11 +97,11 @@ def test_as_scikit_learn_says(seed: int) -> None:
             assert ours[block][name] == pytest.approx(value, nan_ok=True), (block, name)
 
 
-def test_strawmen_of_the_whole_e2e_gold() -> None:
+def test_trivial_baselines_of_the_whole_e2e_gold() -> None:
     """Label counts of all 13,230 primary outputs, added up from the table of the data's description."""
     counts = np.zeros((4, 5), np.int64)
     counts[:, 0] = (8625, 3943, 208, 454)
-    found = strawmen(counts, collapse(counts))
+    found = trivial(counts, collapse(counts))
     assert round(found["always OK"]["rough"]["accuracy"], 2) == 0.65
     assert found["always OK"]["rough"]["precision"] is None
     perfect = found["omissions perfect, no hallucination"]

@@ -95,7 +95,7 @@ def test_table_12_adds_up() -> None:
     assert all(97 <= sum(shares) <= 102 for shares in TABLE_12.values()), "each is rounded by itself"
 
 
-def test_strawmen_of_the_public_e2e_part(shared_data: Path, tmp_path: Path) -> None:
+def test_trivial_baselines_of_the_public_e2e_part(shared_data: Path, tmp_path: Path) -> None:
     path = shared_data / "e2e_primary.parquet"
     gold = pq.read_table(path, columns=["gold_fine"])["gold_fine"].to_pylist()
     blind = ["omission" if "omission" in label else "OK" for label in gold]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scorer.evaluation.bootstrap import cluster_samples
+from scorer.evaluation.bootstrap import drawn_rows
 from scorer.evaluation.ranking import ranking
 
 RNG = np.random.default_rng(5)
@@ -36,7 +36,7 @@ def test_intervals_draw_inputs() -> None:
     wrong = RNG.random(200) < hard
     confidence = np.round(1 - hard + RNG.normal(0, 0.4, 200), 1)
     found = ranking(confidence, wrong, inputs, 3000)
-    drawn = [ranking(confidence[rows], wrong[rows], inputs[rows], 0) for rows in cluster_samples(inputs, 1500, 9)]
+    drawn = [ranking(confidence[rows], wrong[rows], inputs[rows], 0) for rows in drawn_rows(inputs, 1500, 9)]
     for name in ("roc_auc", "average_precision"):
         low, high = np.percentile([one[name] for one in drawn], (2.5, 97.5))  # type: ignore[literal-required]
         assert found["interval"][name] == pytest.approx([low, high], abs=0.02)

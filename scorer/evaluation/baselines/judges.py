@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -73,13 +73,13 @@ class SlotsJudge:
                 raise ColumnError(
                     f"row {r} has no E2E slot but {triples[0].predicate!r}; this baseline knows {', '.join(E2E_SLOTS)}"
                 )
-            start, end = rows.triples.offsets[r], rows.triples.offsets[r + 1]
+            start, end = rows.triples.offsets[r : r + 2]
             key = (rows.triples.ids[start:end].tobytes(), text)
             found = seen.get(key)
             if found is None:
                 found = seen[key] = e2e_slots.judge(slots, text, as_gold=self.as_gold)
             absent = found.missing + found.wrong
-            _fill(verdicts, r, start, end, absent, found.omission, found.hallucination, max(0.0, 1 - found.rate))
+            _fill(verdicts, r, rows, absent, found.omission, found.hallucination, max(0.0, 1 - found.rate))
             verdicts.text_entailment[r] = not found.hallucination
             counts[r] = (
                 len(found.missing) + (found.name == "missing"),
@@ -94,54 +94,71 @@ class SlotsJudge:
             (name, pa.array(counts[:, c].astype(np.float32 if c == 4 else np.int16), mask=without))
             for c, name in enumerate(SLOT_COLUMNS)
         ]
-        return [*zip(OUTPUT.names, to_columns(rows, verdicts), strict=True), *extra]
+        return [*output_columns(rows, verdicts), *extra]
 
 
-class KeywordsJudge:
-    """Finds values in the text; ``confidence`` is the share of facts found, and there is no hallucination side."""
+class _Presence:
+    """A baseline that looks for something of the facts in the text: it has no hallucination side."""
+
+    depends_on = ""
+    settings: Mapping[str, object] = MappingProxyType({})
+    needs_triples = True
+
+    def said(self, triples: list[Triple], text: str) -> tuple[list[bool], float]:
+        """Whether each fact is said, and the confidence."""
+        raise NotImplementedError
+
+    def verdicts(self, rows: Rows) -> Verdicts:
+        """The verdicts of all rows."""
+        verdicts = nothing_said(rows)
+        for r, triples, text in _judged(rows):
+            there, confidence = self.said(triples, text)
+            absent = [position for position, found in enumerate(there) if not found]
+            _fill(verdicts, r, rows, absent, bool(absent), False, confidence)
+        return verdicts
+
+
+class KeywordsJudge(_Presence):
+    """Finds values in the text; ``confidence`` is the share of facts found."""
 
     name = "keywords"
-    depends_on = ""
-    settings: Mapping[str, object] = MappingProxyType({})
     keeps_labels = False
-    needs_triples = True
+
+    def said(self, triples: list[Triple], text: str) -> tuple[list[bool], float]:
+        there = keywords.present(_named(triples), text)
+        return there, sum(there) / len(there)
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
-        verdicts = nothing_said(rows)
-        for r, triples, text in _judged(rows):
-            start, end = rows.triples.offsets[r], rows.triples.offsets[r + 1]
-            there = keywords.present(_named(triples), text)
-            absent = [position for position, found in enumerate(there) if not found]
-            _fill(verdicts, r, start, end, absent, bool(absent), False, sum(there) / len(there))
-        return list(zip(OUTPUT.names, to_columns(rows, verdicts), strict=True))
+        return output_columns(rows, self.verdicts(rows))
 
 
-class EntitiesJudge:
+class EntitiesJudge(_Presence):
     """Looks for the subjects and objects in the text; ``confidence`` is the share of them that is found, as is the
-    column ``entities``, and there is no hallucination side. A fact is said if both its subject and its object are
-    found. Output columns of a run in the input are kept."""
+    column ``entities``. A fact is said if both its subject and its object are found. Output columns of a run in the
+    input are kept."""
 
     name = "entities"
-    depends_on = ""
-    settings: Mapping[str, object] = MappingProxyType({})
     keeps_labels = True
-    needs_triples = True
+
+    def said(self, triples: list[Triple], text: str) -> tuple[list[bool], float]:
+        there = entities.found(triples, text)
+        facts = [there[triple.subject] and there[triple.object] for triple in triples]
+        return facts, sum(there.values()) / len(there)
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
-        verdicts = nothing_said(rows)
-        for r, triples, text in _judged(rows):
-            start, end = rows.triples.offsets[r], rows.triples.offsets[r + 1]
-            there = entities.found(triples, text)
-            absent = [
-                position
-                for position, triple in enumerate(triples)
-                if not (there[triple.subject] and there[triple.object])
-            ]
-            _fill(verdicts, r, start, end, absent, bool(absent), False, sum(there.values()) / len(there))
+        verdicts = self.verdicts(rows)
         share = pa.array(verdicts.confidence, mask=np.isnan(verdicts.confidence))
-        if set(OUTPUT.names) <= set(table.schema.names):
-            return [(self.name, share)]
-        return [*zip(OUTPUT.names, to_columns(rows, verdicts), strict=True), (self.name, share)]
+        return [*([] if is_scored(table.schema) else output_columns(rows, verdicts)), (self.name, share)]
+
+
+def is_scored(schema: pa.Schema) -> bool:
+    """Whether a table has the output columns of a run."""
+    return set(OUTPUT.names) <= set(schema.names)
+
+
+def output_columns(rows: Rows, verdicts: Verdicts) -> list[tuple[str, pa.Array]]:
+    """The output columns of a run, in order. *Shape:* (rows,) each."""
+    return list(zip(OUTPUT.names, to_columns(rows, verdicts), strict=True))
 
 
 def _named(triples: list[Triple]) -> list[Triple]:
@@ -177,15 +194,9 @@ def nothing_said(rows: Rows) -> Verdicts:
 
 
 def _fill(
-    verdicts: Verdicts,
-    row: int,
-    start: Any,
-    end: Any,
-    absent: list[int],
-    omission: bool,
-    hallucination: bool,
-    confidence: float,
+    verdicts: Verdicts, row: int, rows: Rows, absent: list[int], omission: bool, hallucination: bool, confidence: float
 ) -> None:
+    start, end = rows.triples.offsets[row : row + 2]
     said: npt.NDArray[np.float32] = np.ones(end - start, np.float32)
     said[absent] = 0.0
     verdicts.fact_entailment[start:end] = said

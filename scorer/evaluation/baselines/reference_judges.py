@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from ...errors import ColumnError
 from ...inference.encoder import EncoderBundle
-from ...metric.columns import OUTPUT, to_columns
 from ...metric.rows import Rows
 from ...scoring.signature import encode
 from . import bertscore, overlap
 from .bertscore import BertScore
-from .judges import nothing_said
+from .judges import is_scored, nothing_said, output_columns
 from .reference_counts import ReferenceCounts, known_of, references_of
 
 
@@ -87,6 +86,4 @@ def _with_labels(
     extra = [
         (name, pa.array(scores[:, c].astype(np.float32), mask=np.isnan(scores[:, c]))) for c, name in enumerate(names)
     ]
-    if set(OUTPUT.names) <= set(table.schema.names):
-        return extra
-    return [*zip(OUTPUT.names, to_columns(rows, nothing_said(rows)), strict=True), *extra]
+    return extra if is_scored(table.schema) else [*output_columns(rows, nothing_said(rows)), *extra]

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 
 from ...errors import ColumnError
-from ...metric.columns import OUTPUT
 from ...metric.inputs import ColumnNames, InputColumns
 from ...metric.refusals import BadRows
 from ...metric.verdict import FINE
@@ -19,7 +18,7 @@ from ...scoring.plan import Budgets
 from ...scoring.windows import ScoredWindow, Tag, Window
 from ...storage import Counts
 from ...storage.counts import RowCounts
-from .judges import Judge
+from .judges import Judge, is_scored
 from .writing import add_columns, inputs_of, signature_of
 
 
@@ -74,7 +73,7 @@ class BaselineScoring:
         Raises:
             ColumnError: a column is missing, of another type, or has the name of an output column.
         """
-        if set(OUTPUT.names) <= set(schema.names):
+        if is_scored(schema):
             raise ColumnError("it has the output columns of a run; give --out F.parquet to compare both in one file")
         return BaselineColumns(inputs_of(self.judge, schema, self.names), self.judge.settings, tuple(schema.names))
 

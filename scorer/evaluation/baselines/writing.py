@@ -14,7 +14,7 @@ from ...metric.inputs import ColumnNames, InputColumns, find_columns
 from ...scoring.signature import Signature
 from ...storage import ShardReader, ShardWriter, resolve_inputs
 from ...storage.user_files import check_user_file, staged
-from .judges import Judge
+from .judges import Judge, is_scored
 
 REVISION = 1
 """Part of the signature; increased whenever a baseline's labels change."""
@@ -81,7 +81,7 @@ def add_columns(table: pa.Table, added: list[tuple[str, pa.Array]]) -> pa.Table:
 
 
 def _input_columns(schema: pa.Schema, names: ColumnNames, judge: Judge) -> InputColumns:
-    if judge.keeps_labels and _is_scored(schema):
+    if judge.keeps_labels and is_scored(schema):
         names = replace(names, keep=tuple(name for name in schema.names if name not in OUTPUT.names))
     return inputs_of(judge, schema, names)
 
@@ -96,10 +96,6 @@ def inputs_of(judge: Judge, schema: pa.Schema, names: ColumnNames) -> InputColum
     return found.with_triples(f"the baseline {judge.name} needs triples") if judge.needs_triples else found
 
 
-def _is_scored(schema: pa.Schema) -> bool:
-    return set(OUTPUT.names) <= set(schema.names)
-
-
 def signature_of(judge: Judge) -> Signature:
     """The signature of a baseline's scores."""
     return Signature(f"baseline:{judge.name}|metric:{REVISION}{judge.depends_on}")
@@ -108,6 +104,6 @@ def signature_of(judge: Judge) -> Signature:
 def _signature(judge: Judge, schema: pa.Schema) -> Signature:
     """That of the baseline; where a run's labels are kept, the run's own."""
     earlier = Signature.of_footer(schema.metadata)
-    if judge.keeps_labels and _is_scored(schema) and earlier.line:
+    if judge.keeps_labels and is_scored(schema) and earlier.line:
         return earlier
     return signature_of(judge)

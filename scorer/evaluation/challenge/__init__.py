@@ -4,6 +4,7 @@
 ``words``    invented names, and the words that values are made of
 ``domains``  eight domains: attributes, their templates, their wordings
 ``realise``  facts → text
+``case``     a pair of the set, and what makes the pairs of a kind
 ``edits``    the kinds of change that apply to any record
 ``pairs``    the kinds that need records of their own: two entities, an order, a sum
 ``build``    the whole set, from a seed

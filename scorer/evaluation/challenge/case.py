@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
 
 from ...metric.triples import Triple
 
@@ -30,8 +32,21 @@ class Case:
         return self.expected == OK
 
 
-def case(
-    kind: str, domain: str, triples: Sequence[Triple], base: str, edited: str, expected: str, fact: int | None = None
-) -> Case:
-    """A case from any sequence of triples."""
-    return Case(kind, domain, tuple(triples), base, edited, expected, fact)
+class Pair(NamedTuple):
+    """What a kind of change makes: a :class:`Case` without what all cases of the kind share."""
+
+    domain: str
+    triples: Sequence[Triple]
+    base: str
+    edited: str
+    fact: int | None = None
+
+
+class Kind(NamedTuple):
+    """``about``: what is changed, for people. ``make``: a pair, from the number of those made before; ``None`` where
+    what it drew offers no place for the change."""
+
+    name: str
+    about: str
+    expected: str
+    make: Callable[[int, Random], Pair | None]

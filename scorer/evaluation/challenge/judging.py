@@ -15,7 +15,7 @@ from ...metric.triples import Triple
 from ...scoring.output_columns import fine_codes, numbers
 from ...scoring.scorer import Scorer
 from ..baselines.judges import Judge, KeywordsJudge, SlotsJudge
-from .build import TRIPLES, templates
+from .build import TRIPLES
 from .case import Case
 from .domains import RESTAURANT
 
@@ -86,11 +86,6 @@ class BaselineMetric:
         columns = find_columns(table.schema, ColumnNames())
         progress(len(rows))
         return _answers(dict(self._judge.columns(columns.rows(table), table)))
-
-
-def challenge_templates() -> dict[str, str]:
-    """The templates that a scorer must be opened with."""
-    return templates()
 
 
 def _table(rows: Sequence[Row]) -> pa.Table:

@@ -19,8 +19,9 @@ from ...errors import ColumnError, InputError
 from ...scoring.output_columns import fine_codes, numbers
 from ...scoring.output_files import guarded, open_parquet
 from ...scoring.scorer import Scorer
+from ...stats.design_effect import share_rate
 from ...stats.intervals import Rate
-from ..bootstrap import RESAMPLES, Floats, Indices, drawn_interval, ends_of, share_rate
+from ..bootstrap import RESAMPLES, Floats, Indices, drawn_interval
 from ..figures import Values, ratio
 from ..ranking import ranking
 from .judging import WINDOW
@@ -142,7 +143,7 @@ def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> Natu
         flagged=share_rate(~passes[~truth], premises[~truth]),
         balanced_accuracy=Figure(None, None)
         if np.isnan(accuracy)
-        else Figure(accuracy, ends_of(drawn_interval(balanced, len(counts[0]), resamples))),
+        else Figure(accuracy, drawn_interval(balanced, len(counts[0]), resamples)),
         auc=Figure(order["roc_auc"], order.get("interval", {}).get("roc_auc")),
         right_higher=share_rate(higher, contrasts) if len(contrasts) else None,
         both_pass=share_rate(both, contrasts) if len(contrasts) else None,

@@ -6,17 +6,14 @@ Each maker returns one case; the facts have templates of their own in :data:`TEM
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 
 from ...metric.triples import Triple
 from . import words
-from .case import NOT_OK, Case, case
+from .case import NOT_OK, Kind, Pair
 from .domains import DOMAINS
 from .edits import make_record
 from .values import other
-
-Make = Callable[[Random], Case]
 
 # Relations that differ when subject and object are exchanged: predicate, template, two wordings for texts (the subject
 # first and the object first, so that the order of the names says nothing), makers.
@@ -93,16 +90,6 @@ _SUMS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PairKind:
-    """``about``: what is changed, for people. ``make``: makes a case."""
-
-    name: str
-    about: str
-    expected: str
-    make: Make
-
-
 def _two(make: Callable[[Random], str], rng: Random) -> tuple[str, str]:
     first = make(rng)
     second = make(rng)
@@ -111,24 +98,24 @@ def _two(make: Callable[[Random], str], rng: Random) -> tuple[str, str]:
     return first, second
 
 
-def _roles(rng: Random) -> Case:
+def _roles(number: int, rng: Random) -> Pair:
     domain, predicate, _, wordings, make = rng.choice(_ROLES)
     one, two = _two(make, rng)
     wording = wordings[0] if rng.random() < 0.5 else wordings[1]
     plain, swapped = wording.format(s=one, o=two), wording.format(s=two, o=one)
-    return case("role swap", domain, [Triple(one, predicate, two)], plain, swapped, NOT_OK, 0)
+    return Pair(domain, [Triple(one, predicate, two)], plain, swapped, 0)
 
 
-def _quantifier(rng: Random) -> Case:
+def _quantifier(number: int, rng: Random) -> Pair:
     domain, predicate, _, wording, make = rng.choice(_WHOLES)
     subject, part = make(rng), rng.choice(_PARTS)
     wrong = other(_PARTS, part, rng)
     triples = [Triple(subject, predicate, part)]
     base, edited = (f"{one} of the {wording.format(s=subject)}." for one in (part, wrong))
-    return case("quantifier", domain, triples, base, edited, NOT_OK, 0)
+    return Pair(domain, triples, base, edited, 0)
 
 
-def _order(rng: Random) -> Case:
+def _order(number: int, rng: Random) -> Pair:
     domain, _, predicates, _, right, wrong, make = rng.choice(_ORDERS)
     subject = {"event": f"the {words.city(rng)} Festival", "city": words.city(rng)}.get(domain) or words.person(rng)
     first, second = _two(make, rng)
@@ -138,27 +125,27 @@ def _order(rng: Random) -> Case:
         subject = f"the {words.firm(rng)} Tour"
     triples = [Triple(subject, predicates[0], first), Triple(subject, predicates[1], second)]
     base, edited = (text.format(s=subject, a=first, b=second) for text in (right, wrong))
-    return case("temporal order", domain, triples, _capital(base), _capital(edited), NOT_OK)
+    return Pair(domain, triples, _capital(base), _capital(edited))
 
 
-def _sign(rng: Random) -> Case:
+def _sign(number: int, rng: Random) -> Pair:
     domain, predicate, _, wording, unit, make = rng.choice(_SIGNED)
     subject, value = make(rng), rng.choice((-1, 1)) * rng.randint(2, 39)
     triples = [Triple(subject, predicate, f"{value} {unit}".strip())]
     base, edited = (wording.format(s=subject, o=f"{n} {unit}".strip()) for n in (value, -value))
-    return case("sign", domain, triples, base, edited, NOT_OK, 0)
+    return Pair(domain, triples, base, edited, 0)
 
 
-def _sum(rng: Random) -> Case:
+def _sum(number: int, rng: Random) -> Pair:
     domain, predicates, _, wording, make = rng.choice(_SUMS)
     subject, one, two = make(rng), rng.randint(2, 9), rng.randint(2, 9)
     triples = [Triple(subject, predicates[0], str(one)), Triple(subject, predicates[1], str(two))]
     wrong = one + two + rng.choice((-2, -1, 1, 2))
     base, edited = (wording.format(s=subject, a=one, b=two, t=total) for total in (one + two, wrong))
-    return case("aggregation", domain, triples, base, edited, NOT_OK)
+    return Pair(domain, triples, base, edited)
 
 
-def _conflation(rng: Random) -> Case:
+def _conflation(number: int, rng: Random) -> Pair:
     """Two entities of one domain; in the edited text one value of each is exchanged."""
     domain = rng.choice(DOMAINS)
     one = make_record(domain, 2, rng)
@@ -177,10 +164,10 @@ def _conflation(rng: Random) -> Case:
         facts[at] = facts[at].with_value(partner.facts[at].value.text)
         exchanged.append(record.text(facts))
     triples = [*one.triples, *two.triples]
-    return case("conflation", domain.name, triples, " ".join(texts), " ".join(exchanged), NOT_OK)
+    return Pair(domain.name, triples, " ".join(texts), " ".join(exchanged))
 
 
-def _long(rng: Random) -> Case:
+def _long(number: int, rng: Random) -> Pair:
     """All attributes of two entities, ten to twelve facts; one value is wrong."""
     domain = rng.choice(DOMAINS)
     one, two = make_record(domain, 9, rng), make_record(domain, 9, rng)
@@ -194,10 +181,10 @@ def _long(rng: Random) -> Case:
     wrong = [fact.with_value(value.text) if position == at else each for position, each in enumerate(two.facts)]
     triples, base = [*one.triples, *two.triples], f"{one.text()} {two.text()}"
     edited = f"{one.text()} {two.text(wrong)}"
-    return case("long text", domain.name, triples, base, edited, NOT_OK, len(one.facts) + at)
+    return Pair(domain.name, triples, base, edited, len(one.facts) + at)
 
 
-def _reference(rng: Random) -> Case:
+def _reference(number: int, rng: Random) -> Pair:
     """*The former* and *the latter* of two people or places."""
     domain = rng.choice([one for one in DOMAINS if one.name in ("person", "city", "company", "building")])
     attribute = rng.choice([a for a in domain.attributes if a.predicate in _OF_REFERENCE])
@@ -211,7 +198,7 @@ def _reference(rng: Random) -> Case:
     def text(former: str, latter: str) -> str:
         return f"There are {one} and {two}: the former {former}, and the latter {latter}."
 
-    return case("reference", domain.name, triples, text(*clauses), text(clauses[1], clauses[0]), NOT_OK)
+    return Pair(domain.name, triples, text(*clauses), text(clauses[1], clauses[0]))
 
 
 def _capital(text: str) -> str:
@@ -219,14 +206,14 @@ def _capital(text: str) -> str:
 
 
 PAIR_KINDS = (
-    PairKind("role swap", "subject and object are exchanged", NOT_OK, _roles),
-    PairKind("quantifier", "none, some, most and all are exchanged", NOT_OK, _quantifier),
-    PairKind("sign", "a number becomes negative, or is no longer", NOT_OK, _sign),
-    PairKind("temporal order", "what came first comes second", NOT_OK, _order),
-    PairKind("aggregation", "a sum is wrong", NOT_OK, _sum),
-    PairKind("conflation", "two entities exchange a value", NOT_OK, _conflation),
-    PairKind("long text", "one wrong value in a text of ten to twelve facts", NOT_OK, _long),
-    PairKind("reference", "the former and the latter are exchanged", NOT_OK, _reference),
+    Kind("role swap", "subject and object are exchanged", NOT_OK, _roles),
+    Kind("quantifier", "none, some, most and all are exchanged", NOT_OK, _quantifier),
+    Kind("sign", "a number becomes negative, or is no longer", NOT_OK, _sign),
+    Kind("temporal order", "what came first comes second", NOT_OK, _order),
+    Kind("aggregation", "a sum is wrong", NOT_OK, _sum),
+    Kind("conflation", "two entities exchange a value", NOT_OK, _conflation),
+    Kind("long text", "one wrong value in a text of ten to twelve facts", NOT_OK, _long),
+    Kind("reference", "the former and the latter are exchanged", NOT_OK, _reference),
 )
 
 TEMPLATES = {

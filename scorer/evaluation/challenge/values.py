@@ -17,71 +17,69 @@ _SIMILAR = {"a": "o", "e": "a", "i": "e", "o": "u", "u": "i", "n": "m", "m": "n"
 
 @dataclass(frozen=True)
 class Value:
-    """A value in words. ``kind``: ``number``, ``quantity``, ``date``, ``year``, ``name`` or ``word``."""
+    """A value in words. ``kind``: ``number``, ``quantity`` (with a unit), ``year``, ``date``, ``name`` or ``word``.
+
+    ``parts``: the number, or day, month and year. ``unit``: behind the number. ``other_unit``: of the same dimension.
+    """
 
     text: str
     kind: str
-
-
-@dataclass(frozen=True)
-class Number(Value):
-    """A count, with the noun or unit behind it, if any. ``other_unit``: another unit of the same dimension."""
-
-    n: int = 0
+    parts: tuple[int, ...] = ()
     unit: str = ""
     other_unit: str = ""
 
-    def by_one(self, rng: Random) -> Value:
-        """One more or one less."""
-        return number(self.n + (1 if self.n < 3 or rng.random() < 0.5 else -1), self.unit, self.other_unit)
 
-    def in_other_unit(self) -> Value:
-        """The same number of another unit, which is another quantity."""
-        return number(self.n, self.other_unit)
-
-    def in_words(self) -> str | None:
-        """The number in words, up to 99; ``None`` above."""
-        if self.n >= 100:
-            return None
-        words = (
-            _SMALL[self.n] if self.n < 20 else _TENS[self.n // 10] + (f"-{_SMALL[self.n % 10]}" if self.n % 10 else "")
-        )
-        return f"{words} {self.unit}".strip()
-
-
-@dataclass(frozen=True)
-class Date(Value):
-    """A day."""
-
-    day: int = 1
-    month: int = 1
-    year: int = 2000
-
-    def near(self, rng: Random) -> Value:
-        """Another day: the day, the month or the year changes."""
-        part = rng.randrange(3)
-        day = self.day % 28 + 1 if part == 0 else self.day
-        month = self.month % 12 + 1 if part == 1 else self.month
-        return date(day, month, self.year + (rng.choice((-1, 1)) if part == 2 else 0))
-
-    def month_first(self) -> str:
-        """The same day as it is written in the United States."""
-        return f"{MONTHS[self.month - 1]} {self.day}, {self.year}"
-
-
-def number(n: int, unit: str = "", other_unit: str = "") -> Number:
+def number(n: int, unit: str = "", other_unit: str = "") -> Value:
     """A number with separators of thousands, and its unit."""
-    return Number(f"{n:,} {unit}".strip(), "quantity" if other_unit else "number", n, unit, other_unit)
+    return Value(f"{n:,} {unit}".strip(), "quantity" if other_unit else "number", (n,), unit, other_unit)
 
 
-def year(n: int) -> Number:
+def year(n: int) -> Value:
     """A year, without a separator."""
-    return Number(str(n), "year", n)
+    return Value(str(n), "year", (n,))
 
 
-def date(day: int, month: int, in_year: int) -> Date:
+def date(day: int, month: int, in_year: int) -> Value:
     """A day, as ``7 May 1987``."""
-    return Date(f"{day} {MONTHS[month - 1]} {in_year}", "date", day, month, in_year)
+    return Value(f"{day} {MONTHS[month - 1]} {in_year}", "date", (day, month, in_year))
+
+
+def by_one(value: Value, rng: Random) -> str:
+    """A number or a year, one more or one less."""
+    (n,) = value.parts
+    n += 1 if n < 3 or rng.random() < 0.5 else -1
+    return str(n) if value.kind == "year" else number(n, value.unit).text
+
+
+def in_other_unit(value: Value, rng: Random) -> str:
+    """The same number of another unit, which is another quantity."""
+    return number(value.parts[0], value.other_unit).text
+
+
+def in_words(value: Value, rng: Random) -> str | None:
+    """A number in words, up to 99; ``None`` above."""
+    (n,) = value.parts
+    if n >= 100:
+        return None
+    words = _SMALL[n] if n < 20 else _TENS[n // 10] + (f"-{_SMALL[n % 10]}" if n % 10 else "")
+    return f"{words} {value.unit}".strip()
+
+
+def near(value: Value, rng: Random) -> str:
+    """Another date: the day, the month or the year changes."""
+    day, month, in_year = value.parts
+    part = rng.randrange(3)
+    if part == 0:
+        return date(day % 28 + 1, month, in_year).text
+    if part == 1:
+        return date(day, month % 12 + 1, in_year).text
+    return date(day, month, in_year + rng.choice((-1, 1))).text
+
+
+def month_first(value: Value, rng: Random) -> str:
+    """The same day as it is written in the United States."""
+    day, month, in_year = value.parts
+    return f"{MONTHS[month - 1]} {day}, {in_year}"
 
 
 def misspelt(name: str, rng: Random) -> str:

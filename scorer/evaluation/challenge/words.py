@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from random import Random
 
 FEMALE = ("Anna", "Mirela", "Judith", "Carla", "Ingrid", "Noemi", "Paula", "Teresa", "Wanda", "Olga", "Lucia", "Hilde")
@@ -29,49 +30,20 @@ COUNTRIES = {
 }  # fmt: skip
 
 
-def person(rng: Random) -> str:
-    """A first and a last name."""
-    return f"{rng.choice(FEMALE + MALE)} {rng.choice(_LAST)}"
+def _of_parts(form: str, *parts: Sequence[object]) -> Callable[[Random], str]:
+    """A maker of names that draws every part."""
+    return lambda rng: form.format(*(rng.choice(part) for part in parts))
 
 
-def city(rng: Random) -> str:
-    """A town."""
-    return rng.choice(_CITY) + rng.choice(_CITY_END)
-
-
-def firm(rng: Random) -> str:
-    """A company."""
-    return f"{rng.choice(_FIRM)} {rng.choice(_FIRM_END)}"
-
-
-def venue(rng: Random) -> str:
-    """A place to eat."""
-    return f"The {rng.choice(_VENUE)} {rng.choice(_VENUE_END)}"
-
-
-def title(rng: Random) -> str:
-    """A book."""
-    return f"{rng.choice(_TITLE)} {rng.choice(_TITLE_END)}"
-
-
-def device(rng: Random) -> str:
-    """A telephone."""
-    return f"{rng.choice(_DEVICE)} {rng.choice('ABCKMRSTX')}{rng.randint(2, 98)}"
-
-
-def river(rng: Random) -> str:
-    """A river, without the word."""
-    return rng.choice(_RIVER)
-
-
-def house(rng: Random) -> str:
-    """A building."""
-    return f"{rng.choice(_HOUSE)} {rng.choice(_HOUSE_END)}"
-
-
-def team(rng: Random) -> str:
-    """A football club."""
-    return f"{city(rng)} {rng.choice(_TEAM_END)}"
+person = _of_parts("{} {}", FEMALE + MALE, _LAST)
+city = _of_parts("{}{}", _CITY, _CITY_END)
+firm = _of_parts("{} {}", _FIRM, _FIRM_END)
+venue = _of_parts("The {} {}", _VENUE, _VENUE_END)
+title = _of_parts("{} {}", _TITLE, _TITLE_END)
+device = _of_parts("{} {}{}", _DEVICE, "ABCKMRSTX", range(2, 99))
+river = _of_parts("{}", _RIVER)
+house = _of_parts("{} {}", _HOUSE, _HOUSE_END)
+team = _of_parts("{}{} {}", _CITY, _CITY_END, _TEAM_END)
 
 
 def is_female(name: str) -> bool:

@@ -60,8 +60,8 @@ def test_a_fact_needs_both_and_the_share_is_of_distinct_entities(tmp_path: Path)
     assert table["text_entailment"].null_count == 3
 
 
-def test_on_webnlg17_it_is_a_strong_strawman(shared_data: Path, tmp_path: Path) -> None:
+def test_on_webnlg17_it_is_a_strong_baseline(shared_data: Path, tmp_path: Path) -> None:
     write([str(shared_data / "webnlg17_humeval.parquet")], tmp_path / "out.parquet", EntitiesJudge(), ColumnNames())
     table = pq.read_table(tmp_path / "out.parquet")
     rho = spearmanr(table["confidence"].to_numpy(), table["human_semantics"].to_numpy()).statistic
-    assert 0.55 < rho < 0.68  # as high as the paper's metric by sentence: a strawman to beat
+    assert 0.55 < rho < 0.68  # as high as the paper's metric by sentence: a baseline to beat
