@@ -2,8 +2,8 @@
 
     python -m benchmarks.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
 
-Distinct pairs with a full-size model of random weights; whole rows, Parquet to Parquet, with the embedded model; and
-the program against its own bare session. Prints a Markdown table; writes a JSON with every round to
+Distinct pairs with a full-size model of random weights, its bare session among them, and whole rows, Parquet to
+Parquet, with the embedded model. Prints a Markdown table; writes a JSON with every round to
 ``benchmarks/results``, or to ``results`` below ``--folder`` in a smoke run. docs/performance.md explains the figures.
 """
 
@@ -27,7 +27,7 @@ from .sample import Sample, write_sample
 from .settings import Setting
 
 ROOT = Path(__file__).resolve().parents[1]
-GROUPS = ("pairs", "rows", "overhead")
+GROUPS = ("pairs", "rows")
 FULL_SIZE = ("fp32", "int8")
 """Variants of the full-size model's bundle."""
 
@@ -110,7 +110,7 @@ def full_size(bench: Bench, preset: str, pairs: int) -> None:
     )
 
 
-def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int, many: int) -> None:
+def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int) -> None:
     """Measure whole rows with the embedded model; in a smoke run also its pairs."""
     base = bench.folder / "embedded"
     bundle = Bundle.load("embedded")
@@ -129,10 +129,6 @@ def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int, man
         sample = write_sample(base / "rows", bundle, rows=rows, systems=20, seed=6)
         title = f"embedded model: {sample.rows} whole rows, {sample.checks} checks, {sample.pairs} of them distinct"
         bench.measure("rows", title, "rows", "script", settings.cpu_rows(), sample, paths)
-    if "overhead" in groups:
-        sample = write_sample(base / "many", bundle, rows=many, systems=20, seed=7)
-        title = f"embedded model: the program against its bare session, {sample.rows:,} rows, {sample.pairs:,} pairs"
-        bench.measure("overhead", title, "pairs", "bare-fp32", settings.cpu_overhead(), sample, paths)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -149,7 +145,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--preset", default="roberta-large", help="size of the model with random weights")
     parser.add_argument("--pairs", type=int, default=96, help="minimum number of distinct pairs for that model")
     parser.add_argument("--rows", type=int, help="number of whole rows for the embedded model")
-    parser.add_argument("--many", type=int, help="number of rows to compare the program with its bare session")
     parser.add_argument("--rounds", type=int, help="number of rounds; default: 3, or 1 in a smoke run")
     parser.add_argument("--threads", type=int, default=machine.cores(), help="threads of every setting")
     parser.add_argument("--minutes", type=float, default=22.0, help="start no further round after this time")
@@ -163,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "pairs" in args.groups and not args.smoke:
         full_size(bench, args.preset, args.pairs)
     rows = args.rows or (200 if args.smoke else 500)
-    embedded(bench, args.groups, smoke=args.smoke, rows=rows, many=args.many or (2500 if args.smoke else 5000))
+    embedded(bench, args.groups, smoke=args.smoke, rows=rows)
     report(bench, args, started, time.monotonic() - began)
 
 

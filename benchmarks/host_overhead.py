@@ -1,7 +1,6 @@
 """The host overhead: checks per second from Parquet to Parquet when the model takes no time.
 
-    python -m benchmarks.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard] [--profile]
-    python -m benchmarks.host_overhead --rows 10000 100000 1000000 --model int8     # does the rate hold as data grows?
+    python -m benchmarks.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard]
     python -m benchmarks.host_overhead --rows 43000 --bundle DIR    # how long does a GPU have work? needs the stand-in
 
 The model is replaced by one that answers immediately; the rest is the real program: reading in the child process,
@@ -9,9 +8,6 @@ parsing, templates, tokenisation (with the embedded bundle's tokenizer), dedupli
 verdicts, row keys, writing with checksums, receipts. Each size runs in a separate process, so that peak memory is
 measured for it alone. The model should remain the bottleneck: roberta-large on a large GPU computes some thousands of
 pairs per second.
-
-With ``--model`` the embedded model computes as it would in a run, and the rate is the run's own (`speed` of
-``_run.json``), which starts with the first window, after the model is loaded.
 
 With ``--bundle`` the fp16 variant of a bundle runs on libraries that stand in for CUDA's (``../shared/gpu/fake``, whose
 README says how to make them and what to set). They compute nothing, and a wait for the device takes as long as the
@@ -117,19 +113,17 @@ def over_stand_in(data: Path, out: Path, bundle: Path) -> dict[str, Any]:
     usual = KINDS["cuda"].token_budgets[0]
     with Scorer(str(bundle), device="cuda", precision="fp16", token_budget=usual) as scorer:
         before = len(log.read_text().splitlines())
-        found = measure(data, out, "fp16", scorer)
+        found = measure(data, out, scorer)
         return found | device_share(log.read_text().splitlines()[before:], rate)
 
 
-def measure(data: Path, out: Path, precision: str | None, opened: Scorer | None = None) -> dict[str, Any]:
-    """Run once over generated rows; returns the figures of the run. ``precision``: variant of the embedded model,
-    ``None`` for the model that takes no time. ``opened``: takes the place of the embedded model."""
+def measure(data: Path, out: Path, opened: Scorer | None = None) -> dict[str, Any]:
+    """Run once over generated rows; returns the figures of the run. ``opened``: takes the place of the model that takes
+    no time."""
 
     def opener(budgets: Budgets) -> AbstractContextManager[Scorer]:
         if opened is not None:
             return nullcontext(opened)
-        if precision is not None:
-            return Scorer(str(RESTAURANTS), device="cpu", precision=precision)
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
         # keep up with; the session itself is never asked.
         scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
@@ -143,11 +137,11 @@ def measure(data: Path, out: Path, precision: str | None, opened: Scorer | None 
     rows, checks = summary.counts.rows.all, summary.counts.checks
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    if precision is not None:
+    if opened is not None:
         seconds = summary.speed.seconds
     return {
         "rows": rows,
-        "model": precision or "free",
+        "model": "free" if opened is None else opened.engine.precision,
         "shards": summary.shards.done,
         "checks": checks.all,
         "unique_pairs": checks.unique,
@@ -165,16 +159,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--shard-rows", type=int, default=20_000)
     parser.add_argument("--one-shard", action="store_true", help="also the largest size in a single shard")
-    parser.add_argument(
-        "--profile", action="store_true", help="print where the time of the main process's threads goes"
-    )
-    parser.add_argument("--model", choices=("int8", "fp32"), help="let the embedded model compute")
     parser.add_argument("--bundle", type=Path, help="let the fp16 variant of this bundle run on the stand-in for CUDA")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--inner", type=Path, nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inner:
-        found = over_stand_in(*args.inner, args.bundle) if args.bundle else measure(*args.inner, args.model)
+        found = over_stand_in(*args.inner, args.bundle) if args.bundle else measure(*args.inner)
         print(json.dumps(found))
         return
     jobs = [(rows, -(-rows // args.shard_rows)) for rows in args.rows]
@@ -186,11 +176,7 @@ def main() -> None:
             # Not in this process: a child begins with the peak memory of its parent.
             making = ["--rows", str(rows), "--shards", str(shards), str(data)]
             subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
-            if args.profile:
-                _profile(data, out, args.model)
-                continue
             command = [sys.executable, "-m", "benchmarks.host_overhead", "--inner", str(data), str(out)]
-            command += ["--model", args.model] if args.model else []
             command += ["--bundle", str(args.bundle)] if args.bundle else []
             one = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
             runs.append(one)
@@ -217,15 +203,6 @@ def _cpu_name() -> str:
     from scorer.inference.devices import device
 
     return device("cpu").name
-
-
-def _profile(data: Path, out: Path, precision: str | None) -> None:
-    import cProfile
-    import pstats
-
-    profiler = cProfile.Profile()
-    profiler.runcall(measure, data, out, precision)
-    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 
 
 if __name__ == "__main__":

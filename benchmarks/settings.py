@@ -109,8 +109,3 @@ def cpu_rows() -> list[Setting]:
             for p in ("fp32", "int8")
         ),
     ]
-
-
-def cpu_overhead() -> list[Setting]:
-    """The program compared with the bare session, on enough rows that start-up time is negligible."""
-    return [s for s in _our_pairs(("fp32", "int8")) if s.bare or s.name.startswith("run")]

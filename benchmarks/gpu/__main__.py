@@ -3,18 +3,17 @@
 No GPU figure exists yet: the script was written on a machine without a GPU.
 
     python -m benchmarks.gpu --step prepare --kit SITE_DIR      # checkpoint, bundles, what is found out at first use
-    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups sessions attention ...]
+    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups sessions large ...]
     make bench-gpu-prepare bench-gpu-measure DEVICE=cpu         # tries the script: a tiny model, both steps
 
 Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
 export and our engine run with it on PYTHONPATH, the peers in processes without it, on the machine's own PyTorch,
 transformers and sentence-transformers. Measured after the device's matrix rate, what matters most first: what the
-runtime makes of the graphs and which kernels it takes (``sessions``, ``attention``); many rows, and the first use of a
-bundle (``large``, ``runs``); where the time goes, what matrix products alone reach, forms and sizes of calls
-(``profile``, ``ceiling``, ``choices``); whether the numbers are right, and all settings on E2E-like pairs (``company``,
-``labels``, ``e2e``). Each group is printed when it has ended, and the JSON is written after each pass, so that what was
-measured is there when the time is over; a later call with other groups adds to it. On a CPU the packed settings fail
-and say why: only a GPU has their kernels.
+runtime makes of the graphs (``sessions``); many rows, and the first use of a bundle (``large``, ``runs``); forms and
+sizes of calls (``choices``); the labels of half precision (``labels``); all settings on E2E-like pairs (``e2e``). Each
+group is printed when it has ended, and the JSON is written after each pass, so that what was measured is there when the
+time is over; a later call with other groups adds to it. On a CPU the packed settings fail and say why: only a GPU has
+their kernels.
 
 Utilisation counts real tokens only. Work that our graph or batching saves still counts as useful, padding never does.
 """
@@ -22,12 +21,10 @@ Utilisation counts real tokens only. Work that our graph or batching saves still
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from .bench import GROUPS, STEPS, Bench
-from .environment import ROOT, source_tree
+from .bench import GROUPS, ROOT, STEPS, Bench
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -58,7 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=8.0, help="begin no further group or round after this long")
     args = parser.parse_args(arguments)
     bench = Bench(args)
-    bench.ours["PYTHONPATH"] += os.pathsep + source_tree(bench.base)
     if args.step == "prepare":
         bench.prepare()
     else:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,16 +20,14 @@ from benchmarks.rounds import Group, Measured, WorkerError, ask_once, run_rounds
 from benchmarks.settings import REFERENCE, Setting
 
 from . import settings
-from .checks import CHECKS, Asked
 from .device import flops, free_gib, matrix_rates, seen_in_words, watch
-from .environment import ROOT, environments
+from .questions import CHECKS, Asked
 
 if TYPE_CHECKING:
     from benchmarks.sample import Sample
 
-GROUPS = (
-    "sessions", "attention", "large", "runs", "profile", "ceiling", "choices", "company", "labels", "e2e",
-)  # fmt: skip
+ROOT = Path(__file__).resolve().parents[2]
+GROUPS = ("sessions", "large", "runs", "choices", "labels", "e2e")
 """What matters most is first, because the time may end the rest."""
 _ROOM_GIB = 40.0
 """Free memory of the device below which a measured setting is closed: the next one may take so much."""
@@ -52,9 +52,9 @@ class Bench:
         self.logs = self.base / "logs"
         # Real weights, with the templates that they were trained with.
         self.embedded = self.base / "embedded"
-        self.weighted = {"embedded": self.embedded}
         self.logs.mkdir(parents=True, exist_ok=True)
         self.ours["XDG_CACHE_HOME"] = str((self.base / "cache").resolve())
+        self.ours["PYTHONPATH"] += os.pathsep + source_tree(self.base)
         self.groups: list[tuple[Group, Sequence[int]]] = []
         self.seen: dict[str, Any] = {}
         self.checked: dict[str, Any] = {}
@@ -66,25 +66,25 @@ class Bench:
         """Checkpoint, bundles, and what the program finds out at first use: none of it is timed."""
         precisions = ("fp32", "fp16") if self.on_gpu else ("fp32",)
         prepare(self.base, self.args.preset, ("checkpoint", "bundle"), precisions, environment=self.ours, log=say)
-        for name, folder in self.weighted.items():
-            if self._weights(name, folder):
-                prepare(folder, name, ("bundle",), precisions, environment=self.ours, log=say)
-        for folder in (self.base, *self.weighted.values()):
+        if self._weights():
+            prepare(self.embedded, "embedded", ("bundle",), precisions, environment=self.ours, log=say)
+        for folder in (self.base, self.embedded):
             if (folder / "bundle").exists():
                 for precision in precisions:
                     self._settle(folder / "bundle", precision)
 
-    def _weights(self, name: str, folder: Path) -> bool:
-        """The checkpoint of a bundle that ships: as it is in the tree, or rebuilt from the bundle."""
-        folder.mkdir(exist_ok=True)
-        if (folder / "checkpoint").exists():
+    def _weights(self) -> bool:
+        """The checkpoint of the embedded model, rebuilt from its bundle."""
+        checkpoint = self.embedded / "checkpoint"
+        checkpoint.parent.mkdir(exist_ok=True)
+        if checkpoint.exists():
             return True
         command = [sys.executable, "-m", "export.training.general.rebuild", "scorer/embedded/general"]
         done = subprocess.run(
-            [*command, str((folder / "checkpoint").resolve())], cwd=ROOT, env=self.ours, capture_output=True, text=True
+            [*command, str(checkpoint.resolve())], cwd=ROOT, env=self.ours, capture_output=True, text=True
         )
         if done.returncode:
-            say(f"{name}: its checkpoint could not be rebuilt: {' '.join(done.stderr.split())[-200:]}")
+            say(f"embedded: its checkpoint could not be rebuilt: {' '.join(done.stderr.split())[-200:]}")
         return not done.returncode
 
     def _settle(self, bundle: Path, precision: str) -> None:
@@ -132,8 +132,6 @@ class Bench:
         print(f"**{name}** ({self._elapsed()})", flush=True)
         asked = Asked(
             device=self.args.device, precision=self.precision, bundle=self.base / "bundle",
-            weighted={n: folder / "bundle" for n, folder in self.weighted.items() if (folder / "bundle").exists()},
-            budget=self.args.budget or settings.USUAL if self.on_gpu else 1024, rate=self.rate["sustained"],
             sample=lambda: self._sample("large", self.base / "bundle", 8 * self.args.pairs),
             environment=self.ours, logs=self.logs, say=lambda line: print(line, flush=True),
         )  # fmt: skip
@@ -152,7 +150,7 @@ class Bench:
         ours = settings.ours(self.precision, self.args.budget)
         spec = self._measure("large", "E2E-like, many", ours, 8 * self.args.pairs, reference=ours[0].name)
         options = {**ours[1].options, "warm": False, "of": "ours:score_run"}
-        self.seen = watch({**spec, "runner": "watched:watched", "options": options}, self.ours, self.logs / "watch.log")
+        self.seen = watch({**spec, "runner": "device:watched", "options": options}, self.ours, self.logs / "watch.log")
 
     def choices(self) -> None:
         """The form of a call, and its size."""
@@ -268,3 +266,25 @@ def _read(path: Path) -> dict[str, Any]:
     """A JSON file; empty where there is none."""
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found
+
+
+def environments(kit: Path | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Environments of our processes and of the peers': the same, but for the kit on PYTHONPATH."""
+    base = os.environ | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "TRANSFORMERS_VERBOSITY": "error"}
+    others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    if kit is not None:
+        others = [p for p in others if Path(p).resolve() != kit.resolve()]
+    peers = [str(ROOT), *others]
+    ours = [*([str(kit.resolve())] if kit is not None else []), *peers]
+    return base | {"PYTHONPATH": os.pathsep.join(ours)}, base | {"PYTHONPATH": os.pathsep.join(peers)}
+
+
+def source_tree(base: Path) -> str:
+    """A folder for PYTHONPATH that says to ``importlib.metadata`` which version the source tree is, where the package
+    is not installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    folder = base / "source-tree"
+    info = folder / f"d2t_scorer-{project['version']}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: d2t-scorer\nVersion: {project['version']}\n")
+    return str(folder.resolve())

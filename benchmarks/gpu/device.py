@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import attention_log
+from benchmarks.device_trace import ATTENTION_LOG, said_of_attention
 from benchmarks.rounds import Worker, WorkerError, ask_once
 
 
@@ -28,14 +28,12 @@ def matrix_rates(device: str, environment: Mapping[str, str], logs: Path) -> tup
     products in a row.
     """
     dtype, size, seconds = ("float16", 8192, 5.0) if device.startswith("cuda") else ("float32", 512, 0.05)
-    options = {"dtype": dtype, "products": {"square": (size, size, size)}, "seconds": seconds}
-    spec = {"runner": "matrix:sustained", "device": device, "options": options}
+    options = {"dtype": dtype, "size": size, "seconds": seconds}
+    spec = {"runner": "device:sustained", "device": device, "options": options}
     worker = Worker(spec, environment, logs / "matrix.log", sys.executable, 300)
     try:
         worker.ask("pass")
-        found = worker.ask("answers")["answers"]["square"]
-        rates = {which: float(found[which]) for which in ("sustained", "burst")}
-        return rates, {**worker.opened["chosen"], **options}
+        return worker.ask("answers")["answers"], {**worker.opened["chosen"], **options}
     finally:
         worker.close()
 
@@ -54,16 +52,16 @@ def free_gib(device: str) -> float:
 def watch(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path) -> dict[str, Any]:
     """What the device did in a pass of ``scorer run``, and the attention kernels that the runtime says it took.
 
-    ``idle``, ``copies``, ``kernels``, ``attention``: see :mod:`benchmarks.device_trace`. ``said``: the runtime's own
-    lines, each once. ``error``: why there is nothing.
+    ``idle``, ``copies``, ``kernels``, ``attention``, ``kinds``: see :mod:`benchmarks.device_trace`. ``said``: the
+    runtime's own lines, each once. ``error``: why there is nothing.
     """
     log.unlink(missing_ok=True)
     try:
-        seen: dict[str, Any] = ask_once(spec, {**environment, attention_log.VARIABLE: "1"}, log)
+        seen: dict[str, Any] = ask_once(spec, {**environment, ATTENTION_LOG: "1"}, log)
     except WorkerError as e:
         return {"error": str(e)}
     lines = log.read_text(errors="replace").splitlines()
-    return {**seen, "said": list(attention_log.said(lines))[:20]}
+    return {**seen, "said": said_of_attention(lines)[:20]}
 
 
 def seen_in_words(seen: Mapping[str, Any]) -> list[str]:
@@ -77,6 +75,7 @@ def seen_in_words(seen: Mapping[str, Any]) -> list[str]:
         f"only copying {seen['copies']:.2%}."
     ]
     total = sum(seconds for seconds, _ in seen["kernels"].values())
+    lines.append("of the kernels' time: " + ", ".join(f"{kind} {s / total:.1%}" for kind, s in seen["kinds"].items()))
     for words, kernels in (("attention", seen["attention"]), ("kernel", seen["kernels"])):
         for name, (seconds, calls) in list(kernels.items())[:6]:
             lines.append(f"{words}: {seconds / total:6.1%}, {calls:,} calls, {name[:110]}")

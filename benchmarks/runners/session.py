@@ -1,23 +1,28 @@
-"""The session of one form of the graph: where each of its nodes runs, and what the runtime made of it."""
+"""The session of one form of the graph: where each of its nodes runs, what the runtime made of it, and its versions."""
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import re
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.worker import versions
 from scorer.inference.bundle import Bundle
+from scorer.inference.cuda import read_gpu
 from scorer.inference.devices import unwanted_fusions
 from scorer.inference.execution import candidates
 from scorer.inference.sessions import providers, resolve_device, runtime, session_options, small_feed
 
-from ..common import load_cuda
-from .tools import printed
+from .common import load_cuda
 
 _WARNINGS = 2
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -96,3 +101,47 @@ def operators(path: Path) -> dict[str, int]:
             found[node.op_type] += 1
             graphs += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
     return dict(found.most_common())
+
+
+def about(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, str], float]]:
+    """Versions of the runtime, its libraries and the driver, and what the device is, by name.
+
+    A session was started on the device before, so that its libraries are loaded.
+    """
+    load_cuda(spec)
+    on = resolve_device(spec["device"])
+
+    def run() -> tuple[dict[str, str], float]:
+        found = {"device": on.name, **versions(), "onnxruntime": str(runtime().__version__)}
+        gpu = read_gpu(on.index) if on.row.numbered else None
+        if gpu is not None:
+            found |= {
+                "capability": gpu.capability, "driver supports CUDA": gpu.driver, "cuDNN": gpu.cudnn,
+                "memory GiB": f"{gpu.memory / 2**30:.0f}", "multiprocessors": str(gpu.multiprocessors),
+            }  # fmt: skip
+        return found, 0.0
+
+    return run
+
+
+@contextmanager
+def printed() -> Iterator[list[str]]:
+    """The lines that anything in this process prints meanwhile, native code included; filled in at the end."""
+    lines: list[str] = []
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(number) for number in (1, 2)]
+    with tempfile.TemporaryFile() as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+        try:
+            yield lines
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            ctypes.CDLL(None).fflush(None)  # C's own buffer, which is written late where stdout is a file
+            for number, old in zip((1, 2), kept, strict=True):
+                os.dup2(old, number)
+                os.close(old)
+            file.seek(0)
+            lines += file.read().decode("utf-8", "replace").splitlines()
