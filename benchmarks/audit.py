@@ -32,12 +32,13 @@ import json, resource, sys, time
 from pathlib import Path
 began = time.perf_counter()
 from scorer.audit import AuditOptions, audit
+from scorer.system.codec import encode
 out, baseline = Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None
 document = audit(out, AuditOptions(baseline=baseline, by=(("system",),)))
-json.dumps(document)
+encode(document)
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({
-    "rows": document["rows"]["in"], "baseline_rows": document["baseline"]["rows"] if baseline else 0,
+    "rows": document.rows.all, "baseline_rows": document.baseline.rows if baseline else 0,
     "seconds": round(time.perf_counter() - began, 2), "cpu_seconds": round(sum(used[:2]), 2),
     "peak_mb": round(used.ru_maxrss * 1024 / 1e6),
 }))

@@ -174,11 +174,11 @@ def run(case: Nights, groups: int, months: int, seed: int = 0) -> Found:
             rises = (night.now.sum(axis=1) - night.before.sum(axis=1)) / ROWS
             fails[month, number] = bool((rises > limits[-1] + 1e-9).any())
             for one in counts(case, night):
-                p = added_rate(one)["p_removed"]
+                p = added_rate(one).p_removed
                 alarms[month, number] |= p is not None and p < SELDOM / groups
                 if number == 0:
                     change = rate_change(one)
-                    covered.append(change["low"] is not None and change["low"] <= 0 <= (change["high"] or 0.0))
+                    covered.append(change.low is not None and change.low <= 0 <= (change.high or 0.0))
     return Found(
         limit=float(np.mean(limits)),
         night=float(fails.mean()),

@@ -46,7 +46,9 @@ STAGES = ("run", "run with --reuse", "audit", "report")
 _MEASURED = """
 import json, resource, sys, time
 from pathlib import Path
+import msgspec
 from benchmarks.nightly import without_model
+from scorer.system.codec import decode, encode
 what, *paths = sys.argv[1:]
 paths = [Path(path) for path in paths]
 began = time.perf_counter()
@@ -56,11 +58,12 @@ if what in ("run", "run with --reuse"):
 elif what == "audit":
     from scorer.audit import AuditOptions, audit
     document = audit(paths[0], AuditOptions(baseline=paths[1], by=(("system",),)))
-    paths[2].write_text(json.dumps(document))
-    rows = document["rows"]
+    paths[2].write_bytes(encode(document))
+    rows = msgspec.to_builtins(document.rows)
 else:
+    from scorer.audit.document import Document
     from scorer.audit.report import render
-    paths[1].write_text(render(json.loads(paths[0].read_text())))
+    paths[1].write_text(render(decode(paths[0].read_bytes(), Document, str(paths[0]))))
 own, child = (resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 seconds = round(time.perf_counter() - began, 1)
 print(json.dumps({"seconds": seconds, "peak": own, "peak_of_reader": child, "rows": rows}))

@@ -38,13 +38,17 @@ def _of(kind: Any) -> st.SearchStrategy[Any]:
         case inspect.IntType():
             return st.integers(0 if kind.ge == 0 else -(2**62), 2**62)
         case inspect.FloatType():
-            return st.floats(0 if kind.ge == 0 else -1e30, 1e30)
+            return st.floats(0 if kind.ge == 0 else -1e30, 1e30 if kind.le is None else kind.le)
         case inspect.StrType():
             return NAMES
         case inspect.DictType():
             return st.dictionaries(NAMES, _of(kind.value_type), max_size=2)
         case inspect.VarTupleType():
             return st.lists(_of(kind.item_type), max_size=2).map(tuple)
+        case inspect.ListType():
+            return st.lists(_of(kind.item_type), max_size=2)
+        case inspect.LiteralType():
+            return st.sampled_from(kind.values)
         case inspect.AnyType():
             return _ANY
     raise NotImplementedError(kind)

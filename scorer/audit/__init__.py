@@ -5,7 +5,8 @@
     from scorer.audit import AuditOptions, audit
     document = audit(Path("scored"), AuditOptions(baseline=Path("scored-yesterday")))
 
-``document`` is plain data (see :mod:`.document`). In a notebook, ``scorer.audit.report.Audit(document)`` shows it.
+``document`` is a tree of structs (:mod:`.document`), which ``--json`` prints. In a notebook,
+``scorer.audit.report.Audit(document)`` shows it.
 
     build.py        builds the document               scan.py        one pass: a few numbers of each row
     database.py     these numbers, in DuckDB          queries.py     what is asked of them

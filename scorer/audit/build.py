@@ -20,7 +20,6 @@ from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
 from ..storage.counts import FactCounts
 from ..system.arguments import check_fields
-from ..system.formats import AUDIT_SCHEMA
 from . import bundle, callouts, failing_templates, gates, history, queries, rules, true_rates
 from .changes import add_changes, correct
 from .database import Database
@@ -116,8 +115,8 @@ class _Audit:
         with unchanged(outputs), Database(self.groupings) as database:
             document, shown = self._judge(database)
         if self.options.history is not None:
-            rows = history.rows_of(document["finished"], document["signature"], document["status"], shown)
-            document["history"] = history.append(self.options.history, rows)
+            rows = history.rows_of(document.finished, document.signature, document.status, shown)
+            document.history = history.append(self.options.history, rows)
         return document
 
     def _judge(self, database: Database) -> tuple[Document, list[GroupFigures]]:
@@ -142,12 +141,11 @@ class _Audit:
         self._note(run)
         self.notes += effect_notes(shown)
         document = Document(
-            schema=AUDIT_SCHEMA,
             out=_printable(self.output.path),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
             finished=self.output.summary.finished,
             partial=self.output.extent.reason,
-            status="fail" if checked["nothing_checked"] and checked["required"] else gates.worst_of(found),
+            status="fail" if checked.nothing_checked and checked.required else gates.worst_of(found),
             headline=headline(shown, checked),
             checked=checked,
             signature=signature,
@@ -156,7 +154,13 @@ class _Audit:
             device=self.output.summary.device.name or self.output.summary.device.kind,
             versions=dict(self.output.summary.versions),
             options=OptionsShown(by=[list(grouping) for grouping in self.by], errors=self.options.errors),
-            rows=_row_counts(everything),
+            rows=RowCounts(
+                all=everything.rows,
+                scored=everything.scored,
+                reused=everything.reused,
+                errors=everything.errors,
+                notes=everything.notes,
+            ),
             baseline=baseline,
             baseline_changes=changes,
             reference=reference.shown if reference is not None else None,
@@ -251,14 +255,14 @@ class _Audit:
     def _changes(
         self, run: ScannedRun, before: ScannedRun | None, figures: dict[Grouping, list[GroupFigures]]
     ) -> BaselineChanges | None:
-        change = figures[()][0]["change"]
+        change = figures[()][0].change
         if before is None or change is None:
             return None
         kept, labelled = queries.kept(run, ())[0], FINE_OF >= 0
         return BaselineChanges(
-            added=change["added"],
-            removed=change["removed"],
-            kept=change["kept"],
+            added=change.added,
+            removed=change.removed,
+            kept=change.kept,
             errors_appeared=int(kept[np.ix_(labelled, ~labelled)].sum()),
             errors_gone=int(kept[np.ix_(~labelled, labelled)].sum()),
             flips=flips(before, run, queries.flipped(run), same_signature=not self.differs),
@@ -333,20 +337,10 @@ def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:
     """By falling not_OK rate; groups without rows last."""
 
     def place(group: GroupFigures) -> tuple[Any, ...]:
-        value = group["rates"]["not_ok_rate"]["value"]
-        return (value is None, -(value or 0.0), *((v is None, v or "") for v in group["group"].values()))
+        value = group.rates["not_ok_rate"].value
+        return (value is None, -(value or 0.0), *((v is None, v or "") for v in group.group.values()))
 
     return sorted(groups, key=place)
-
-
-def _row_counts(everything: GroupFigures) -> RowCounts:
-    return {
-        "in": everything["rows"],
-        "scored": everything["scored"],
-        "reused": everything["reused"],
-        "errors": everything["errors"],
-        "notes": everything["notes"],
-    }
 
 
 def _printable(path: Path) -> str:

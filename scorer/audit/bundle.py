@@ -37,7 +37,7 @@ def call_out(output: Output) -> list[Callout]:
 
     The first two are said where the bundle is still where the run found it.
     """
-    name = bundle_of(output.signature)["name"]
+    name = bundle_of(output.signature).name
     found = _manifest(Path(str(output.settings.get("bundle", ""))))
     if found is not None and found.name == name and found.source.random_init:
         return [_callout("fail", f"the weights of the bundle {name} are random, so its labels mean nothing")]

@@ -50,76 +50,76 @@ def call_out(
     """All callouts of an audit. ``others``: those of templates and of the bundle."""
     found = [*others]
     for gate in gates:
-        if gate["status"] == "fail" or gate["status"] == "warn":
-            found.append(_callout("gate", gate["status"], gate["message"], group=gate["group"]))
+        if gate.status == "fail" or gate.status == "warn":
+            found.append(_callout("gate", gate.status, gate.message, group=gate.group))
     if baseline is not None and changes is not None:
         found += _signature(baseline) + _flips(baseline, changes) + _errors_of_kept(changes)
     for group in groups:
         found += _rows(group) + _rates(group) + _drift(group)
     found += _errors(groups[0]) + _facts(groups[0]) if groups else []
-    return sorted(found, key=lambda c: (_GRAVITY[c["severity"]], _ORDER.index(c["kind"])))
+    return sorted(found, key=lambda c: (_GRAVITY[c.severity], _ORDER.index(c.kind)))
 
 
 def _callout(
     kind: str, severity: Severity, message: str, evidence: Sequence[str] = (), group: Group | None = None
 ) -> Callout:
-    return {"kind": kind, "severity": severity, "group": group or {}, "message": message, "evidence": list(evidence)}
+    return Callout(kind=kind, severity=severity, group=group or {}, message=message, evidence=list(evidence))
 
 
 def _signature(baseline: Baseline) -> list[Callout]:
-    if baseline["same_signature"]:
+    if baseline.same_signature:
         return []
     message = "the baseline was scored differently: a difference may come from the data or from the scoring"
-    return [_callout("signature", "warn", message, baseline["differs"])]
+    return [_callout("signature", "warn", message, baseline.differs)]
 
 
 def _flips(baseline: Baseline, changes: BaselineChanges) -> list[Callout]:
-    flips = changes["flips"]
-    if not flips["count"] or not baseline["same_signature"]:
+    flips = changes.flips
+    if not flips.count or not baseline.same_signature:
         return []
-    beyond = flips["beyond_bound"]
+    beyond = flips.beyond_bound
     lines = [
-        f"{flip['file']}:{flip['row']} {flip['before']} → {flip['after']}"
-        + (f", |Δ| {flip['difference']:.2g}" if flip["difference"] is not None else "")
-        for flip in flips["rows"][:MOST_FLIPS_SHOWN]
+        f"{flip.file}:{flip.row} {flip.before} → {flip.after}"
+        + (f", |Δ| {flip.difference:.2g}" if flip.difference is not None else "")
+        for flip in flips.rows[:MOST_FLIPS_SHOWN]
     ]
-    if flips["allowed"] is not None:
-        lines.insert(0, f"the measured bounds explain |Δ probability| up to {flips['allowed']:.2g}")
-    text = f"{flips['count']:,} unchanged rows have another label"
+    if flips.allowed is not None:
+        lines.insert(0, f"the measured bounds explain |Δ probability| up to {flips.allowed:.2g}")
+    text = f"{flips.count:,} unchanged rows have another label"
     if beyond:
         return [_callout("flips", "fail", f"{text}, {beyond:,} of them beyond what the bounds explain", lines)]
     return [_callout("flips", "warn" if beyond is None else "info", text, lines)]
 
 
 def _errors_of_kept(changes: BaselineChanges) -> list[Callout]:
-    if not changes["errors_appeared"]:
+    if not changes.errors_appeared:
         return []
-    text = f"{changes['errors_appeared']:,} unchanged rows had a label in the baseline and have an error now"
+    text = f"{changes.errors_appeared:,} unchanged rows had a label in the baseline and have an error now"
     return [_callout("errors", "warn", text)]
 
 
 def _rows(group: GroupFigures) -> list[Callout]:
-    change = group["change"]
-    if change is None or not group["group"]:
+    change = group.change
+    if change is None or not group.group:
         return []
-    if not group["rows"]:
-        text = f"{describe(group['group'])} has no rows in this run, {change['rows_before']:,} in the baseline"
-        return [_callout("rows", "warn", text, group=group["group"])]
-    if not change["rows_before"]:
-        text = f"{describe(group['group'])} is new: {group['rows']:,} rows"
-        return [_callout("rows", "info", text, group=group["group"])]
+    if not group.rows:
+        text = f"{describe(group.group)} has no rows in this run, {change.rows_before:,} in the baseline"
+        return [_callout("rows", "warn", text, group=group.group)]
+    if not change.rows_before:
+        text = f"{describe(group.group)} is new: {group.rows:,} rows"
+        return [_callout("rows", "info", text, group=group.group)]
     return []
 
 
 def _rates(group: GroupFigures) -> list[Callout]:
-    change = group["change"]
+    change = group.change
     if change is None:
         return []
     worse: list[tuple[str, RateChange]] = []
     better: list[tuple[str, RateChange]] = []
-    for name, moved in change["rates"].items():
-        difference = moved["difference"]
-        if moved["significant"] and difference is not None and abs(difference) >= LEAST_DIFFERENCE:
+    for name, moved in change.rates.items():
+        difference = moved.difference
+        if moved.significant and difference is not None and abs(difference) >= LEAST_DIFFERENCE:
             (worse if difference > 0 else better).append((name, moved))
     found = []
     directions: tuple[tuple[str, Severity, str, list[tuple[str, RateChange]]], ...] = (
@@ -129,17 +129,17 @@ def _rates(group: GroupFigures) -> list[Callout]:
     for kind, severity, verb, moves in directions:
         if moves:
             name, moved = moves[0]
-            ends = [shown(name, moved["before"]["value"]), shown(name, moved["after"]["value"])]
-            text = f"{describe(group['group'])}: the {WORDS[name]} rate {verb} from {ends[0]} to {ends[1]}"
+            ends = [shown(name, moved.before.value), shown(name, moved.after.value)]
+            text = f"{describe(group.group)}: the {WORDS[name]} rate {verb} from {ends[0]} to {ends[1]}"
             lines = [_moved(name, moved) for name, moved in moves]
-            found.append(_callout(kind, severity, text, lines, group["group"]))
+            found.append(_callout(kind, severity, text, lines, group.group))
     return found
 
 
 def _moved(name: str, moved: RateChange) -> str:
-    ends = [shown(name, moved[end], signed=True).removesuffix(" points") for end in ("low", "high")]
-    tests = "; ".join(_test(test) for test in moved["tests"] if test["significant"])
-    difference = shown(name, moved["difference"], signed=True)
+    ends = [shown(name, end, signed=True).removesuffix(" points") for end in (moved.low, moved.high)]
+    tests = "; ".join(_test(test) for test in moved.tests if test.significant)
+    difference = shown(name, moved.difference, signed=True)
     return f"{WORDS[name]} rate {difference}, 95% interval {ends[0]} to {ends[1]}; {tests}"
 
 
@@ -149,43 +149,43 @@ def _test(test: Test) -> str:
         "mantel_haenszel": "Mantel-Haenszel",
         "kolmogorov_smirnov": "Kolmogorov-Smirnov",
     }
-    return f"{names[test['name']]}, {test['n_after']:,} rows against {test['n_before']:,}, corrected p {test['q']:.2g}"
+    return f"{names[test.name]}, {test.n_after:,} rows against {test.n_before:,}, corrected p {test.q:.2g}"
 
 
 def _drift(group: GroupFigures) -> list[Callout]:
-    change = group["change"]
-    if change is None or not change["confidence"]["significant"]:
+    change = group.change
+    if change is None or not change.confidence.significant:
         return []
-    moved, now = change["confidence"], group["confidence"]["mean"]
-    if moved["psi"] is None or moved["psi"] < LEAST_SHIFT or now is None or moved["before"]["mean"] is None:
+    moved, now = change.confidence, group.confidence.mean
+    if moved.psi is None or moved.psi < LEAST_SHIFT or now is None or moved.before.mean is None:
         return []
-    text = f"{describe(group['group'])}: confidences drifted, mean {moved['before']['mean']:.3f} to {now:.3f}"
-    few = min(group["confidence"]["n"], moved["before"]["n"]) < LEAST_ROWS_OF_INDEX
-    index = f"cannot be judged below {LEAST_ROWS_OF_INDEX} rows" if few else f"{moved['psi']:.2f}"
-    lines = [f"population stability index {index}", *(_test(test) for test in moved["tests"])]
-    return [_callout("drift", "warn", text, lines, group["group"])]
+    text = f"{describe(group.group)}: confidences drifted, mean {moved.before.mean:.3f} to {now:.3f}"
+    few = min(group.confidence.n, moved.before.n) < LEAST_ROWS_OF_INDEX
+    index = f"cannot be judged below {LEAST_ROWS_OF_INDEX} rows" if few else f"{moved.psi:.2f}"
+    lines = [f"population stability index {index}", *(_test(test) for test in moved.tests)]
+    return [_callout("drift", "warn", text, lines, group.group)]
 
 
 def _errors(everything: GroupFigures) -> list[Callout]:
-    errors = everything["errors"]
+    errors = everything.errors
     if not errors:
         return []
     total = sum(errors.values())
-    text = f"{total:,} of {everything['rows']:,} rows have an error instead of a label"
+    text = f"{total:,} of {everything.rows:,} rows have an error instead of a label"
     return [_callout("errors", "info", text, [f"{kind}: {count:,}" for kind, count in errors.items()])]
 
 
 def _facts(everything: GroupFigures) -> list[Callout]:
     """What makes the labels of all rows doubtful: no templates, characters that the model does not know, numbers."""
     found = []
-    backoff, numbers = everything["backoff"], everything["rates"]["unsupported_numbers_rate"]
-    if backoff is not None and backoff["n"] and backoff["count"] == backoff["n"]:
+    backoff, numbers = everything.backoff, everything.rates["unsupported_numbers_rate"]
+    if backoff is not None and backoff.n and backoff.count == backoff.n:
         text = "all facts use the backoff template, which many predicates read badly in; pass --templates to `run`"
         found.append(_callout("backoff", "warn", text))
-    if numbers["count"]:
-        text = f"{numbers['count']:,} of {numbers['n']:,} rows have numbers or dates that no fact has"
+    if numbers.count:
+        text = f"{numbers.count:,} of {numbers.n:,} rows have numbers or dates that no fact has"
         found.append(_callout("numbers", "warn", text))
-    if unknown := everything["notes"].get(UNKNOWN_TOKENS, 0):
+    if unknown := everything.notes.get(UNKNOWN_TOKENS, 0):
         text = f"{unknown:,} rows have characters that the model does not know; their labels say little"
         found.append(_callout("tokens", "warn", text))
     return found

@@ -14,7 +14,7 @@ from ..stats.multiple import benjamini_hochberg
 from . import queries
 from .comparison import RateCounts, added_rate, rate_change, test
 from .confidences import Confidences
-from .document import ADDED_RATES, RATES, Change, ConfidenceChange, GroupFigures
+from .document import ADDED_RATES, RATES, Change, ConfidenceChange, GroupFigures, RateChange
 from .effects import RunRates, cluster_sums
 from .figures import FactTables
 from .grouping import Grouping
@@ -43,20 +43,22 @@ def add_changes(
     _Comparison(before, after, grouping, confidences, rates).fill(groups)
     facts = FactTables(before, grouping, backoff)
     for code, group in enumerate(groups):
-        if group["change"] is not None:
-            group["change"]["backoff_before"] = facts.missed(code)
+        if group.change is not None:
+            group.change.backoff_before = facts.missed(code)
 
 
 def correct(groups: list[GroupFigures]) -> None:
     """Correct the p-values of all tests of an audit together, and say which are significant."""
-    changes = [group["change"] for group in groups if group["change"] is not None]
-    parts = [part for change in changes for part in (*change["rates"].values(), change["confidence"])]
-    tests = [one for part in parts for one in part["tests"]]
-    for one, q in zip(tests, benjamini_hochberg([one["p"] for one in tests]).tolist(), strict=True):
-        one["q"] = q
-        one["significant"] = q < LEVEL
+    changes = [group.change for group in groups if group.change is not None]
+    parts: list[RateChange | ConfidenceChange] = []
+    for change in changes:
+        parts += [*change.rates.values(), change.confidence]
+    tests = [one for part in parts for one in part.tests]
+    for one, q in zip(tests, benjamini_hochberg([one.p for one in tests]).tolist(), strict=True):
+        one.q = q
+        one.significant = q < LEVEL
     for part in parts:
-        part["significant"] = any(one["significant"] for one in part["tests"])
+        part.significant = any(one.significant for one in part.tests)
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class _Comparison:
         for code, group in enumerate(groups):
             kept = self.kept[code]
             counts = {name: self._counts(name, code) for name in RATES}
-            group["change"] = Change(
+            group.change = Change(
                 rows_before=int(self.states[0][code].sum()),
                 added=int(self.rows_added[code].sum()),
                 removed=int(self.rows_removed[code].sum()),
@@ -167,6 +169,6 @@ class _Comparison:
             reference, new = (one.confidences for one in compared)
             if len(reference) and len(new):
                 distance, p = kolmogorov_smirnov(reference, new)
-                change["ks"] = distance
-                change["tests"].append(test("kolmogorov_smirnov", len(reference), len(new), distance, p))
+                change.ks = distance
+                change.tests.append(test("kolmogorov_smirnov", len(reference), len(new), distance, p))
         return change

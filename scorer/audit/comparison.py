@@ -53,15 +53,15 @@ def rate_change(counts: RateCounts) -> RateChange:
         significant=False,
     )
     if kept.gained + kept.lost and (tested := compare(kept, _NONE, _NONE)):
-        change["tests"].append(test("mcnemar", kept.n, kept.n, tested.z, tested.p))
+        change.tests.append(test("mcnemar", kept.n, kept.n, tested.z, tested.p))
     now, then = _samples(counts)
     if tested := compare(pairs, now, then):
-        change["tests"].append(test("mantel_haenszel", then.n + pairs.n, now.n + pairs.n, tested.z, tested.p))
-    if before["value"] is not None and after["value"] is not None:
+        change.tests.append(test("mantel_haenszel", then.n + pairs.n, now.n + pairs.n, tested.z, tested.p))
+    if before.value is not None and after.value is not None:
         n0, n1 = counts.before.n, counts.after.n
-        difference = change["difference"] = after["value"] - before["value"]
+        difference = change.difference = after.value - before.value
         moved = kept.gained + kept.lost - (kept.gained - kept.lost) ** 2 / max(kept.n, 1)
-        change["low"], change["high"] = combined(
+        change.low, change.high = combined(
             difference,
             [(counts.fresh.n / n1, _rate(counts.fresh)), (-counts.gone.n / n0, _rate(counts.gone))],
             pairs,
@@ -78,15 +78,15 @@ def added_rate(counts: RateCounts) -> AddedRate:
     found = AddedRate(
         added=added, removed=removed, baseline=baseline, low=None, high=None, p_removed=None, p_baseline=None
     )
-    if added["value"] is not None and removed["value"] is not None:
+    if added.value is not None and removed.value is not None:
         then = counts.before if 2 * gone.n < fresh.n else gone
-        found["p_removed"] = _chance(compare(pairs, fresh, then))
+        found.p_removed = _chance(compare(pairs, fresh, then))
         n0, n1 = counts.removed.n, counts.added.n
         samples = [(fresh.n / n1, _rate(fresh)), (-gone.n / n0, _rate(gone))]
         weights = pairs.n / n1, pairs.n / n0
-        found["low"], found["high"] = combined(added["value"] - removed["value"], samples, pairs, weights)
-    if added["value"] is not None and baseline["value"] is not None:
-        found["p_baseline"] = _chance(compare(Pairs(), counts.added, counts.before))
+        found.low, found.high = combined(added.value - removed.value, samples, pairs, weights)
+    if added.value is not None and baseline.value is not None:
+        found.p_baseline = _chance(compare(Pairs(), counts.added, counts.before))
     return found
 
 

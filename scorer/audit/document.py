@@ -7,13 +7,18 @@ probabilities are between 0 and 1; a figure without any row or fact is null. The
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from ..stats.intervals import Rate as Rate
+from ..storage.counts import RowCounts as RowCounts
+from ..system.formats import AUDIT_SCHEMA
 from .shown_rows import FactShown as FactShown
 from .shown_rows import Flip as Flip
 from .shown_rows import Flips as Flips
 from .shown_rows import Group as Group
+from .shown_rows import Part
 from .shown_rows import Worse as Worse
 from .shown_rows import WorseRow as WorseRow
 from .shown_rows import WorstRow as WorstRow
@@ -22,6 +27,7 @@ from .true_rates import TrueRates as TrueRates
 
 Status = Literal["pass", "warn", "fail"]
 Severity = Literal["fail", "warn", "info"]
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 RATES = (
     "not_ok_rate",
@@ -38,7 +44,7 @@ BINS = 20
 """Equal bins of a confidence histogram over [0, 1]; the last one is closed."""
 
 
-class Confidence(TypedDict):
+class Confidence(Part):
     """Confidences of labelled rows. ``quantiles``: by ``"0.01"`` ... ``"0.99"``. ``histogram``: :data:`BINS` counts."""
 
     n: int
@@ -47,7 +53,7 @@ class Confidence(TypedDict):
     histogram: list[int]
 
 
-class Predicate(TypedDict):
+class Predicate(Part):
     """A predicate's facts that were checked for omission (blank texts are left out: they do not test a template).
 
     ``backoff``: share of its facts without a template over the whole run, null where not known. ``before``: omission
@@ -61,7 +67,7 @@ class Predicate(TypedDict):
     suspect: bool
 
 
-class TemplateFigures(TypedDict):
+class TemplateFigures(Part):
     """A template and the figures of its facts. ``object``: set where the predicate has a template for each object.
 
     ``template``: its text with ``<subject>`` and ``<object>``; ``backoff``: it is the general template.
@@ -75,7 +81,7 @@ class TemplateFigures(TypedDict):
     suspect: bool
 
 
-class ByFacts(TypedDict):
+class ByFacts(Part):
     """Rows with so many facts. ``most``: null in the last, open class; equal to ``least`` in all others."""
 
     least: int
@@ -85,7 +91,7 @@ class ByFacts(TypedDict):
     hallucination: Rate
 
 
-class ByLength(TypedDict):
+class ByLength(Part):
     """Rows whose texts have ``least`` to ``most`` characters, both included; ``most`` is null in the last class."""
 
     least: int
@@ -95,7 +101,7 @@ class ByLength(TypedDict):
     hallucination: Rate
 
 
-class Duplicates(TypedDict):
+class Duplicates(Part):
     """Rows that have the facts and text of another. ``repeated`` = ``rows`` - ``distinct``; ``most``: of one key."""
 
     rows: int
@@ -104,7 +110,7 @@ class Duplicates(TypedDict):
     most: int
 
 
-class Test(TypedDict):
+class Test(Part):
     """One test. ``name``: ``mcnemar`` (rows in both runs), ``mantel_haenszel`` (added rows against removed rows; those
     with the same facts as pairs), ``kolmogorov_smirnov`` (the same two samples, of confidences).
 
@@ -121,7 +127,7 @@ class Test(TypedDict):
     significant: bool
 
 
-class Rewritten(TypedDict):
+class Rewritten(Part):
     """Rows with the same facts and another text than before, as pairs: ``n`` of them count for the rate, of which so
     many got ``worse`` and ``better``. ``correlation``: of the earlier and the later state (φ)."""
 
@@ -131,7 +137,7 @@ class Rewritten(TypedDict):
     correlation: float
 
 
-class RateChange(TypedDict):
+class RateChange(Part):
     """A rate in the baseline and in this run over all rows of a group, the difference with its 95 % interval, and its
     tests."""
 
@@ -145,7 +151,7 @@ class RateChange(TypedDict):
     significant: bool
 
 
-class ConfidenceChange(TypedDict):
+class ConfidenceChange(Part):
     """Confidences in the baseline and in this run. ``psi``: population stability index over the baseline's deciles.
     ``before``: the baseline's distribution. ``ks``: largest distance of the distributions that the test
     compares."""
@@ -157,7 +163,7 @@ class ConfidenceChange(TypedDict):
     significant: bool
 
 
-class AddedRate(TypedDict):
+class AddedRate(Part):
     """A rate of the added rows of a group next to that of the removed rows and of the baseline's rows.
 
     ``low``, ``high``: 95 % interval of added minus removed. ``p_removed``, ``p_baseline``: how often chance alone makes
@@ -173,7 +179,7 @@ class AddedRate(TypedDict):
     p_baseline: float | None
 
 
-class Change(TypedDict):
+class Change(Part):
     """A group against the same group of the baseline; a new group has 0 ``rows_before``. ``rates``: by :data:`RATES`;
     ``added_rates``: by :data:`ADDED_RATES`.
 
@@ -193,7 +199,7 @@ class Change(TypedDict):
     confidence: ConfidenceChange
 
 
-class GroupFigures(TypedDict):
+class GroupFigures(Part):
     """The rows of one group; ``grouping``: the columns that made it, ``[]`` for all rows.
 
     ``fine``, ``rough``: rows by label. ``errors``, ``notes``: rows by kind. ``rates``: by :data:`RATES`. ``labels``:
@@ -225,7 +231,7 @@ class GroupFigures(TypedDict):
     change: Change | None
 
 
-class BaselineChanges(TypedDict):
+class BaselineChanges(Part):
     """Rows as multisets of row keys. ``errors_appeared``, ``errors_gone``: kept rows that lost or gained a label."""
 
     added: int
@@ -236,7 +242,7 @@ class BaselineChanges(TypedDict):
     flips: Flips
 
 
-class Baseline(TypedDict):
+class Baseline(Part):
     """What was compared with. ``differs``: parts of the signature that do, as ``key: before → after``. ``partial``:
     as in :class:`Document`."""
 
@@ -249,7 +255,7 @@ class Baseline(TypedDict):
     rows: int
 
 
-class ReferenceShown(TypedDict):
+class ReferenceShown(Part):
     """The pinned run that gates with ``against = "reference"`` compare with."""
 
     out: str
@@ -257,7 +263,7 @@ class ReferenceShown(TypedDict):
     signature: str
 
 
-class Callout(TypedDict):
+class Callout(Part):
     """Something to look at, the most severe first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
     (a group that is new or has no rows) ``regression`` ``template`` ``backoff`` ``numbers`` ``tokens`` ``drift``
     ``bundle`` ``errors`` ``improvement``.
@@ -270,7 +276,7 @@ class Callout(TypedDict):
     evidence: list[str]
 
 
-class Gate(TypedDict):
+class Gate(Part):
     """A gate on one group. ``value``: what the thresholds apply to: the metric in this run, or its change where
     ``against`` names what it is compared with. ``p``, ``fail_p``: for added rows, the chance of such an increase
     without a change, and below which chance the gate fails. ``rings``: the side of a threshold that warns or fails.
@@ -298,7 +304,7 @@ class Gate(TypedDict):
     message: str
 
 
-class Checked(TypedDict):
+class Checked(Part):
     """Whether anything was checked. ``nothing_checked``: no gate was given, or all were ``silent``, and ``status`` says
     nothing about the data. ``required``: that is a failure (``--require-gates``)."""
 
@@ -308,46 +314,51 @@ class Checked(TypedDict):
     required: bool
 
 
-class HistoryRow(TypedDict):
+class HistoryRates(Part):
+    """The value of each of :data:`RATES`."""
+
+    not_ok_rate: Share | None
+    omission_rate: Share | None
+    hallucination_rate: Share | None
+    error_rate: Share | None
+    empty_rate: Share | None
+    unsupported_numbers_rate: Share | None
+
+
+class HistoryRow(Part):
     """A row of the history: one run and group. ``night``: when the run finished, UTC, ISO 8601."""
 
     night: str
     signature: str
     status: Status
     group: Group
-    rows: int
-    mean_confidence: float | None
-    rates: dict[str, float | None]
+    rows: Annotated[int, Meta(ge=0)]
+    mean_confidence: Share | None
+    rates: HistoryRates
 
 
-RowCounts = TypedDict(
-    "RowCounts", {"in": int, "scored": int, "reused": int, "errors": dict[str, int], "notes": dict[str, int]}
-)
-"""``in`` (a keyword, so this cannot be a class) = ``scored`` + ``reused`` + all ``errors``."""
-
-
-class BundleShown(TypedDict):
+class BundleShown(Part):
     """The model, as the signature has it. ``sha``: 12 digits."""
 
     name: str
     sha: str
 
 
-class TemplatesShown(TypedDict):
+class TemplatesShown(Part):
     """The template file. ``sha``: 12 digits, or ``none``. ``file``: where it was found with these digits, or null."""
 
     sha: str
     file: str | None
 
 
-class OptionsShown(TypedDict):
+class OptionsShown(Part):
     """``by``: the groupings. ``errors``: error rows count as not_OK (``not-ok``), or not at all (``excluded``)."""
 
     by: list[list[str]]
     errors: Literal["not-ok", "excluded"]
 
 
-class Document(TypedDict):
+class Document(Part, kw_only=True):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
     first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
     what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
@@ -355,7 +366,7 @@ class Document(TypedDict):
     ``worse``: null without a baseline; ``reference``: null without ``--reference``;
     ``true_rates``: null without ``--rates``."""
 
-    schema: int
+    schema: int = AUDIT_SCHEMA
     out: str
     audited: str
     finished: str

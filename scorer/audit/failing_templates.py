@@ -35,31 +35,29 @@ def call_out(
     facts, lost = sum(checked), sum(omitted)
     texts: dict[str, list[TemplateFigures]] = {}
     for one in templates:
-        texts.setdefault(one["predicate"], []).append(one)
+        texts.setdefault(one.predicate, []).append(one)
     found = []
-    for entry in figures["predicates"]:
-        code = run.predicates.code(entry["predicate"])
+    for entry in figures.predicates:
+        code = run.predicates.code(entry.predicate)
         n, k = checked[code], omitted[code]
         evidence = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n)]
         if looks_wrong(k, n, lost - k, facts - n):
             everywhere, lines = _everywhere(run, grouping, groups, code)
             if everywhere:
-                entry["suspect"] = True
-                used = texts.get(entry["predicate"], [])
+                entry.suspect = True
+                used = texts.get(entry.predicate, [])
                 for one in used:
-                    one["suspect"] = one["omission"]["n"] > 0 and (one["omission"]["value"] or 0.0) >= LEAST_RATE
-                shown = [f"template: {one['template']}" for one in used[:3]]
-                found.append(
-                    _callout(f"the template of {entry['predicate']!r} looks wrong", [*evidence, *lines, *shown])
-                )
+                    one.suspect = one.omission.n > 0 and (one.omission.value or 0.0) >= LEAST_RATE
+                shown = [f"template: {one.template}" for one in used[:3]]
+                found.append(_callout(f"the template of {entry.predicate!r} looks wrong", [*evidence, *lines, *shown]))
                 continue
-        for one in texts.get(entry["predicate"], []):
-            k, n = one["omission"]["count"], one["omission"]["n"]
-            if one["object"] is not None and looks_wrong(k, n, lost - k, facts - n):
-                one["suspect"] = True
-                message = f"the template of {one['predicate']!r} for {one['object']!r} looks wrong"
+        for one in texts.get(entry.predicate, []):
+            k, n = one.omission.count, one.omission.n
+            if one.object is not None and looks_wrong(k, n, lost - k, facts - n):
+                one.suspect = True
+                message = f"the template of {one.predicate!r} for {one.object!r} looks wrong"
                 lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n)]
-                found.append(_callout(message, [*lines, f"template: {one['template']}"]))
+                found.append(_callout(message, [*lines, f"template: {one.template}"]))
     return [*found, *_few(figures, facts, lost)]
 
 
@@ -67,14 +65,14 @@ def _few(figures: GroupFigures, facts: int, lost: int) -> list[Callout]:
     """Predicates of which all facts fail, and which have too few of them for the rule above."""
     chosen = [
         one
-        for one in figures["predicates"]
-        if not one["suspect"] and one["omission"]["count"] == one["omission"]["n"] >= LEAST_FACTS_THAT_ALL_FAIL
+        for one in figures.predicates
+        if not one.suspect and one.omission.count == one.omission.n >= LEAST_FACTS_THAT_ALL_FAIL
     ]
-    count = sum(one["omission"]["n"] for one in chosen)
+    count = sum(one.omission.n for one in chosen)
     if not chosen or count == facts or lost == facts:
         return []
     predicates = "1 predicate fails" if len(chosen) == 1 else f"{len(chosen):,} predicates fail"
-    lines = [_line(one["predicate"], one["omission"]["count"], one["omission"]["n"]) for one in chosen[:MOST_EVIDENCE]]
+    lines = [_line(one.predicate, one.omission.count, one.omission.n) for one in chosen[:MOST_EVIDENCE]]
     return [_callout(f"{predicates} in {count:,} of {count:,} facts; too few to judge", lines)]
 
 

@@ -66,7 +66,7 @@ def group_figures(context: Context, grouping: Grouping, confidences: Confidences
                 notes=_named(notes[code], run.notes.names),
                 rates=rates,
                 labels={
-                    name: rate(n, rates["not_ok_rate"]["n"], effects["not_ok_rate"])
+                    name: rate(n, rates["not_ok_rate"].n, effects["not_ok_rate"])
                     for name, n in zip(FINE, by_label, strict=True)
                 },
                 design_effects=effects,
@@ -87,13 +87,13 @@ def group_figures(context: Context, grouping: Grouping, confidences: Confidences
 
 def effect_notes(groups: Sequence[GroupFigures]) -> list[str]:
     """The design effect of the not_OK rate where it is worth a sentence: of all rows, and the largest of any group."""
-    shown = [*groups[:1], *sorted(groups[1:], key=lambda group: -group["design_effects"]["not_ok_rate"])[:1]]
+    shown = [*groups[:1], *sorted(groups[1:], key=lambda group: -group.design_effects["not_ok_rate"])[:1]]
     return [
-        f"{describe(group['group'])}: rows share inputs or are duplicates; they say as much about the not_OK rate as "
-        f"{group['rows'] / effect:,.0f} independent rows would (design effect {effect:.1f}), which the intervals and "
+        f"{describe(group.group)}: rows share inputs or are duplicates; they say as much about the not_OK rate as "
+        f"{group.rows / effect:,.0f} independent rows would (design effect {effect:.1f}), which the intervals and "
         "tests take into account"
         for group in shown
-        if (effect := group["design_effects"]["not_ok_rate"]) > SHOWN_FROM
+        if (effect := group.design_effects["not_ok_rate"]) > SHOWN_FROM
     ]
 
 
@@ -154,7 +154,7 @@ def _by_facts(run: ScannedRun, counts: Counts) -> list[ByFacts]:
     for (least, most), one in zip(FACT_CLASSES, counts, strict=True):
         n, omission, hallucination = _sides(run, one)
         found.append(ByFacts(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
-    return [one for one in found if one["rows"]]
+    return [one for one in found if one.rows]
 
 
 def _by_length(run: ScannedRun, counts: Counts) -> list[ByLength]:
@@ -162,4 +162,4 @@ def _by_length(run: ScannedRun, counts: Counts) -> list[ByLength]:
     for (least, most), one in zip(LENGTH_CLASSES, counts, strict=True):
         n, omission, hallucination = _sides(run, one)
         found.append(ByLength(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
-    return [one for one in found if one["rows"]]
+    return [one for one in found if one.rows]

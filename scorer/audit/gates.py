@@ -53,11 +53,11 @@ def evaluate(
     for rule in rules:
         groups = figures(rule.grouping)
         if rule.by:
-            chosen = sorted(groups, key=lambda g: [(v is None, v or "") for v in g["group"].values()])
+            chosen = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
             # Without any group nothing is checked, which must not count as a pass.
             chosen = chosen or figures(())
         else:
-            chosen = [group for group in groups if group["group"] == rule.group]
+            chosen = [group for group in groups if group.group == rule.group]
             if not chosen:
                 raise UsageError(f"{rule.where}: no rows where {describe(rule.group)}; {_there(rule, groups)}")
         gates += [_gate(rule, group, checks_omissions, rates, reference) for group in chosen]
@@ -66,19 +66,19 @@ def evaluate(
 
 def worst_of(gates: Sequence[Gate]) -> Status:
     """The most severe status; gates that are silent, or none at all, pass. See :func:`checked`."""
-    seen = {gate["status"] for gate in gates}
+    seen = {gate.status for gate in gates}
     return "fail" if "fail" in seen else "warn" if "warn" in seen else "pass"
 
 
 def checked(gates: Sequence[Gate], required: bool) -> Checked:
     """How many gates there were, and how many of them were silent."""
-    silent = sum(gate["status"] == "silent" for gate in gates)
+    silent = sum(gate.status == "silent" for gate in gates)
     return Checked(gates=len(gates), silent=silent, nothing_checked=silent == len(gates), required=required)
 
 
 def why_nothing(found: Checked) -> str:
     """Why nothing was checked, as a sentence."""
-    if not found["gates"]:
+    if not found.gates:
         return "No gate was given, so nothing could fail."
     return "Every gate was silent, so nothing could fail."
 
@@ -89,7 +89,7 @@ def describe(group: Group) -> str:
 
 
 def _there(rule: Rule, groups: Sequence[GroupFigures]) -> str:
-    values = [describe(group["group"]) for group in groups]
+    values = [describe(group.group) for group in groups]
     more = f" and {len(values) - _MOST_LISTED} more" if len(values) > _MOST_LISTED else ""
     return f"there is {'; '.join(sorted(values)[:_MOST_LISTED])}{more}" if values else "there are no rows at all"
 
@@ -134,7 +134,7 @@ def _gate(
         value, found = None, _Value(None, None)
     return Gate(
         metric=rule.metric,
-        group=group["group"],
+        group=group.group,
         status=status,
         value=value,
         now=found.now,
@@ -157,9 +157,9 @@ def _gate(
 
 def _nothing_in_this_run(rule: Rule, group: GroupFigures) -> str | None:
     """Why this run has no figure; ``None`` when it has one."""
-    if not group["rows"]:
+    if not group.rows:
         return "there are no rows"
-    if rule.metric in _OF_LABELS and not group["scored"] + group["reused"]:
+    if rule.metric in _OF_LABELS and not group.scored + group.reused:
         return "no row has a label, all have errors"
     return None
 
@@ -167,29 +167,29 @@ def _nothing_in_this_run(rule: Rule, group: GroupFigures) -> str | None:
 def _nothing_to_compare(rule: Rule, group: GroupFigures, reference: Reference | None) -> str | None:
     """Why a comparison has nothing to compare although nothing is wrong, with what it would have needed."""
     if rule.against == "reference":
-        missing = rule.by and reference is not None and reference.rate(group["group"], rule.metric) is None
+        missing = rule.by and reference is not None and reference.rate(group.group, rule.metric) is None
         return "needs rows in the reference, which does not have this group" if missing else None
-    change = group["change"]
+    change = group.change
     if not rule.needs_baseline or change is None:
         return None
-    if rule.metric in ADDED_RATES and not change["added"]:
+    if rule.metric in ADDED_RATES and not change.added:
         return "needs added rows, and there are none"
-    labelled = group["confidence"]["n"], change["confidence"]["before"]["n"]
+    labelled = group.confidence.n, change.confidence.before.n
     if rule.metric == "psi_confidence" and all(labelled) and min(labelled) < LEAST_ROWS_OF_INDEX:
         return f"cannot be judged below {LEAST_ROWS_OF_INDEX} rows with a label in each run"
-    if rule.by and not change["rows_before"]:
+    if rule.by and not change.rows_before:
         return "needs rows in the baseline, and this group is new"
-    if rule.metric == "label_flips" and not change["kept"]:
+    if rule.metric == "label_flips" and not change.kept:
         return "needs rows that are in both runs, and there are none"
     return None
 
 
 def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omissions: bool) -> str | None:
     """Why there is no figure although there are rows; ``None`` when there is one."""
-    change = group["change"]
+    change = group.change
     if rule.metric in _OF_ADDED_LABELS and change is not None:
-        errors = change["added_rates"]["added_error_rate"]["added"]
-        if errors["count"] == errors["n"]:
+        errors = change.added_rates["added_error_rate"].added
+        if errors.count == errors.n:
             return "no added row has a label, all have errors"
     if value is not None:
         return None
@@ -197,21 +197,21 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
         return "no row of it has a label of people that says so (`scorer rate`)"
     if rule.metric == "omission_rate" and not checks_omissions:
         return "the run did not look for omissions (--checks hallucination)"
-    if rule.metric == "unsupported_numbers_rate" and group["rates"][rule.metric]["value"] is None:
+    if rule.metric == "unsupported_numbers_rate" and group.rates[rule.metric].value is None:
         return "the run did not look for unsupported numbers (--check-numbers)"
-    if rule.metric == "backoff_rate" and group["backoff"] is None:
+    if rule.metric == "backoff_rate" and group.backoff is None:
         return "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
     if rule.against == "reference":
         return "the reference has no such figure"
     if rule.needs_baseline and change is not None:
-        return "the baseline has no such figure" if change["rows_before"] else "the baseline has no such rows"
+        return "the baseline has no such figure" if change.rows_before else "the baseline has no such rows"
     return "no row counts for it"
 
 
 def _rows(rule: Rule, group: GroupFigures) -> int:
     """Rows that the gate looks at."""
-    change = group["change"]
-    return change["added"] if rule.metric in ADDED_RATES and change is not None else group["rows"]
+    change = group.change
+    return change.added if rule.metric in ADDED_RATES and change is not None else group.rows
 
 
 def _fails(rule: Rule, value: float | None, p: float | None) -> bool:
@@ -237,51 +237,51 @@ def _found(rule: Rule, group: GroupFigures, rates: RatesFile | None, reference: 
 
 
 def _of_reference(rule: Rule, group: GroupFigures, reference: Reference | None) -> _Value:
-    now = group["rates"][rule.metric]
-    pinned = reference.rate(group["group"], rule.metric) if reference is not None else None
-    if pinned is None or pinned["value"] is None or now["value"] is None:
-        return _Value(now["value"], None)
+    now = group.rates[rule.metric]
+    pinned = reference.rate(group.group, rule.metric) if reference is not None else None
+    if pinned is None or pinned.value is None or now.value is None:
+        return _Value(now.value, None)
     # What rows that share an input do to this run's rate, they are taken to do to the reference's.
-    ends = interval_of_difference(now, rate(pinned["count"], pinned["n"], group["design_effects"][rule.metric]))
-    return _Value(now["value"], pinned["value"], *ends, versus="the reference")
+    ends = interval_of_difference(now, rate(pinned.count, pinned.n, group.design_effects[rule.metric]))
+    return _Value(now.value, pinned.value, *ends, versus="the reference")
 
 
 def _value(rule: Rule, group: GroupFigures) -> _Value:
-    change = group["change"]
+    change = group.change
     if rule.metric in RATES:
         if rule.against and change is not None:
-            moved = change["rates"][rule.metric]
-            return _Value(moved["after"]["value"], moved["before"]["value"], moved["low"], moved["high"])
-        return _of_rate(group["rates"][rule.metric])
+            moved = change.rates[rule.metric]
+            return _Value(moved.after.value, moved.before.value, moved.low, moved.high)
+        return _of_rate(group.rates[rule.metric])
     if rule.metric == "backoff_rate":
-        before = change["backoff_before"] if change else None
-        now = _of_rate(group["backoff"])
+        before = change.backoff_before if change else None
+        now = _of_rate(group.backoff)
         return _Value(
-            now.now, before["value"] if before else None, *((None, None) if rule.against else (now.low, now.high))
+            now.now, before.value if before else None, *((None, None) if rule.against else (now.low, now.high))
         )
     if rule.metric == "mean_confidence":
-        return _Value(group["confidence"]["mean"], change["confidence"]["before"]["mean"] if change else None)
+        return _Value(group.confidence.mean, change.confidence.before.mean if change else None)
     if change is None:
         return _Value(None, None)
     if rule.metric in ADDED_RATES:
-        return _of_added(rule, change["added_rates"][rule.metric])
-    return _Value(float(change["flips"]) if rule.metric == "label_flips" else change["confidence"]["psi"], None)
+        return _of_added(rule, change.added_rates[rule.metric])
+    return _Value(float(change.flips) if rule.metric == "label_flips" else change.confidence.psi, None)
 
 
 def _of_added(rule: Rule, found: AddedRate) -> _Value:
     """The added rows against the removed ones; against the baseline's, where fewer than half as many were removed."""
-    added, removed, baseline = found["added"], found["removed"], found["baseline"]
+    added, removed, baseline = found.added, found.removed, found.baseline
     if rule.against is None:
         return _of_rate(added)
-    if rule.against == "baseline" or 2 * removed["n"] < added["n"]:
+    if rule.against == "baseline" or 2 * removed.n < added.n:
         ends = interval_of_difference(added, baseline)
-        return _Value(added["value"], baseline["value"], *ends, found["p_baseline"], "the baseline")
-    return _Value(added["value"], removed["value"], found["low"], found["high"], found["p_removed"], "the removed rows")
+        return _Value(added.value, baseline.value, *ends, found.p_baseline, "the baseline")
+    return _Value(added.value, removed.value, found.low, found.high, found.p_removed, "the removed rows")
 
 
 def _true_rate(rule: Rule, group: GroupFigures, rates: RatesFile | None) -> _Value:
-    name = next(iter(group["group"].values())) if group["group"] else None
-    wanted = rule.metric.removeprefix("true_"), spelled(name) if group["group"] else None
+    name = next(iter(group.group.values())) if group.group else None
+    wanted = rule.metric.removeprefix("true_"), spelled(name) if group.group else None
     for one in rates.rates if rates is not None else ():
         if (one.rate, one.group) == wanted:
             return _Value(one.value, None, one.low, one.high)
@@ -289,7 +289,7 @@ def _true_rate(rule: Rule, group: GroupFigures, rates: RatesFile | None) -> _Val
 
 
 def _of_rate(found: Rate | None) -> _Value:
-    return _Value(found["value"], None, found["low"], found["high"]) if found else _Value(None, None)
+    return _Value(found.value, None, found.low, found.high) if found else _Value(None, None)
 
 
 def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
@@ -306,7 +306,7 @@ def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
 def _message(
     rule: Rule, group: GroupFigures, status: str, value: float | None, found: _Value, reason: str | None
 ) -> str:
-    text = f"{describe(group['group'])}: {rule.metric}"
+    text = f"{describe(group.group)}: {rule.metric}"
     if status == "silent":
         return f"{text} is silent: it {reason}"
     if reason is not None:

@@ -12,20 +12,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec import Meta
 from msgspec.structs import asdict
 
 from ..errors import DamagedFileError, OutputError
 from ..storage.durable import output_errors
 from ..storage.user_files import check_user_file, write_user_file
-from ..system.codec import Record, convert
+from ..system.codec import convert
 from ..system.files import read_small
 from ..system.formats import HISTORY_SCHEMA
-from .document import RATES, GroupFigures, HistoryRow, Status
+from .document import RATES, GroupFigures, HistoryRates, HistoryRow, Status
 
 _SCHEMA_KEY = b"d2t_scorer.history"
 COLUMNS = pa.schema(
@@ -41,34 +40,10 @@ COLUMNS = pa.schema(
     {_SCHEMA_KEY: str(HISTORY_SCHEMA)},
 )
 """``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows."""
-Share = Annotated[float, Meta(ge=0, le=1)]
 LARGEST = 256 << 20
 """Bytes of a history file."""
 MOST_ROWS = 2_000_000
 """Rows of a history file: a thousand groups for five years."""
-
-
-class _Rates(Record, frozen=True):
-    """Of :data:`RATES`."""
-
-    not_ok_rate: Share | None
-    omission_rate: Share | None
-    hallucination_rate: Share | None
-    error_rate: Share | None
-    empty_rate: Share | None
-    unsupported_numbers_rate: Share | None
-
-
-class _Entry(Record, frozen=True):
-    """A row of the file."""
-
-    night: str
-    signature: str
-    status: Status
-    group: dict[str, str | None]
-    rows: Annotated[int, Meta(ge=0)]
-    mean_confidence: Share | None
-    rates: _Rates
 
 
 def rows_of(finished: str, signature: str, status: Status, groups: Sequence[GroupFigures]) -> list[HistoryRow]:
@@ -78,10 +53,10 @@ def rows_of(finished: str, signature: str, status: Status, groups: Sequence[Grou
             night=finished,
             signature=signature,
             status=status,
-            group=group["group"],
-            rows=group["rows"],
-            mean_confidence=group["confidence"]["mean"],
-            rates={name: group["rates"][name]["value"] for name in RATES},
+            group=group.group,
+            rows=group.rows,
+            mean_confidence=group.confidence.mean,
+            rates=HistoryRates(**{name: group.rates[name].value for name in RATES}),
         )
         for group in groups
     ]
@@ -96,8 +71,8 @@ def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
     check_user_file(path, "--history", is_read=True, is_parquet=True)
     with _locked(path):
         earlier = read(path)
-        replaced = {row["night"] for row in rows}
-        lines = sorted([n for n in earlier if n["night"] not in replaced] + [*rows], key=lambda n: n["night"])
+        replaced = {row.night for row in rows}
+        lines = sorted([n for n in earlier if n.night not in replaced] + [*rows], key=lambda n: n.night)
         buffer = BytesIO()
         pq.write_table(pa.Table.from_pylist([_flat(row) for row in lines], COLUMNS), buffer, compression="zstd")
         write_user_file(path, buffer.getvalue(), "--history", is_parquet=True)
@@ -139,20 +114,11 @@ def _row(number: int, line: dict[str, Any]) -> HistoryRow:
     """
     content = {name: value for name, value in line.items() if name not in RATES}
     content |= {"group": json.loads(line["group"] or "null"), "rates": {name: line[name] for name in RATES}}
-    entry = convert(content, _Entry, f"row {number}")
-    return HistoryRow(
-        night=entry.night,
-        signature=entry.signature,
-        status=entry.status,
-        group=entry.group,
-        rows=entry.rows,
-        mean_confidence=entry.mean_confidence,
-        rates=asdict(entry.rates),
-    )
+    return convert(content, HistoryRow, f"row {number}")
 
 
 def _flat(row: HistoryRow) -> dict[str, Any]:
-    line: dict[str, Any] = {**row, "group": json.dumps(row["group"], sort_keys=True), **row["rates"]}
+    line = asdict(row) | asdict(row.rates) | {"group": json.dumps(row.group, sort_keys=True)}
     return {name: line[name] for name in COLUMNS.names}
 
 

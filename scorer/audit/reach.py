@@ -8,12 +8,12 @@ baseline too: by the rows of this output, as if another run of the same size, al
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from ..scoring.rates_file import RatesFile
 from ..scoring.signature import parse
 from ..stats.percentages import percent
+from ..system.codec import OpenRecord
 from .document import ADDED_RATES, RATES, Document, Gate, Group, GroupFigures
 from .gates import describe, evaluate, shown
 from .grouping import Grouping
@@ -26,8 +26,7 @@ _LEAST_PAIRS = 30
 """Fewer pairs say too little about their correlation, and count as two samples."""
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(OpenRecord, frozen=True):
     """What one gate can do in one group.
 
     ``can_fire``: a value that warns or fails is possible. ``now``: its result on this output, ``None`` where that needs
@@ -46,8 +45,7 @@ class Reach:
     message: str
 
 
-@dataclass(frozen=True)
-class GateReach:
+class GateReach(OpenRecord, frozen=True):
     """A gate, ``where`` as messages name it, in each of its groups. ``by_chance``, ``by_chance_30``: how often any of
     them fails in a run, and in 30 runs, although nothing changed; ``None`` where that is known of no group."""
 
@@ -58,8 +56,7 @@ class GateReach:
     groups: tuple[Reach, ...]
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(OpenRecord, frozen=True):
     """All gates, and how often any of them fails in a run, and in 30 runs, although nothing changed. ``kept``: share of
     the rows that this run has from the baseline, which keep their labels; ``None`` without a baseline."""
 
@@ -87,25 +84,27 @@ def check_gates(
     Raises:
         UsageError: a gate on a group that is not there; lists the groups that are.
     """
-    groups = document["groups"]
+    groups = document.groups
 
     def figures(grouping: Grouping) -> list[GroupFigures]:
-        return [group for group in groups if tuple(group["grouping"]) == grouping]
+        return [group for group in groups if tuple(group.grouping) == grouping]
 
-    omissions = parse(document["signature"]).get("checks") != "hallucination"
+    omissions = parse(document.signature).get("checks") != "hallucination"
     found = []
     for rule in rules:
         gates = evaluate([rule], figures, omissions, rates, reference)
-        given = (reference if rule.against == "reference" else document["baseline"]) is not None
+        given = (reference if rule.against == "reference" else document.baseline) is not None
         reached = tuple(_reach(rule, gate, _of(figures, rule, gate), given) for gate in gates)
         chances = [one.by_chance for one in reached if one.by_chance is not None]
         night = any_of(chances) if chances else None
         month = in_nights(night) if night is not None else None
-        found.append(GateReach(rule.where, rule.metric, night, month, reached))
+        found.append(
+            GateReach(where=rule.where, metric=rule.metric, by_chance=night, by_chance_30=month, groups=reached)
+        )
     every = any_of(one.by_chance for one in found if one.by_chance is not None)
-    change = groups[0]["change"] if document["baseline"] is not None else None
-    kept = change["kept"] / groups[0]["rows"] if change is not None and groups[0]["rows"] else None
-    return Checked(every, in_nights(every), kept, tuple(found))
+    change = groups[0].change if document.baseline is not None else None
+    kept = change.kept / groups[0].rows if change is not None and groups[0].rows else None
+    return Checked(by_chance=every, by_chance_30=in_nights(every), kept=kept, gates=tuple(found))
 
 
 def useless(found: Checked) -> list[str]:
@@ -114,15 +113,15 @@ def useless(found: Checked) -> list[str]:
 
 
 def _of(figures: Callable[[Grouping], list[GroupFigures]], rule: Rule, gate: Gate) -> GroupFigures:
-    chosen = [group for group in figures(rule.grouping) if group["group"] == gate["group"]]
+    chosen = [group for group in figures(rule.grouping) if group.group == gate.group]
     return (chosen or figures(()))[0]
 
 
 def _reach(rule: Rule, gate: Gate, group: GroupFigures, given: bool) -> Reach:
     pinned = rule.against == "reference" and given
-    before = gate["before"] if pinned else _before(rule, group, given and rule.needs_baseline)
+    before = gate.before if pinned else _before(rule, group, given and rule.needs_baseline)
     reason = _why_not(rule, gate, group, before, given)
-    now = gate["status"] if gate["status"] != "silent" and (given or not rule.compares) else None
+    now = gate.status if gate.status != "silent" and (given or not rule.compares) else None
     finds = by_chance = None
     if reason is None and before is not None and rule.metric in (*RATES, *ADDED_RATES):
         rows = _rows(rule, group)
@@ -132,8 +131,8 @@ def _reach(rule: Rule, gate: Gate, group: GroupFigures, given: bool) -> Reach:
         if rule.compares or now != "fail":  # what fails now does not do so by chance
             by_chance = min(rings(rows, threshold, before), rule.fail_p or 1.0)
     return Reach(
-        group=group["group"],
-        rows=group["rows"],
+        group=group.group,
+        rows=group.rows,
         can_fire=reason is None,
         now=now,
         reason=reason,
@@ -145,21 +144,21 @@ def _reach(rule: Rule, gate: Gate, group: GroupFigures, given: bool) -> Reach:
 
 def _rows(rule: Rule, group: GroupFigures) -> Rows:
     """What may change from a run to the next: what changed since the baseline or, without one, everything."""
-    change = group["change"] if rule.against != "reference" else None
+    change = group.change if rule.against != "reference" else None
     added_only = rule.metric in ADDED_RATES
     metric = rule.metric.removeprefix("added_")
-    n, effect = group["rows"], group["design_effects"][metric]
-    if change is None or not change["rows_before"]:
+    n, effect = group.rows, group.design_effects[metric]
+    if change is None or not change.rows_before:
         return Rows.all_new(n, effect) if rule.signed else Rows(n, n, 0, effect=effect)
-    pairs, added, removed, before = change["rewritten"], change["added"], change["removed"], change["rows_before"]
+    pairs, added, removed, before = change.rewritten, change.added, change.removed, change.rows_before
     if added_only:
         n, before = added, removed
     if not rule.signed:
         return Rows(n, added, 0, effect=effect)
     if added_only and (rule.against == "baseline" or 2 * removed < added):
-        return scaled(Rows(n, added, change["rows_before"], effect=effect), change["rows_before"])
-    found = change["rates"][metric]["rewritten"]
-    within = max(0.0, found["correlation"]) if found["n"] >= _LEAST_PAIRS else 0.0
+        return scaled(Rows(n, added, change.rows_before, effect=effect), change.rows_before)
+    found = change.rates[metric].rewritten
+    within = max(0.0, found.correlation) if found.n >= _LEAST_PAIRS else 0.0
     return scaled(Rows(n, added - pairs, removed - pairs, pairs, within, effect), before)
 
 
@@ -179,33 +178,33 @@ def _first(rule: Rule) -> float:
 
 def _before(rule: Rule, group: GroupFigures, has_baseline: bool) -> float | None:
     """The figure that a comparison starts from: of the baseline or, without one, of this output."""
-    change = group["change"] if has_baseline else None
+    change = group.change if has_baseline else None
     if rule.metric in ADDED_RATES:  # without a baseline, as if all rows were new
         if change is None:
-            return group["rates"][rule.metric.removeprefix("added_")]["value"]
-        found = change["added_rates"][rule.metric]
-        return (found["removed"] if rule.against == "removed" and found["removed"]["n"] else found["baseline"])["value"]
+            return group.rates[rule.metric.removeprefix("added_")].value
+        found = change.added_rates[rule.metric]
+        return (found.removed if rule.against == "removed" and found.removed.n else found.baseline).value
     if rule.metric in RATES:
-        return (change["rates"][rule.metric]["before"] if change else group["rates"][rule.metric])["value"]
+        return (change.rates[rule.metric].before if change else group.rates[rule.metric]).value
     if rule.metric == "mean_confidence":
-        return (change["confidence"]["before"] if change else group["confidence"])["mean"]
+        return (change.confidence.before if change else group.confidence).mean
     if rule.metric == "backoff_rate":
-        backoff = change["backoff_before"] if change else group["backoff"]
-        return backoff["value"] if backoff else None
+        backoff = change.backoff_before if change else group.backoff
+        return backoff.value if backoff else None
     return None
 
 
 def _why_not(rule: Rule, gate: Gate, group: GroupFigures, before: float | None, has_baseline: bool) -> str | None:
     """Why a gate cannot fire in a group; ``None`` when it can."""
-    if rule.metric not in ADDED_RATES and group["rows"] < rule.min_rows:
-        return f"it needs {rule.min_rows:,} rows (min_rows), there are {group['rows']:,}"
+    if rule.metric not in ADDED_RATES and group.rows < rule.min_rows:
+        return f"it needs {rule.min_rows:,} rows (min_rows), there are {group.rows:,}"
     if rule.compares and not has_baseline:
         if rule.metric in SHARES and before is None:
             return "this output has no figure for it"
-    elif gate["status"] == "silent":
-        return f"it {gate['reason']}"
-    elif gate["reason"] is not None:  # without a figure it fails by itself, unless that passes
-        return f"{gate['reason']}, which passes" if rule.missing == "pass" else None
+    elif gate.status == "silent":
+        return f"it {gate.reason}"
+    elif gate.reason is not None:  # without a figure it fails by itself, unless that passes
+        return f"{gate.reason}, which passes" if rule.missing == "pass" else None
     return _out_of_reach(rule, before)
 
 
@@ -233,7 +232,7 @@ def _message(
     now: FiresNow | None,
 ) -> str:
     if reason is not None:
-        return f"{describe(group['group'])}: {rule.metric}: {reason}"
+        return f"{describe(group.group)}: {rule.metric}: {reason}"
     if by_chance is not None:
         found = ""
         if rule.compares:
@@ -243,12 +242,12 @@ def _message(
             found = f"finds {least} (80% power); "
         word = "warns" if rule.fail is None and rule.fail_p is None else "fails"
         return (
-            f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: {found}without a change {word} in "
+            f"{describe(group.group)}: {rule.metric}, {group.rows:,} rows: {found}without a change {word} in "
             f"{seldom(by_chance)} of runs"
         )
     if rule.compares and now is None:
-        return f"{describe(group['group'])}: {rule.metric}, {group['rows']:,} rows: fires on a change"
-    return gate["message"]
+        return f"{describe(group.group)}: {rule.metric}, {group.rows:,} rows: fires on a change"
+    return gate.message
 
 
 def seldom(share: float) -> str:

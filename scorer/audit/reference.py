@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ..errors import UsageError
 from ..scoring.extent import refuse_unequal
 from ..scoring.outputs import Output, open_output
@@ -87,21 +89,22 @@ def _rate(masks: tuple[Bools, Bools], states: Counts) -> Rate:
 
 def _of_history(file: Path, night: str, output: Output, across_signatures: bool) -> Reference:
     lines = history.read(file, "--reference")
-    chosen = [line for line in lines if line["night"] == night]
+    chosen = [line for line in lines if line.night == night]
     if not chosen:
-        nights = list(dict.fromkeys(line["night"] for line in lines))
+        nights = list(dict.fromkeys(line.night for line in lines))
         there = f"the last are {', '.join(nights[-_MOST_LISTED:])}" if nights else "it has none, or is not there"
         raise UsageError(f"--reference {file}@{night}: the history has no such night; {there}")
-    if chosen[0]["signature"] != output.signature and not across_signatures:
-        raise _scored_differently(file, f"{chosen[0]['signature']} → {output.signature}")
+    if chosen[0].signature != output.signature and not across_signatures:
+        raise _scored_differently(file, f"{chosen[0].signature} → {output.signature}")
     rates = {}
     for line in chosen:
-        values, n = line["rates"], line["rows"]
-        rates[_named(line["group"])] = {
-            name: rate(round(value * n), n) | {"value": value} if (value := values[name]) is not None else rate(0, 0)
-            for name in RATES
+        values, n = line.rates, line.rows
+        shares = {name: getattr(values, name) for name in RATES}
+        rates[_named(line.group)] = {
+            name: rate(0, 0) if share is None else replace(rate(round(share * n), n), value=share)
+            for name, share in shares.items()
         }
-    return Reference(_shown(file, night, chosen[0]["signature"]), rates)
+    return Reference(_shown(file, night, chosen[0].signature), rates)
 
 
 def _scored_differently(place: Path, differs: str) -> UsageError:

@@ -149,8 +149,8 @@ def flips(before: ScannedRun, after: ScannedRun, flipped: Flipped, *, same_signa
     allowed = allowed_difference(*numbers) if known else None
     measured = flipped.pairs if known else flipped.pairs[:MOST_FLIPS]
     listed = _measure(before, after, measured, allowed)
-    beyond = sum(1 for flip in listed if flip["beyond_bound"]) if known else None
-    listed.sort(key=lambda flip: (not flip["beyond_bound"], -(flip["difference"] or 0.0)))
+    beyond = sum(1 for flip in listed if flip.beyond_bound) if known else None
+    listed.sort(key=lambda flip: (not flip.beyond_bound, -(flip.difference or 0.0)))
     return Flips(count=flipped.count, beyond_bound=beyond, allowed=allowed, rows=listed[:MOST_FLIPS])
 
 

@@ -40,34 +40,34 @@ _CHANGES = "Thresholds on the increase since a baseline; pass the file together 
 
 def value_gates(document: Document) -> str:
     """A TOML file of gates on values."""
-    everything = document["groups"][0]
-    rates = everything["rates"]
+    everything = document.groups[0]
+    rates = everything.rates
     kinds = [
         ("error_rate", 0.001, 0.01, "Rows without a label."),
         ("empty_rate", 0.001, 0.01, "Rows with a blank text."),
         ("not_ok_rate", 0.05, 0.1, "Rows that are not OK; catches a slow rise as well."),
     ]
-    if rates["unsupported_numbers_rate"]["n"]:
+    if rates["unsupported_numbers_rate"].n:
         kinds.append(("unsupported_numbers_rate", 0.02, 0.05, "Rows with a number that no fact has."))
-    effects = everything["design_effects"]
+    effects = everything.design_effects
     parts = [_head(document, _VALUES)]
     parts += [_gate(name, rates[name], warn, fail, said, effects[name]) for name, warn, fail, said in kinds]
-    if everything["backoff"] is not None:
+    if everything.backoff is not None:
         said = "Facts without a template; a new predicate in the data raises it."
-        parts.append(_gate("backoff_rate", everything["backoff"], 0.02, 0.1, said))
+        parts.append(_gate("backoff_rate", everything.backoff, 0.02, 0.1, said))
     return "\n".join(parts)
 
 
 def change_gates(document: Document) -> str:
     """A TOML file of gates that compare with a baseline."""
-    parts = [_head(document, _CHANGES), _increase((), document["groups"][:1], "All rows together.")]
-    for columns in document["options"]["by"]:
-        groups = [group for group in document["groups"] if group["grouping"] == columns]
+    parts = [_head(document, _CHANGES), _increase((), document.groups[:1], "All rows together.")]
+    for columns in document.options.by:
+        groups = [group for group in document.groups if group.grouping == columns]
         parts.append(_increase(tuple(columns), groups, f"Each group of {visible(', '.join(columns))} by itself."))
-    parts.append(_added((), document["groups"][:1]))
-    for columns in document["options"]["by"]:
-        parts.append(_added(tuple(columns), [g for g in document["groups"] if g["grouping"] == columns]))
-    if not document["options"]["by"]:
+    parts.append(_added((), document.groups[:1]))
+    for columns in document.options.by:
+        parts.append(_added(tuple(columns), [g for g in document.groups if g.grouping == columns]))
+    if not document.options.by:
         parts.append("# No grouping: `scorer gates init --by COLUMNS` adds a gate for each group.\n")
     said = "# Rows in both runs keep their labels under equal signatures.\n"
     parts.append(said + _table("label_flips", [("fail", "0")]))
@@ -75,34 +75,32 @@ def change_gates(document: Document) -> str:
 
 
 def _head(document: Document, what: str) -> str:
-    out = visible(document["out"])
-    return _HEAD.format(out=out, rows=document["rows"]["in"], finished=document["finished"], what=what)
+    out = visible(document.out)
+    return _HEAD.format(out=out, rows=document.rows.all, finished=document.finished, what=what)
 
 
 def _gate(metric: str, rate: Rate, warn: float, fail: float, said: str, effect: float = 1.0) -> str:
     """A gate on a value: ``warn`` and ``fail`` above the interval of what the output has."""
-    value, high = rate["value"], rate["high"]
+    value, high = rate.value, rate.high
     if value is None or high is None:
         return f"# {said}\n# {metric}: this output has no figure for it.\n"
-    comment = f"# {said}\n# This output: {_percent(value)}, 95% interval {_percent(rate['low'])} to {_percent(high)}.\n"
+    comment = f"# {said}\n# This output: {_percent(value)}, 95% interval {_percent(rate.low)} to {_percent(high)}.\n"
     if high > _NO_ROOM:
         return comment + f"# A threshold above that would hardly ever fail, so there is no gate on {metric}.\n"
     # In a run without a change the fail limit is passed at most once in a hundred.
-    by_chance = value + threshold_of(Rows(rate["n"], rate["n"], 0, effect=effect), value, SELDOM)
+    by_chance = value + threshold_of(Rows(rate.n, rate.n, 0, effect=effect), value, SELDOM)
     limits = [("warn", _share(_up(high + warn))), ("fail", _share(_up(max(high + fail, by_chance))))]
     return comment + _table(metric, limits)
 
 
 def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> str:
     """A gate on the increase of the share of rows that are not OK, for groups that are large enough."""
-    large = [
-        group for group in groups if group["rows"] >= FEW_ROWS and group["rates"]["not_ok_rate"]["value"] is not None
-    ]
+    large = [group for group in groups if group.rows >= FEW_ROWS and group.rates["not_ok_rate"].value is not None]
     comment = f"# {said}\n"
     if not large:
         return comment + f"# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
-    sizes = [Rows.all_new(group["rows"], group["design_effects"]["not_ok_rate"]) for group in large]
-    shares = [max(group["rates"]["not_ok_rate"]["value"] or 0.0, LEAST_SHARE) for group in large]
+    sizes = [Rows.all_new(group.rows, group.design_effects["not_ok_rate"]) for group in large]
+    shares = [max(group.rates["not_ok_rate"].value or 0.0, LEAST_SHARE) for group in large]
 
     def by_chance(limit: float) -> float:
         return any_of(rings(rows, limit, share) for rows, share in zip(sizes, shares, strict=True))
@@ -112,7 +110,7 @@ def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> s
         return comment + "# No threshold could be passed by the rates of this output, so there is no gate.\n"
     at = min(range(len(large)), key=lambda one: sizes[one].n / sizes[one].effect)
     finds = detectable(sizes[at], fail, shares[at])
-    where = f"{visible(describe(large[at]['group']))} ({large[at]['rows']:,} rows)" if columns else "all rows"
+    where = f"{visible(describe(large[at].group))} ({large[at].rows:,} rows)" if columns else "all rows"
     found = "no increase reliably" if finds is None else f"an increase by {100 * finds:.1f} points"
     chance, any_group = by_chance(fail), f"any of {len(large)} groups" if len(large) > 1 else "it"
     comment += f"# Of {where} it finds {found} with a probability of 80%.\n"

@@ -45,7 +45,5 @@ def template_figures(run: ScannedRun, templates: Templates) -> list[TemplateFigu
         )
         for (name, value, text, backoff), (facts, lost) in merged.items()
     ]
-    figures.sort(
-        key=lambda f: (-(f["omission"]["value"] or 0.0), -f["omission"]["n"], f["predicate"], f["object"] or "")
-    )
+    figures.sort(key=lambda f: (-(f.omission.value or 0.0), -f.omission.n, f.predicate, f.object or ""))
     return figures[:MOST]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+import msgspec
 
 from ..scoring.rates_file import RatesFile
 from ..stats.percentages import percent
+from .shown_rows import Part
 
 
-class TrueRate(TypedDict):
+class TrueRate(Part):
     """A rate of all rows (``group`` is null) or of a group, from ``labels`` of people: ``value`` with its 95 %
     interval; ``metric``: what the metric's own labels say."""
 
@@ -22,7 +23,7 @@ class TrueRate(TypedDict):
     high: float
 
 
-class TrueRates(TypedDict):
+class TrueRates(Part):
     """``source``: ``labels``, ``column`` or ``calibration`` (labels of an earlier run). ``by``: the groups' column."""
 
     source: str
@@ -32,22 +33,7 @@ class TrueRates(TypedDict):
 
 def true_rates(found: RatesFile | None) -> TrueRates | None:
     """What the document says of a file; null without one."""
-    if found is None:
-        return None
-    rates: list[TrueRate] = [
-        {
-            "rate": one.rate,
-            "group": one.group,
-            "rows": one.rows,
-            "labels": one.labels,
-            "metric": one.metric,
-            "value": one.value,
-            "low": one.low,
-            "high": one.high,
-        }
-        for one in found.rates
-    ]
-    return TrueRates(source=found.source, by=found.by, rates=rates)
+    return msgspec.convert(found, TrueRates | None, from_attributes=True)
 
 
 def notes(found: RatesFile) -> list[str]:

@@ -67,7 +67,7 @@ def _read(
                 WorseRow(
                     why=why,
                     before=FINE[label_before] if label_before >= 0 else None,
-                    text_before=old["text"] if old is not None else None,
+                    text_before=old.text if old is not None else None,
                     now=now,
                 )
             )

@@ -156,12 +156,12 @@ def audit_command(
         print_json(document, allow_nan=False)
     else:
         print_document(document)
-    failed = [gate for gate in document["gates"] if gate["status"] == "fail"]
+    failed = [gate for gate in document.gates if gate.status == "fail"]
     if failed:
-        say_always(f"scorer: {len(failed)} of {len(document['gates'])} gates failed")
-    elif document["status"] == "fail":
+        say_always(f"scorer: {len(failed)} of {len(document.gates)} gates failed")
+    elif document.status == "fail":
         say_always("scorer: nothing was checked, and --require-gates is set")
-    if document["status"] == "fail":
+    if document.status == "fail":
         raise typer.Exit(1)
 
 
@@ -177,7 +177,7 @@ def _audited(out: Location, baseline: Location | None, options: AuditOptions) ->
         earlier = stack.enter_context(local_copy(baseline)) if baseline is not None else None
         document = audit(folder, replace(options, baseline=earlier))
     if not isinstance(out, Path):
-        document = document | {"out": str(out)}
-    if baseline is not None and not isinstance(baseline, Path) and document["baseline"] is not None:
-        document = document | {"baseline": document["baseline"] | {"out": str(baseline)}}
+        document.out = str(out)
+    if baseline is not None and not isinstance(baseline, Path) and document.baseline is not None:
+        document.baseline.out = str(baseline)
     return document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -100,7 +99,7 @@ def check_command(
     document = audit(out, AuditOptions(baseline=baseline, by=by, worst=0, rates=rates))
     found = check_gates(rules, document, known, pinned)
     if as_json:
-        print_json(dataclasses.asdict(found), allow_nan=False)
+        print_json(found, allow_nan=False)
     else:
         print_reach(found)
     if nowhere := useless(found):

@@ -98,4 +98,4 @@ def _brier(confidence: Floats, truth: Floats) -> float | None:
 
 def _interval(right: npt.NDArray[np.bool_], inputs: Indices) -> list[float] | None:
     found = share_rate(right, inputs)
-    return None if found["low"] is None or found["high"] is None else [found["low"], found["high"]]
+    return None if found.low is None or found.high is None else [found.low, found.high]

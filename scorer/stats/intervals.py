@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypedDict
+
+from ..system.codec import OpenRecord
 
 Z = 1.959963984540054
 """The 97.5 % quantile of the standard normal distribution."""
 
 
-class Rate(TypedDict):
+class Rate(OpenRecord, frozen=True):
     """``count`` of ``n`` rows or facts, their share, and its 95 % interval (Wilson)."""
 
     count: int
@@ -86,9 +87,9 @@ def rate(count: int, n: int, effect: float = 1.0) -> Rate:
 
 def interval_of_difference(now: Rate, before: Rate) -> tuple[float | None, float | None]:
     """The interval of the first share minus the second, of disjoint samples; nulls where one has no rows."""
-    if now["value"] is None or before["value"] is None:
+    if now.value is None or before.value is None:
         return None, None
-    return combined(now["value"] - before["value"], [(1.0, now), (-1.0, before)])
+    return combined(now.value - before.value, [(1.0, now), (-1.0, before)])
 
 
 def combined(
@@ -107,9 +108,9 @@ def combined(
     """
     below = above = (Z * Z) * variance
     for weight, one in samples:
-        if one["value"] is None or one["low"] is None or one["high"] is None:
+        if one.value is None or one.low is None or one.high is None:
             continue
-        down, up = one["value"] - one["low"], one["high"] - one["value"]
+        down, up = one.value - one.low, one.high - one.value
         down, up = (down, up) if weight >= 0 else (up, down)
         below += (weight * down) ** 2
         above += (weight * up) ** 2

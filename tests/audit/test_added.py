@@ -39,16 +39,16 @@ def test_the_gates_of_the_readme_fail_when_all_rewritten_rows_are_wrong(tmp_path
     before = rows(1000, 10_000)
     wrong = rows(rewritten, rewritten, first=20_000)
     document = audited(tmp_path, before, wrong + before[rewritten:], readme_gates())
-    assert document["status"] == "fail"
-    assert document["baseline_changes"] is not None and document["baseline_changes"]["added"] == rewritten
-    failed = {gate["metric"] for gate in document["gates"] if gate["status"] == "fail"}
+    assert document.status == "fail"
+    assert document.baseline_changes is not None and document.baseline_changes.added == rewritten
+    failed = {gate.metric for gate in document.gates if gate.status == "fail"}
     assert failed == {"added_not_ok_rate"}, "the rate over all rows hides it"
 
 
 def test_the_gates_of_the_readme_pass_when_the_new_rows_are_as_good(tmp_path: Path) -> None:
     before = rows(1000, 10_000)
     document = audited(tmp_path, before, rows(10, 100, first=20_000) + before[100:], readme_gates())
-    assert document["status"] == "pass"
+    assert document.status == "pass"
 
 
 GATE = '[[gates]]\nmetric = "added_not_ok_rate"\n'
@@ -65,17 +65,17 @@ GATE = '[[gates]]\nmetric = "added_not_ok_rate"\n'
 def test_what_added_rows_are_compared_with(tmp_path: Path, gate: str, value: float, before: float | None) -> None:
     same = rows(0, 400)
     document = audited(tmp_path, same + rows(10, 100, 1000), same + rows(30, 100, 5000), GATE + gate)
-    (found,) = document["gates"]
-    assert (found["value"], found["before"], found["rows"]) == (pytest.approx(value), before, 100)
-    assert found["status"] == "fail"
+    (found,) = document.gates
+    assert (found.value, found.before, found.rows) == (pytest.approx(value), before, 100)
+    assert found.status == "fail"
 
 
 def test_where_almost_nothing_was_removed_the_baseline_is_compared(tmp_path: Path) -> None:
     same = rows(40, 400)
     document = audited(tmp_path, same, same + rows(30, 100, 5000), GATE + 'against = "removed"\nfail_p = 0.001')
-    (found,) = document["gates"]
-    assert (found["before"], found["status"]) == (pytest.approx(0.1), "fail")
-    assert "against the baseline" in found["message"]
+    (found,) = document.gates
+    assert (found.before, found.status) == (pytest.approx(0.1), "fail")
+    assert "against the baseline" in found.message
 
 
 def test_with_both_thresholds_both_must_say_so(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_with_both_thresholds_both_must_say_so(tmp_path: Path) -> None:
         text = GATE + f'against = "removed"\nfail = {fail}\nfail_p = {chance}'
         folder = tmp_path / status / str(fail)
         folder.mkdir(parents=True)
-        assert audited(folder, same + old, same + new, text)["gates"][0]["status"] == status
+        assert audited(folder, same + old, same + new, text).gates[0].status == status
 
 
 def test_without_added_rows_the_gate_is_silent(tmp_path: Path) -> None:
     document = audited(tmp_path, rows(1, 20), rows(1, 20), GATE + 'against = "removed"\nfail_p = 0.01')
-    assert document["gates"][0]["reason"] == "needs added rows, and there are none"
+    assert document.gates[0].reason == "needs added rows, and there are none"

@@ -19,7 +19,7 @@ def texts(system: str, count: int, failing: int, version: str) -> list[Row]:
 
 
 def messages(document: Document, kind: str) -> list[str]:
-    return [one["message"] for one in document["callouts"] if one["kind"] == kind]
+    return [one.message for one in document.callouts if one.kind == kind]
 
 
 @pytest.fixture(scope="module")
@@ -32,20 +32,20 @@ def worse(tmp_path_factory: pytest.TempPathFactory) -> Document:
 
 
 def test_the_sentence_names_the_group_that_got_worst(worse: Document) -> None:
-    assert "system=a: not_OK 11.0% → 60.0%; no other system changed." in worse["headline"]
+    assert "system=a: not_OK 11.0% → 60.0%; no other system changed." in worse.headline
 
 
 def test_rows_that_were_wrong_before_are_not_news(worse: Document) -> None:
-    found = worse["worse"]
+    found = worse.worse
     assert found is not None
-    assert (found["flipped"], found["rewritten"], found["better"], found["added_failing"]) == (0, 49, 0, 60)
-    assert {one["why"] for one in found["rows"]} == {"rewritten"}
+    assert (found.flipped, found.rewritten, found.better, found.added_failing) == (0, 49, 0, 60)
+    assert {one.why for one in found.rows} == {"rewritten"}
 
 
 def test_without_a_baseline_it_names_the_level(tmp_path: Path) -> None:
     rows = [*texts("a", 40, 10, ""), *texts("b", 40, 2, "")]
     document = audit(night(tmp_path / "out", rows))
-    assert "15.0% of 80 rows are not OK, most of system=a: 25.0%." in document["headline"]
+    assert "15.0% of 80 rows are not OK, most of system=a: 25.0%." in document.headline
 
 
 def test_predicates_that_always_fail_are_named_even_when_they_are_few(tmp_path: Path) -> None:
@@ -70,10 +70,10 @@ def test_a_bundle_that_cannot_be_trusted(tmp_path: Path, content: object, severi
     bundle = tmp_path / "bundle"
     bundle.mkdir()
     if isinstance(content, dict):
-        content = json.dumps({**content, "name": before["bundle"]["name"]})
+        content = json.dumps({**content, "name": before.bundle.name})
     (bundle / "bundle.json").write_text(str(content))
     plan["settings"]["bundle"] = str(bundle)
     (out / "_plan.json").write_text(json.dumps(plan))
-    found = [one for one in audit(out)["callouts"] if one["kind"] == "bundle"]
-    assert [one["severity"] for one in found] == ([severity] if severity else [])
-    assert all(said in one["message"] for one in found)
+    found = [one for one in audit(out).callouts if one.kind == "bundle"]
+    assert [one.severity for one in found] == ([severity] if severity else [])
+    assert all(said in one.message for one in found)

@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from scorer.audit.document import Document
 from scorer.commands import app
+from scorer.system.codec import decode
 from tests.audit.nights import SIGNATURE, night, row
 
 
@@ -47,9 +49,9 @@ def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
 
 
 def test_json_alone_on_stdout(nights: tuple[Path, Path]) -> None:
-    document = json.loads(scorer(nights[1], "--json", "--by", "system").stdout)
-    assert document["rows"]["in"] == 90
-    assert document["baseline"] is None
+    document = decode(scorer(nights[1], "--json", "--by", "system").stdout.encode(), Document, "--json")
+    assert document.rows.all == 90
+    assert document.baseline is None
 
 
 def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) -> None:
@@ -108,12 +110,12 @@ def test_the_history_grows_by_a_night_and_a_night_again_replaces_itself(
     scorer(nights[0], "--history", file)
     scorer(nights[1], "--history", file)
     once = pq.read_table(file)
-    document = json.loads(scorer(nights[1], "--history", file, "--json").stdout)
+    document = decode(scorer(nights[1], "--history", file, "--json").stdout.encode(), Document, "--json")
     assert pq.read_table(file).equals(once)
     assert once["night"].to_pylist() == ["2026-01-01T03:00:00+00:00"] * 3 + ["2026-01-02T03:00:00+00:00"] * 3
     assert [json.loads(group) for group in once["group"].to_pylist()][:1] == [{}]
     assert once["not_ok_rate"].to_pylist()[::3] == [0.2, pytest.approx(10 / 90)]
-    assert [line["night"] for line in document["history"]] == once["night"].to_pylist()
+    assert [line.night for line in document.history] == once["night"].to_pylist()
     scorer(nights[0], "--history", file)  # an earlier night audited again stays in its place
     assert pq.read_table(file)["night"].to_pylist() == once["night"].to_pylist()
     assert [path.name for path in file.parent.iterdir()] == ["history.parquet"]

@@ -16,8 +16,8 @@ def test_groups_of_rows(n: int) -> None:
     for group, mine in enumerate(groups):
         shown = found.distribution(group)
         assert found[group].tolist() == mine.tolist()
-        assert shown["n"] == len(mine)
-        assert shown["histogram"] == np.histogram(mine, 20, (0.0, 1.0))[0].tolist()
+        assert shown.n == len(mine)
+        assert shown.histogram == np.histogram(mine, 20, (0.0, 1.0))[0].tolist()
         right = np.quantile(mine.astype(np.float64), QUANTILES).tolist() if len(mine) else [None] * 9
-        assert list(shown["quantiles"].values()) == right
-        assert shown["mean"] == (mine.mean(dtype=np.float64) if len(mine) else None)
+        assert list(shown.quantiles.values()) == right
+        assert shown.mean == (mine.mean(dtype=np.float64) if len(mine) else None)

@@ -1,52 +1,37 @@
-"""The document is what its types say, key by key, and JSON holds it; docs/audit.md names every key."""
+"""The document is what its types say and survives JSON; docs/audit.md names every key."""
 
 from __future__ import annotations
 
-import json
 import re
-import types
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from scorer.audit import AuditOptions, audit, document
 from scorer.audit.document import Document
+from scorer.errors import SchemaError
 from scorer.scoring.rates_file import RatesFile, SavedClass, SavedRate, labels_digest
+from scorer.system.codec import decode, encode
 from scorer.system.formats import AUDIT_SCHEMA
 from tests.audit.nights import SIGNATURE, night, row
+from tests.audit.report.documents import FIXTURE
+from tests.stored_values import values_of
 
+KINDS = [kind for kind in vars(document).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
 
 
-def check(value: Any, kind: Any, where: str = "document") -> set[str]:
-    """Assert that a value is of a type, all the way down; gives the keys that were seen."""
-    if is_typeddict(kind):
-        hints = get_type_hints(kind)
-        assert isinstance(value, dict), where
-        assert set(value) == set(hints), where
-        return set(hints).union(*(check(value[key], hint, f"{where}.{key}") for key, hint in hints.items()))
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is list:
-        assert isinstance(value, list), where
-        return set().union(*(check(one, arguments[0], f"{where}[{i}]") for i, one in enumerate(value)))
-    if origin is dict:
-        assert isinstance(value, dict), where
-        return set().union(*(check(one, arguments[1], f"{where}[{key!r}]") for key, one in value.items()))
-    if origin in (Union, types.UnionType):
-        chosen = [one for one in arguments if fits(value, one)]
-        assert chosen, f"{where}: {value!r} is none of {arguments}"
-        return check(value, chosen[0], where)
-    assert fits(value, kind), f"{where}: {value!r} is no {kind}"
-    return set()
-
-
-def fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type at its outermost."""
-    if get_origin(kind) is Literal:
-        return value in get_args(kind)
-    outer = dict if is_typeddict(kind) else get_origin(kind) or kind
-    return type(value) is outer  # neither numpy numbers nor booleans as integers
+def keys(value: Any, where: str = "document") -> set[str]:
+    """The fields of all parts; that every value is of its type is what decoding checks."""
+    if isinstance(value, msgspec.Struct):
+        fields = {f"{type(value).__name__}.{name}" for name in value.__struct_fields__}
+        return fields.union(*(keys(getattr(value, name)) for name in value.__struct_fields__))
+    if isinstance(value, dict):
+        value = list(value.values())
+    return set().union(*map(keys, value)) if isinstance(value, list | tuple) else set()
 
 
 @pytest.fixture(scope="module")
@@ -78,27 +63,34 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     rates.write_bytes(file.to_json())
     return [
         audit(before, AuditOptions(history=folder / "h.parquet", rates=rates)),
-        audit(tonight, AuditOptions(baseline=before, gates=(gates,), history=folder / "h.parquet")),
+        audit(tonight, AuditOptions(baseline=before, reference=before, gates=(gates,), history=folder / "h.parquet")),
         audit(flipped, AuditOptions(baseline=before, by=(("system", "n"), ("n",)), errors="excluded")),
         audit(across, AuditOptions(baseline=before, across_signatures=True)),
     ]
 
 
-def test_it_is_what_its_types_say(documents: list[Document]) -> None:
-    seen = set().union(*(check(one, Document) for one in documents))
-    types_of = [kind for kind in vars(document).values() if is_typeddict(kind)]
-    assert seen == {key for kind in types_of for key in get_type_hints(kind)}, "keys that no audit here fills"
-
-
-def test_json_holds_it(documents: list[Document]) -> None:
+def test_every_audit_is_what_its_types_say_and_fills_every_key(documents: list[Document]) -> None:
     for one in documents:
-        assert json.loads(json.dumps(one, allow_nan=False)) == one
-        assert one["schema"] == AUDIT_SCHEMA == 1
+        assert decode(encode(one), Document, "x") == one  # of the types that JSON has: no number of numpy's
+        assert one.schema == AUDIT_SCHEMA == 1
+    assert {name for one in documents for name in keys(one)} == {
+        f"{kind.__name__}.{name}" for kind in KINDS for name in kind.__struct_fields__
+    }
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(values_of(Document))
+def test_any_document_survives_encoding(document: Document) -> None:
+    assert decode(encode(document), Document, "x") == document
+
+
+def test_the_fixture_is_read_and_written_again() -> None:
+    data = FIXTURE.read_bytes()
+    assert encode(decode(data, Document, "x"), indent=1) + b"\n" == data
+    with pytest.raises(SchemaError):
+        decode(data.replace(b'"schema": 1', b'"schema": 99'), Document, "x")
 
 
 def test_the_page_names_every_key() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    named = set(re.findall(r"`([a-z_]+)`", text))
-    kinds = [kind for kind in vars(document).values() if is_typeddict(kind)]
-    missing = {f"{kind.__name__}.{key}" for kind in kinds for key in get_type_hints(kind) if key not in named}
-    assert not missing
+    named = set(re.findall(r"`([a-z_]+)`", PAGE.read_text(encoding="utf-8")))
+    assert not {f"{kind.__name__}.{key}" for kind in KINDS for key in kind.__struct_encode_fields__ if key not in named}

@@ -38,9 +38,9 @@ def test_a_rise_by_a_tenth_in_a_group_of_120_rows_fails(page: str, tmp_path: Pat
         files[-1].write_text(text)
     assert files
     document = audit(after, AuditOptions(baseline=before, gates=tuple(files)))
-    (failed,) = [gate for gate in document["gates"] if gate["status"] == "fail"]
-    assert (failed["group"], failed["value"]) == ({"system": "a"}, pytest.approx(14 / 120))
+    (failed,) = [gate for gate in document.gates if gate.status == "fail"]
+    assert (failed.group, failed.value) == ({"system": "a"}, pytest.approx(14 / 120))
     same = night(tmp_path / "same", rows(12, "same"))
     document = audit(same, AuditOptions(baseline=before, gates=tuple(files), require_gates=True))
-    assert document["status"] == "pass"
-    assert not document["checked"]["nothing_checked"]
+    assert document.status == "pass"
+    assert not document.checked.nothing_checked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -13,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.document import RATES, Document
+from scorer.audit.document import RATES, Document, FactShown, OptionsShown
 from scorer.metric.verdict import FINE
+from scorer.stats.intervals import rate
+from scorer.system.codec import encode
 from tests.audit.nights import SIGNATURE, Row, night, row, table
 from tests.scored_outputs import finish
 
@@ -85,44 +86,42 @@ def test_every_figure_of_every_group(tmp_path: Path, rows: list[Row], kind: str,
     out = night(tmp_path / "out", rows, shards=3, triples=kind)
     by = (("system",), ("k", "seen"))
     document = audit(out, AuditOptions(by=by, errors=errors))
-    assert len(document["groups"]) == 1 + 3 + 4  # k and seen go together: i % 4 says i % 2
-    for figures in document["groups"]:
-        values: dict[str, Any] = dict(figures["group"])
+    assert len(document.groups) == 1 + 3 + 4  # k and seen go together: i % 4 says i % 2
+    for figures in document.groups:
+        values: dict[str, Any] = dict(figures.group)
         if "k" in values:
             values = {"k": int(values["k"]), "seen": values["seen"] == "true"}
         right = naive(out, kind, errors, values)
-        assert figures["grouping"] == list(figures["group"])
+        assert figures.grouping == list(figures.group)
         for key in ("rows", "fine", "errors", "notes"):
-            assert figures[key] == right[key]  # type: ignore[literal-required]
-        assert {name: (figures["rates"][name]["count"], figures["rates"][name]["n"]) for name in RATES} == right[
-            "rates"
-        ]
-        assert figures["rates"]["not_ok_rate"]["n"] == figures["labels"]["OK"]["n"]
-        assert figures["rough"] == {
+            assert getattr(figures, key) == right[key]
+        assert {name: (figures.rates[name].count, figures.rates[name].n) for name in RATES} == right["rates"]
+        assert figures.rates["not_ok_rate"].n == figures.labels["OK"].n
+        assert figures.rough == {
             "OK": right["fine"]["OK"],
             "not_OK": sum(right["fine"].values()) - right["fine"]["OK"],
         }
-        found = {p["predicate"]: [p["omission"]["n"], p["omission"]["count"]] for p in figures["predicates"]}
+        found = {p.predicate: [p.omission.n, p.omission.count] for p in figures.predicates}
         assert found == right["predicates"]
-        assert figures["confidence"]["n"] == len(right["confidence"])
-        assert figures["confidence"]["mean"] == pytest.approx(np.mean(right["confidence"]))
-        assert figures["confidence"]["quantiles"]["0.50"] == pytest.approx(np.median(right["confidence"]))
-        assert figures["confidence"]["histogram"] == np.histogram(right["confidence"], 20, (0, 1))[0].tolist()
-        for one in figures["by_length"]:
-            most = one["most"] or 10**9
-            assert one["rows"] == sum(one["least"] <= n <= most for n in right["lengths"])
-            assert one["hallucination"]["count"] == sum(one["least"] <= n <= most for n in right["hallucinated"])
-        assert sum(one["rows"] for one in figures["by_length"]) == len(right["lengths"])
-        assert sum(one["rows"] for one in figures["by_facts"]) == len(right["lengths"])
-        duplicates = figures["duplicates"]
-        assert (duplicates["distinct"], duplicates["most"]) == (right["distinct"], right["most"])
-        assert duplicates["repeated"] == right["rows"] - right["distinct"]
+        assert figures.confidence.n == len(right["confidence"])
+        assert figures.confidence.mean == pytest.approx(np.mean(right["confidence"]))
+        assert figures.confidence.quantiles["0.50"] == pytest.approx(np.median(right["confidence"]))
+        assert figures.confidence.histogram == np.histogram(right["confidence"], 20, (0, 1))[0].tolist()
+        for one in figures.by_length:
+            most = one.most or 10**9
+            assert one.rows == sum(one.least <= n <= most for n in right["lengths"])
+            assert one.hallucination.count == sum(one.least <= n <= most for n in right["hallucinated"])
+        assert sum(one.rows for one in figures.by_length) == len(right["lengths"])
+        assert sum(one.rows for one in figures.by_facts) == len(right["lengths"])
+        duplicates = figures.duplicates
+        assert (duplicates.distinct, duplicates.most) == (right["distinct"], right["most"])
+        assert duplicates.repeated == right["rows"] - right["distinct"]
 
 
 def test_facts_by_their_number(tmp_path: Path) -> None:
     rows = [row("t", [("p", 0.9)] * n, 0.1 if n > 9 else 0.9, f"S{n}") for n in (1, 1, 2, 9, 10, 11, 30)]
-    by_facts = audit(night(tmp_path / "out", rows))["groups"][0]["by_facts"]
-    assert [(one["least"], one["most"], one["rows"], one["hallucination"]["count"]) for one in by_facts] == [
+    by_facts = audit(night(tmp_path / "out", rows)).groups[0].by_facts
+    assert [(one.least, one.most, one.rows, one.hallucination.count) for one in by_facts] == [
         (1, 1, 2, 0),
         (2, 2, 1, 0),
         (9, 9, 1, 0),
@@ -133,16 +132,16 @@ def test_facts_by_their_number(tmp_path: Path) -> None:
 def test_groups_come_by_falling_rate_and_null_is_a_group(tmp_path: Path) -> None:
     rows = [row("t", said=0.1 if s == "bad" else 0.9, system=s) for s in ("good", "bad", None, "good", "bad")]
     document = audit(night(tmp_path / "out", rows))
-    assert [g["group"] for g in document["groups"]] == [{}, {"system": "bad"}, {"system": "good"}, {"system": None}]
-    assert document["options"] == {"by": [["system"]], "errors": "not-ok"}
+    assert [g.group for g in document.groups] == [{}, {"system": "bad"}, {"system": "good"}, {"system": None}]
+    assert document.options == OptionsShown(by=[["system"]], errors="not-ok")
 
 
 def test_worst_rows_are_the_least_certain_each_key_once(tmp_path: Path) -> None:
     rows = [row(f"t{i}", [("food", 0.4 - i / 100)], subject=f"S{i}") for i in range(8)]
     rows += [row("t7", [("food", 0.33)], subject="S7")] * 3
     rows += [row("", subject="E"), row("x", error="too_long:omission", subject="L"), row(None, subject="N")]
-    worst = audit(night(tmp_path / "out", rows), AuditOptions(worst=3))["worst"]
-    kinds = {kind: [one["text"] for one in worst if one["kind"] == kind] for kind in {one["kind"] for one in worst}}
+    worst = audit(night(tmp_path / "out", rows), AuditOptions(worst=3)).worst
+    kinds = {kind: [one.text for one in worst if one.kind == kind] for kind in {one.kind for one in worst}}
     assert kinds == {
         "omission": ["t7", "t6", "t5"],
         "empty_text": [""],
@@ -150,94 +149,91 @@ def test_worst_rows_are_the_least_certain_each_key_once(tmp_path: Path) -> None:
         "error:null_text": [None],
     }
     first = worst[0]
-    assert (first["file"], first["row"], first["clipped"], first["note"]) == ("part-0.parquet", 7, False, None)
-    assert first["facts"] == [
-        {
-            "subject": "S7",
-            "predicate": "food",
-            "object": "o0",
-            "sentence": "The food of S7 is o0.",
-            "entailment": pytest.approx(0.33),
-            "omitted": True,
-        }
+    assert (first.file, first.row, first.clipped, first.note) == ("part-0.parquet", 7, False, None)
+    assert first.facts == [
+        FactShown(
+            subject="S7",
+            predicate="food",
+            object="o0",
+            sentence="The food of S7 is o0.",
+            entailment=pytest.approx(0.33),
+            omitted=True,
+        )
     ]
-    assert audit(tmp_path / "out", AuditOptions(worst=0))["worst"] == []
+    assert audit(tmp_path / "out", AuditOptions(worst=0)).worst == []
 
 
 def test_long_texts_and_many_facts_are_clipped(tmp_path: Path) -> None:
     rows = [row("long " * 5000, [("p" * 3000, 0.1)] * 300)]
-    worst = audit(night(tmp_path / "out", rows))["worst"]
+    worst = audit(night(tmp_path / "out", rows)).worst
     assert len(worst) == 1
-    assert worst[0]["clipped"]
-    assert len(worst[0]["text"] or "") == 4000
-    assert len(worst[0]["facts"] or []) == 100
+    assert worst[0].clipped
+    assert len(worst[0].text or "") == 4000
+    assert len(worst[0].facts or []) == 100
 
 
 def test_without_texts_and_facts_the_rest_is_there(tmp_path: Path, rows: list[Row]) -> None:
     whole = audit(night(tmp_path / "whole", rows))
     bare = audit(finish(tmp_path / "bare", {"a.parquet": table(rows).drop_columns(["text", "triples"])}))
-    assert [note.partition(":")[0] for note in bare["notes"]] == [
+    assert [note.partition(":")[0] for note in bare.notes] == [
         "figures by predicate and template are missing",
         "figures by length of text are missing",
     ]
-    for one, other in zip(whole["groups"], bare["groups"], strict=True):
+    for one, other in zip(whole.groups, bare.groups, strict=True):
         for name in RATES:  # which rows share an input is not known, so that the intervals are others
-            assert [one["rates"][name][key] for key in ("count", "n")] == [  # type: ignore[literal-required]
-                other["rates"][name][key]
-                for key in ("count", "n")  # type: ignore[literal-required]
-            ]
-        assert one["confidence"] == other["confidence"]
-        assert (other["predicates"], other["by_length"], other["backoff"]) == ([], [], None)
-    assert {w["row_key"] for w in whole["worst"]} == {w["row_key"] for w in bare["worst"]}
+            assert (one.rates[name].count, one.rates[name].n) == (other.rates[name].count, other.rates[name].n)
+        assert one.confidence == other.confidence
+        assert (other.predicates, other.by_length, other.backoff) == ([], [], None)
+    assert {w.row_key for w in whole.worst} == {w.row_key for w in bare.worst}
 
 
 def test_an_output_without_rows(tmp_path: Path) -> None:
     empty = table([row(system="s")]).slice(0, 0)
     document: Document = audit(finish(tmp_path / "out", {"a.parquet": empty}))
-    assert document["rows"]["in"] == 0
-    assert document["groups"][0]["rates"]["not_ok_rate"]["value"] is None
-    assert "the output has no rows" in document["notes"]
-    assert audit(finish(tmp_path / "none", {}))["rows"]["in"] == 0
+    assert document.rows.all == 0
+    assert document.groups[0].rates["not_ok_rate"].value is None
+    assert "the output has no rows" in document.notes
+    assert audit(finish(tmp_path / "none", {})).rows.all == 0
 
 
 def test_backoff_is_that_of_the_run(tmp_path: Path) -> None:
     rows = [row("t", [("food", 0.9), ("area", 0.9)], system=s) for s in "aab"] + [row("t", [("food", 0.9)], system="b")]
     counted = {"food": {"template": 4, "backoff": 0}, "area": {"template": 0, "backoff": 3}}
-    groups = audit(night(tmp_path / "out", rows, by_predicate=counted))["groups"]
-    backoff = {g["group"].get("system"): (g["backoff"]["count"], g["backoff"]["n"]) for g in groups if g["backoff"]}
+    groups = audit(night(tmp_path / "out", rows, by_predicate=counted)).groups
+    backoff = {g.group.get("system"): (g.backoff.count, g.backoff.n) for g in groups if g.backoff}
     assert backoff == {None: (3, 7), "a": (2, 4), "b": (1, 3)}
-    assert {p["predicate"]: p["backoff"] for p in groups[0]["predicates"]} == {"food": 0.0, "area": 1.0}
+    assert {p.predicate: p.backoff for p in groups[0].predicates} == {"food": 0.0, "area": 1.0}
 
 
 def test_a_prefix_and_rows_taken_from_yesterday(tmp_path: Path, rows: list[Row]) -> None:
     plain = audit(night(tmp_path / "plain", rows))
     prefixed = audit(night(tmp_path / "prefixed", rows, prefix="nli_"))
-    assert [g["rates"] for g in plain["groups"]] == [g["rates"] for g in prefixed["groups"]]
-    assert prefixed["rows"] == plain["rows"]
-    assert len(prefixed["worst"]) == len(plain["worst"])
+    assert [g.rates for g in plain.groups] == [g.rates for g in prefixed.groups]
+    assert prefixed.rows == plain.rows
+    assert len(prefixed.worst) == len(plain.worst)
 
 
 def test_omissions_that_nobody_looked_for_have_no_rate(tmp_path: Path) -> None:
     signature = SIGNATURE.replace("checks:both", "checks:hallucination")
     out = night(tmp_path / "out", [row("t", [], 0.2), row("", [("food", 0.9)])], signature=signature)
     document = audit(out)
-    figures = document["groups"][0]
-    assert figures["rates"]["omission_rate"] == {"count": 0, "n": 0, "value": None, "low": None, "high": None}
-    assert figures["rates"]["not_ok_rate"]["count"] == 2
-    assert {one["omission"]["value"] for one in figures["by_length"]} == {None}
-    assert "omissions were not checked (--checks hallucination): their rates are null" in document["notes"]
+    figures = document.groups[0]
+    assert figures.rates["omission_rate"] == rate(0, 0)
+    assert figures.rates["not_ok_rate"].count == 2
+    assert {one.omission.value for one in figures.by_length} == {None}
+    assert "omissions were not checked (--checks hallucination): their rates are null" in document.notes
 
 
 def test_shards_that_spell_their_facts_differently_and_lack_columns(tmp_path: Path) -> None:
     first, second = (table([row(f"{kind} {i}", system=kind) for i in range(4)], kind) for kind in ("struct", "strings"))
     out = finish(tmp_path / "out", {"a.parquet": first, "b.parquet": second.drop_columns(["system"])})
     document = audit(out)
-    assert document["groups"][0]["predicates"][0]["omission"]["n"] == 8
-    assert {str(g["group"].get("system")): g["rows"] for g in document["groups"][1:]} == {"struct": 4, "None": 4}
+    assert document.groups[0].predicates[0].omission.n == 8
+    assert {str(g.group.get("system")): g.rows for g in document.groups[1:]} == {"struct": 4, "None": 4}
 
 
 def test_names_of_files_that_are_not_utf_8(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9: x%20.parquet")
     document = audit(finish(tmp_path / "out", {name: table([row(said=0.1)])}))
-    assert document["worst"][0]["file"] == "caf?: x%20.parquet"
-    json.dumps(document, ensure_ascii=False).encode()
+    assert document.worst[0].file == "caf?: x%20.parquet"
+    assert b"caf?" in encode(document)

@@ -56,7 +56,7 @@ def test_a_rise_is_found_as_often_as_promised(case: Nights) -> None:
         said += promised(case, night, limit, rise)
         true = rise * night.changed.mean()
         changes = [rate_change(one) for one in counts(case, night)]
-        covered += [one["low"] is not None and one["low"] <= true <= (one["high"] or 0) for one in changes]
+        covered += [one.low is not None and one.low <= true <= (one.high or 0) for one in changes]
     # The promise is made from the share of wrong rows and the correlation that one night happens to have.
     assert np.mean(seen) == pytest.approx(np.mean(said), abs=0.06)
     assert np.mean(covered) >= 0.91
@@ -118,5 +118,5 @@ def test_few_new_rows_that_are_all_wrong_fail_whatever_the_rate_over_all_rows_sa
                 pairs=pairs,
             )
         )
-        assert found["p_removed"] is not None and found["p_removed"] < 1e-20
+        assert found.p_removed is not None and found.p_removed < 1e-20
         assert pairs.gained / 10_000 < 0.05

@@ -34,41 +34,41 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def gate(nights: tuple[Path, Path], tmp_path: Path, text: str, baseline: bool = True) -> list[Gate]:
     path = tmp_path / "gates.toml"
     path.write_text(text)
-    return audit(nights[1], AuditOptions(baseline=nights[0] if baseline else None, gates=(path,)))["gates"]
+    return audit(nights[1], AuditOptions(baseline=nights[0] if baseline else None, gates=(path,))).gates
 
 
 def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
     limits = {"mean_confidence": "0.01"}
     text = "\n".join(f'[[gates]]\nmetric = "{metric}"\nwarn = {limits.get(metric, "0.0")}' for metric in METRICS)
-    found = {one["metric"]: one for one in gate(nights, tmp_path, text)}
+    found = {one.metric: one for one in gate(nights, tmp_path, text)}
     assert set(found) == set(METRICS)
-    assert found.pop("unsupported_numbers_rate")["reason"] == (
+    assert found.pop("unsupported_numbers_rate").reason == (
         "the run did not look for unsupported numbers (--check-numbers)"
     )
-    change = audit(nights[1], AuditOptions(baseline=nights[0]))["groups"][0]
-    assert change["change"] is not None
-    right = {name: one["added"]["value"] for name, one in change["change"]["added_rates"].items()} | {
-        name: rate["value"] for name, rate in change["rates"].items()
+    change = audit(nights[1], AuditOptions(baseline=nights[0])).groups[0]
+    assert change.change is not None
+    right = {name: one.added.value for name, one in change.change.added_rates.items()} | {
+        name: rate.value for name, rate in change.rates.items()
     }
-    right |= {"mean_confidence": change["confidence"]["mean"], "backoff_rate": 60 / 210}
-    right |= {"label_flips": 0.0, "psi_confidence": change["change"]["confidence"]["psi"]}
+    right |= {"mean_confidence": change.confidence.mean, "backoff_rate": 60 / 210}
+    right |= {"label_flips": 0.0, "psi_confidence": change.change.confidence.psi}
     del right["unsupported_numbers_rate"]
-    assert {name: one["value"] for name, one in found.items()} == right
+    assert {name: one.value for name, one in found.items()} == right
     assert right["not_ok_rate"] == pytest.approx(65 / 210)
     assert right["error_rate"] == pytest.approx(1 / 210)
     assert right["empty_rate"] == pytest.approx(1 / 210)
-    ringing = {name for name, one in found.items() if one["status"] == "warn"}
+    ringing = {name for name, one in found.items() if one.status == "warn"}
     quiet = {"label_flips", "hallucination_rate", "mean_confidence", "added_hallucination_rate", "added_error_rate"}
     assert ringing == set(found) - quiet - {"psi_confidence"}
-    assert found["psi_confidence"]["status"] == "silent"  # 210 rows are too few to judge it
+    assert found["psi_confidence"].status == "silent"  # 210 rows are too few to judge it
     for name in ("not_ok_rate", "backoff_rate"):
-        assert found[name]["low"] is not None
+        assert found[name].low is not None
 
 
 def test_thresholds_are_the_last_values_that_pass(nights: tuple[Path, Path], tmp_path: Path) -> None:
     def status(metric: str, limits: str) -> str:
         (one,) = gate(nights, tmp_path, f'[[gates]]\nmetric = "{metric}"\ngroup = {{ system = "b" }}\n{limits}')
-        return one["status"]
+        return one.status
 
     assert status("not_ok_rate", "warn = 0.5") == "pass"
     assert status("not_ok_rate", "warn = 0.49") == "warn"
@@ -81,52 +81,50 @@ def test_thresholds_are_the_last_values_that_pass(nights: tuple[Path, Path], tmp
     assert status("mean_confidence", "warn = 0.4") == "pass"
     assert status("label_flips", "fail = 0") == "silent"  # no row of b is in both nights
     (everywhere,) = gate(nights, tmp_path, '[[gates]]\nmetric = "label_flips"\nfail = 0')
-    assert everywhere["status"] == "pass"
+    assert everywhere.status == "pass"
 
 
 def test_a_value_equal_to_a_threshold_passes_whatever_the_rounding(tmp_path: Path) -> None:
     assert 28 / 100 - 20 / 100 > 0.08  # as floats go
     outs = night(tmp_path / "before", rows(20, 100, "a")), night(tmp_path / "after", rows(28, 100, "a", 500))
     text = '[[gates]]\nmetric = "not_ok_rate"\nagainst = "baseline"\nfail = {}'
-    assert gate(outs, tmp_path, text.format(0.08))[0]["status"] == "pass"
-    assert gate(outs, tmp_path, text.format(0.0799))[0]["status"] == "fail"
+    assert gate(outs, tmp_path, text.format(0.08))[0].status == "pass"
+    assert gate(outs, tmp_path, text.format(0.0799))[0].status == "fail"
 
 
 def test_against_the_baseline_the_increase_counts(nights: tuple[Path, Path], tmp_path: Path) -> None:
     text = '[[gates]]\nmetric = "{}"\nby = ["system"]\nagainst = "baseline"\n{}'
     a, b, c = gate(nights, tmp_path, text.format("not_ok_rate", "warn = 0.1\nfail = 0.29"))
-    assert [one["status"] for one in (a, b, c)] == ["pass", "fail", "pass"]
-    assert (b["value"], b["before"], b["now"]) == (pytest.approx(0.3), pytest.approx(0.2), pytest.approx(0.5))
-    assert b["message"].startswith(
-        "system=b: not_ok_rate 50.0%, +30.0 points since the baseline (20.0%), 95% interval +"
-    )
-    assert b["message"].endswith("(warn above +10.0 points, fail above +29.0 points)")
+    assert [one.status for one in (a, b, c)] == ["pass", "fail", "pass"]
+    assert (b.value, b.before, b.now) == (pytest.approx(0.3), pytest.approx(0.2), pytest.approx(0.5))
+    assert b.message.startswith("system=b: not_ok_rate 50.0%, +30.0 points since the baseline (20.0%), 95% interval +")
+    assert b.message.endswith("(warn above +10.0 points, fail above +29.0 points)")
     for limits in ("warn = 0.1\nfail = 0.2", "warn = -0.1\nfail = -0.2"):
         a, b, c = gate(nights, tmp_path, text.format("mean_confidence", limits))
-        assert [one["status"] for one in (a, b, c)] == ["pass", "warn", "pass"]
-        assert b["value"] == pytest.approx(-0.18)
+        assert [one.status for one in (a, b, c)] == ["pass", "warn", "pass"]
+        assert b.value == pytest.approx(-0.18)
     (_, b, _) = gate(nights, tmp_path, text.format("backoff_rate", "warn = 0"))
-    assert (b["status"], b["value"], b["reason"]) == ("fail", None, "the baseline has no such figure")
+    assert (b.status, b.value, b.reason) == ("fail", None, "the baseline has no such figure")
 
 
 def test_groups_by_values_of_any_type_and_several_columns(nights: tuple[Path, Path], tmp_path: Path) -> None:
     text = '[[gates]]\nmetric = "not_ok_rate"\nfail = 0\ngroup = { n = 10, system = "c" }'
     (one,) = gate(nights, tmp_path, text, baseline=False)
-    assert (one["rows"], one["status"], one["value"]) == (10, "fail", 0.5)
-    assert one["group"] == {"n": "10", "system": "c"}
+    assert (one.rows, one.status, one.value) == (10, "fail", 0.5)
+    assert one.group == {"n": "10", "system": "c"}
     by = gate(nights, tmp_path, '[[gates]]\nmetric = "not_ok_rate"\nfail = 0\nby = ["n", "system"]', baseline=False)
-    assert [one["group"] for one in by] == [{"n": "10", "system": "c"}, *({"n": "100", "system": s} for s in "ab")]
+    assert [one.group for one in by] == [{"n": "10", "system": "c"}, *({"n": "100", "system": s} for s in "ab")]
 
 
 def test_the_gravest_gate_decides_and_callouts_name_it(nights: tuple[Path, Path], tmp_path: Path) -> None:
     path, more = tmp_path / "a.toml", tmp_path / "b.toml"
     path.write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1')
     more.write_text('[[gates]]\nmetric = "error_rate"\nfail = 0.0')
-    assert audit(nights[1])["status"] == "pass"
-    assert audit(nights[1], AuditOptions(gates=(path,)))["status"] == "warn"
+    assert audit(nights[1]).status == "pass"
+    assert audit(nights[1], AuditOptions(gates=(path,))).status == "warn"
     document = audit(nights[1], AuditOptions(gates=(path, more)))
-    assert document["status"] == "fail"
-    assert [(c["kind"], c["severity"]) for c in document["callouts"]] == [
+    assert document.status == "fail"
+    assert [(c.kind, c.severity) for c in document.callouts] == [
         ("gate", "fail"),
         ("gate", "warn"),
         ("errors", "info"),

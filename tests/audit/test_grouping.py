@@ -73,7 +73,7 @@ def test_an_audit_by_many_columns_counts_each_row_once(tmp_path: Path) -> None:
     columns = tuple(f"c{i}" for i in range(24))
     rows = [row(f"t{i}", **{c: f"v{made.randrange(300)}" for c in columns}) for i in range(300)]
     document = audit(night(tmp_path / "out", rows), AuditOptions(by=(columns,)))
-    found = Counter({tuple(g["group"][c] for c in columns): g["rows"] for g in document["groups"][1:]})
+    found = Counter({tuple(g.group[c] for c in columns): g.rows for g in document.groups[1:]})
     assert found == Counter(tuple(one[c] for c in columns) for one in rows)
 
 
@@ -100,10 +100,10 @@ def test_keys_of_partitioned_folders_group_rows(tmp_path: Path) -> None:
     }
     out = finish(tmp_path / "out", parts)
     document = audit(out, AuditOptions(by=(("country",), ("lang",)), worst=50))
-    found = {str(one["group"].get("country")): one["rows"] for one in document["groups"] if "country" in one["group"]}
+    found = {str(one.group.get("country")): one.rows for one in document.groups if "country" in one.group}
     assert found == {"Fö": 20, "DE": 10, "None": 8}
-    assert [one["rows"] for one in document["groups"] if "lang" in one["group"]] == [38]
-    assert {worst["group"]["country"] for worst in document["worst"]} == {"DE", "Fö"}
+    assert [one.rows for one in document.groups if "lang" in one.group] == [38]
+    assert {worst.group["country"] for worst in document.worst} == {"DE", "Fö"}
     assert schema_names(out)[-1] == "country"
     scored = load(out, ["country", "lang", "fine"])
     assert Counter(scored.array("country").to_pylist()) == {"Fö": 20, "DE": 10, None: 8}

@@ -16,7 +16,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
-    groups = audit(night(tmp_path / "out", [row(system=s) for s in "ab"]))["groups"]
+    groups = audit(night(tmp_path / "out", [row(system=s) for s in "ab"])).groups
     lines = [rows_of(f"2026-01-{day:02}T03:00:00+00:00", "s", "pass", groups) for day in range(1, 13)]
     file = tmp_path / "history.parquet"
     with ThreadPoolExecutor(6) as pool:
@@ -33,5 +33,5 @@ def test_the_python_of_the_page(tmp_path: Path) -> None:
     exec(compile(code, "audit.md", "exec"), names)
     nights = [night(tmp_path / name, [row(system="a")]) for name in ("before", "after")]
     shown = names["show"](nights[1], nights[0])  # type: ignore[operator]
-    assert shown.document["baseline"]["rows"] == 1
+    assert shown.document.baseline.rows == 1
     assert "<iframe" in shown._repr_html_()

@@ -26,22 +26,19 @@ def shared(seed: int, inputs: int, systems: int, hard: float, text: str = "") ->
 
 def test_texts_of_one_input_that_agree_count_as_one_row(tmp_path: Path) -> None:
     document = audit(night(tmp_path / "out", shared(1, 200, 5, 0.2)))
-    everything, system = document["groups"][:2]
-    assert everything["design_effects"]["not_ok_rate"] == pytest.approx(5, rel=0.01)
-    assert system["design_effects"]["not_ok_rate"] == 1
-    ends = ("low", "high")
-    assert [everything["rates"]["not_ok_rate"][end] for end in ends] == pytest.approx(  # type: ignore[literal-required]
-        [system["rates"]["not_ok_rate"][end] for end in ends],  # type: ignore[literal-required]
-        abs=2e-3,
-    )
-    assert "as 200 independent rows would (design effect 5.0)" in " ".join(document["notes"])
+    everything, system = document.groups[:2]
+    assert everything.design_effects["not_ok_rate"] == pytest.approx(5, rel=0.01)
+    assert system.design_effects["not_ok_rate"] == 1
+    one, other = everything.rates["not_ok_rate"], system.rates["not_ok_rate"]
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=2e-3)
+    assert "as 200 independent rows would (design effect 5.0)" in " ".join(document.notes)
 
 
 def test_without_facts_duplicates_are_known(tmp_path: Path) -> None:
     whole = table(shared(1, 300, 1, 0.2))
     bare = pa.concat_tables([whole.drop_columns(["triples"])] * 3)
     document = audit(finish(tmp_path / "out", {"part-0.parquet": bare}))
-    assert document["groups"][0]["design_effects"]["not_ok_rate"] == pytest.approx(3, rel=0.01)
+    assert document.groups[0].design_effects["not_ok_rate"] == pytest.approx(3, rel=0.01)
 
 
 def test_rewritten_rows_are_compared_as_pairs(tmp_path: Path) -> None:
@@ -52,13 +49,13 @@ def test_rewritten_rows_are_compared_as_pairs(tmp_path: Path) -> None:
     for one in easy[:10]:
         one["facts"] = [("food", 0.2)]
     document = audit(night(tmp_path / "b", after), AuditOptions(baseline=night(tmp_path / "a", before)))
-    change = document["groups"][0]["change"]
+    change = document.groups[0].change
     assert change is not None
-    moved = change["rates"]["not_ok_rate"]
-    assert (change["kept"], change["rewritten"]) == (0, 200)
-    assert moved["rewritten"]["worse"] == 10 and moved["rewritten"]["better"] == 0
-    assert moved["significant"] and moved["low"] is not None and moved["low"] > 0
-    assert moved["tests"][0]["p"] == pytest.approx(2**-10)  # mid-p of ten changes in one direction
+    moved = change.rates["not_ok_rate"]
+    assert (change.kept, change.rewritten) == (0, 200)
+    assert moved.rewritten.worse == 10 and moved.rewritten.better == 0
+    assert moved.significant and moved.low is not None and moved.low > 0
+    assert moved.tests[0].p == pytest.approx(2**-10)  # mid-p of ten changes in one direction
 
 
 def test_the_rate_of_unsupported_numbers(tmp_path: Path) -> None:
@@ -70,6 +67,6 @@ def test_the_rate_of_unsupported_numbers(tmp_path: Path) -> None:
     gates = tmp_path / "gates.toml"
     gates.write_text('[[gates]]\nmetric = "unsupported_numbers_rate"\nfail = 0.1\nagainst = "baseline"\n')
     document = audit(folders[1], AuditOptions(baseline=folders[0], gates=(gates,), history=tmp_path / "h.parquet"))
-    (gate,) = document["gates"]
-    assert (gate["status"], gate["now"], gate["before"]) == ("fail", 30 / 99, 10 / 99)
-    assert document["history"][0]["rates"]["unsupported_numbers_rate"] == 30 / 99
+    (gate,) = document.gates
+    assert (gate.status, gate.now, gate.before) == ("fail", 30 / 99, 10 / 99)
+    assert document.history[0].rates.unsupported_numbers_rate == 30 / 99

@@ -32,15 +32,15 @@ def replaced(out: Path, name: str, column: pa.Array) -> Path:
 @pytest.mark.parametrize("layout", TEXTS)
 def test_texts(tmp_path: Path, layout: str) -> None:
     document = audit(replaced(tmp_path / "out", "text", TEXTS[layout]))
-    lengths = {one["least"]: one["rows"] for one in document["groups"][0]["by_length"]}
+    lengths = {one.least: one.rows for one in document.groups[0].by_length}
     assert lengths == {0: 3}
-    assert [one["text"] for one in document["worst"]] == ["caf\ufffd", "", None]
+    assert [one.text for one in document.worst] == ["caf\ufffd", "", None]
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.large_string()), pa.large_list(pa.string()), pa.list_(pa.string(), 1)])
 def test_facts(tmp_path: Path, kind: pa.DataType) -> None:
     document = audit(replaced(tmp_path / "out", "triples", pa.array([["a | food | b"]] * 4).cast(kind)))
-    assert [one["predicate"] for one in document["groups"][0]["predicates"]] == ["food"]
+    assert [one.predicate for one in document.groups[0].predicates] == ["food"]
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def test_bytes_for_each_row_more(tmp_path: Path) -> None:
         document = audit(second, AuditOptions(baseline=first, by=(("system",),)))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        changes = document["baseline_changes"]
+        changes = document.baseline_changes
         assert changes is not None
-        assert changes["added"] == changes["removed"] > 0
-        assert changes["added"] + changes["kept"] == ROWS * copies
+        assert changes.added == changes.removed > 0
+        assert changes.added + changes.kept == ROWS * copies
     assert peaks[1] - peaks[0] < MOST * ROWS * 20

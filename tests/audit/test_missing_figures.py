@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.document import ADDED_RATES, Document
+from scorer.audit.document import ADDED_RATES, Checked, Document
 from scorer.audit.rules import METRICS, OF_BASELINE
 from scorer.commands import app
+from scorer.system.codec import decode
 from tests.audit.nights import SIGNATURE, Row, night, row, table
 from tests.scored_outputs import finish
 
@@ -59,54 +59,54 @@ def test_a_night_of_errors_or_of_nothing_fails_every_gate(
     file = gates(tmp_path, f'metric = "{metric}"\nfail = {limit}{by}')
     baseline = outs["good"] if metric in (*OF_BASELINE, *ADDED_RATES) else None
     document = judged(outs[out], file, baseline=baseline)
-    assert document["status"] == "fail"
+    assert document.status == "fail"
     lenient = gates(tmp_path, f'metric = "{metric}"\nfail = {limit}{by}\nmissing = "pass"')
     has_figure = out == "errors" and metric.endswith(("not_ok_rate", "error_rate"))
-    assert judged(outs[out], lenient, baseline=baseline)["status"] == ("fail" if has_figure else "pass")
-    for gate in document["gates"]:
+    assert judged(outs[out], lenient, baseline=baseline).status == ("fail" if has_figure else "pass")
+    for gate in document.gates:
         if not has_figure:
-            assert gate["value"] is None
-            assert gate["reason"] in (
+            assert gate.value is None
+            assert gate.reason in (
                 "there are no rows",
                 "no row has a label, all have errors",
                 "no added row has a label, all have errors",
                 "the run did not look for unsupported numbers (--check-numbers)",
-            ) or (metric == "backoff_rate" and str(gate["reason"]).startswith("the run did not count facts"))
-            assert gate["message"].endswith('which fails unless missing = "pass"')
+            ) or (metric == "backoff_rate" and str(gate.reason).startswith("the run did not count facts"))
+            assert gate.message.endswith('which fails unless missing = "pass"')
 
 
 def test_against_the_baseline_too(outs: dict[str, Path], tmp_path: Path) -> None:
     table = 'metric = "hallucination_rate"\nagainst = "baseline"\nfail = 0.1'
     for out in ("errors", "empty"):
-        assert judged(outs[out], gates(tmp_path, table), baseline=outs["good"])["status"] == "fail"
+        assert judged(outs[out], gates(tmp_path, table), baseline=outs["good"]).status == "fail"
     document = judged(outs["good"], gates(tmp_path, table), baseline=outs["empty"])
-    assert (document["status"], document["gates"][0]["reason"]) == ("fail", "the baseline has no such rows")
+    assert (document.status, document.gates[0].reason) == ("fail", "the baseline has no such rows")
 
 
 def test_a_group_that_is_new_is_silent_and_one_that_went_fails(outs: dict[str, Path], tmp_path: Path) -> None:
     file = gates(tmp_path, 'metric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.1\nby = ["system"]')
     document = judged(outs["two"], file, baseline=outs["good"])
-    assert [gate["status"] for gate in document["gates"]] == ["pass", "silent"]
-    assert document["gates"][1]["message"] == (
+    assert [gate.status for gate in document.gates] == ["pass", "silent"]
+    assert document.gates[1].message == (
         "system=b: not_ok_rate is silent: it needs rows in the baseline, and this group is new"
     )
     document = judged(outs["good"], file, baseline=outs["two"])
-    assert [gate["status"] for gate in document["gates"]] == ["pass", "fail"]
-    assert document["gates"][1]["reason"] == "there are no rows"
+    assert [gate.status for gate in document.gates] == ["pass", "fail"]
+    assert document.gates[1].reason == "there are no rows"
 
 
 def test_what_the_run_did_not_look_for(tmp_path: Path) -> None:
     signature = SIGNATURE.replace("checks:both", "checks:hallucination")
     out = night(tmp_path / "out", good(5), signature=signature)
     document = judged(out, gates(tmp_path, 'metric = "omission_rate"\nfail = 0.1'))
-    assert document["gates"][0]["reason"] == "the run did not look for omissions (--checks hallucination)"
+    assert document.gates[0].reason == "the run did not look for omissions (--checks hallucination)"
     document = judged(out, gates(tmp_path, 'metric = "not_ok_rate"\nfail = 0.1'), errors="excluded")
-    assert document["status"] == "pass"
+    assert document.status == "pass"
 
 
 def test_error_rows_left_out_leave_no_figure(outs: dict[str, Path], tmp_path: Path) -> None:
     document = judged(outs["errors"], gates(tmp_path, 'metric = "not_ok_rate"\nfail = 0.9'), errors="excluded")
-    assert (document["status"], document["gates"][0]["reason"]) == ("fail", "no row counts for it")
+    assert (document.status, document.gates[0].reason) == ("fail", "no row counts for it")
 
 
 def test_min_rows_silences_on_purpose_and_nothing_checked_is_no_pass(outs: dict[str, Path], tmp_path: Path) -> None:
@@ -114,15 +114,15 @@ def test_min_rows_silences_on_purpose_and_nothing_checked_is_no_pass(outs: dict[
     file = gates(tmp_path, table)
     for out in ("good", "empty", "errors"):
         document = judged(outs[out], file)
-        assert document["gates"][0]["status"] == "silent"
-        assert document["gates"][0]["reason"].startswith("needs 100 rows (min_rows), there are ")  # type: ignore[union-attr]
-        assert document["status"] == "pass"
-        assert document["checked"] == {"gates": 1, "silent": 1, "nothing_checked": True, "required": False}
+        assert document.gates[0].status == "silent"
+        assert document.gates[0].reason.startswith("needs 100 rows (min_rows), there are ")  # type: ignore[union-attr]
+        assert document.status == "pass"
+        assert document.checked == Checked(gates=1, silent=1, nothing_checked=True, required=False)
     document = judged(outs["good"], file, require_gates=True)
-    assert (document["status"], document["checked"]["required"]) == ("fail", True)
+    assert (document.status, document.checked.required) == ("fail", True)
     document = judged(outs["good"], gates(tmp_path, table, 'metric = "error_rate"\nfail = 0'), require_gates=True)
-    assert document["status"] == "pass"
-    assert document["checked"] == {"gates": 2, "silent": 1, "nothing_checked": False, "required": True}
+    assert document.status == "pass"
+    assert document.checked == Checked(gates=2, silent=1, nothing_checked=False, required=True)
 
 
 def command(*arguments: Any, code: int) -> Any:
@@ -142,8 +142,8 @@ def test_the_command_says_so_everywhere(outs: dict[str, Path], tmp_path: Path) -
         assert suite.get("failures") == "0"
         assert suite.get("skipped") == suite.get("tests")
         assert suite[-1].get("name") == "nothing checked"
-        document = json.loads(command(outs["good"], *options, "--json", code=0).stdout)
-        assert document["checked"]["nothing_checked"] is True
+        document = decode(command(outs["good"], *options, "--json", code=0).stdout.encode(), Document, "--json")
+        assert document.checked.nothing_checked is True
         refused = command(outs["good"], *options, "--require-gates", "--junit", xml, code=1)
         assert "scorer: nothing was checked, and --require-gates is set" in refused.stderr
         suite = ElementTree.parse(xml).getroot()[0]

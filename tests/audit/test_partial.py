@@ -63,7 +63,7 @@ def test_a_limit_is_said_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [None, 11])
 def test_a_limit_that_cut_nothing_is_none(tmp_path: Path, limit: Any) -> None:
-    assert audit(limited(tmp_path / "out", limit))["partial"] is None
+    assert audit(limited(tmp_path / "out", limit)).partial is None
 
 
 @pytest.mark.parametrize("limit", ["10", True, 1.5])
@@ -85,14 +85,14 @@ def test_a_partial_output_against_a_complete_one(tmp_path: Path) -> None:
     shown = command(whole, "--baseline", part, "--allow-partial").stdout
     assert f"  partial: {LIMITED}" in shown
     document = audit(whole, AuditOptions(baseline=part, allow_partial=True))
-    assert document["baseline"] is not None
-    assert (document["partial"], document["baseline"]["partial"]) == (None, LIMITED)
+    assert document.baseline is not None
+    assert (document.partial, document.baseline.partial) == (None, LIMITED)
 
 
 def test_the_same_limit_compares_and_another_does_not(tmp_path: Path) -> None:
     one, same = limited(tmp_path / "one", 10), limited(tmp_path / "same", 10)
     other = limited(tmp_path / "other", 8, rows=8)
-    assert audit(one, AuditOptions(baseline=same))["partial"] == LIMITED
+    assert audit(one, AuditOptions(baseline=same)).partial == LIMITED
     with pytest.raises(UsageError, match="and so is the baseline, in another way"):
         audit(one, AuditOptions(baseline=other))
 
@@ -120,7 +120,7 @@ def test_a_run_that_has_no_totals_yet_is_not_audited(lacking: Path, tmp_path: Pa
     whole = night(tmp_path / "whole", [row("t")])
     (whole / "_SUCCESS").unlink()
     document = audit(whole, AuditOptions(allow_partial=True))
-    assert document["partial"] == "the run did not finish"
+    assert document.partial == "the run did not finish"
 
 
 def test_a_real_run_with_a_limit(tmp_path: Path) -> None:
@@ -133,5 +133,5 @@ def test_a_real_run_with_a_limit(tmp_path: Path) -> None:
         arguments = ["run", tmp_path / "a.parquet", "--out", tmp_path / name, "--bundle", str(RESTAURANTS), *options]
         result = CliRunner().invoke(app, list(map(str, arguments)))
         assert result.exit_code == 0, result.output
-    assert audit(tmp_path / "part")["partial"] == "only the first 4 rows were scored (--limit)"
-    assert audit(tmp_path / "whole")["partial"] is None
+    assert audit(tmp_path / "part").partial == "only the first 4 rows were scored (--limit)"
+    assert audit(tmp_path / "whole").partial is None

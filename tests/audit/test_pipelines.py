@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, Document, audit
@@ -50,17 +51,17 @@ def document(outputs: tuple[Path, Path]) -> Document:
 
 
 def test_what_got_worse_is_counted_and_shown_with_what_was_there(document: Document) -> None:
-    worse = document["worse"]
+    worse = document.worse
     assert worse is not None
-    assert (worse["flipped"], worse["added_failing"]) == (1, 3)
-    found = {one["now"]["row"]: (one["why"], one["before"], one["text_before"]) for one in worse["rows"]}
+    assert (worse.flipped, worse.added_failing) == (1, 3)
+    found = {one.now.row: (one.why, one.before, one.text_before) for one in worse.rows}
     assert found == {
         3: ("flipped", "OK", "D text"),
         5: ("rewritten", "OK", "F text"),
         6: ("new", None, None),  # the same place has other facts
         7: ("new", None, None),
     }
-    assert all(one["now"]["kind"] == "omission" for one in worse["rows"])
+    assert all(one.now.kind == "omission" for one in worse.rows)
 
 
 def test_the_console_says_it_before_the_findings(outputs: tuple[Path, Path]) -> None:
@@ -88,31 +89,22 @@ def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Pat
 
 
 def test_the_summary_is_bounded_whatever_there_is(document: Document) -> None:
-    one = document["groups"][0]
-    many: Any = {**document, "groups": [one] * 500, "callouts": [{**document["callouts"][0], "severity": "warn"}] * 500}
+    one = document.groups[0]
+    many = replace(document, groups=[one] * 500, callouts=[replace(document.callouts[0], severity="warn")] * 500)
     assert len(markdown(many).splitlines()) < MOST_LINES
-    alone = markdown({**document, "worse": None, "baseline_changes": None})
+    alone = markdown(replace(document, worse=None, baseline_changes=None))
     assert "got worse" not in alone and alone.startswith("## Nothing checked")
 
 
-def told(text: str, document: Document) -> Any:
+def told(text: str, document: Document) -> Document:
     """The document with ``text`` wherever the summary shows a text."""
-    worse, group = document["worse"], document["groups"][0]
+    worse, group = document.worse, document.groups[0]
     assert worse is not None
-    rows = [
-        {**one, "text_before": text, "now": {**one["now"], "file": text, "text": "now " + text}}
-        for one in worse["rows"]
-    ]
-    callouts = [{**document["callouts"][0], "severity": "warn", "kind": "drift", "message": text}]
-    named = {**group, "group": {"system": text}}
-    return {
-        **document,
-        "out": text,
-        "partial": text,
-        "worse": {**worse, "rows": rows},
-        "callouts": callouts,
-        "groups": [group, named],
-    }
+    rows = [replace(one, text_before=text, now=replace(one.now, file=text, text="now " + text)) for one in worse.rows]
+    callouts = [replace(document.callouts[0], severity="warn", kind="drift", message=text)]
+    groups = [group, replace(group, group={"system": text})]
+    worse = replace(worse, rows=rows)
+    return replace(document, out=text, partial=text, worse=worse, callouts=callouts, groups=groups)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +148,8 @@ def parsed(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 def test_metrics_have_the_figures_of_the_document(document: Document) -> None:
     text = metrics(document)
     found = parsed(text)
-    whole = document["groups"][0]
-    assert found["d2t_audit_rows", (("group", "all rows"),)] == whole["rows"] == 8
+    whole = document.groups[0]
+    assert found["d2t_audit_rows", (("group", "all rows"),)] == whole.rows == 8
     assert found["d2t_audit_rate_ratio", (("group", "all rows"), ("rate", "not_ok"))] == 5 / 8
     assert found["d2t_audit_baseline_rows", (("change", "flipped_to_not_ok"),)] == 1
     assert found["d2t_audit_finished_timestamp_seconds", ()] == 1767322800
@@ -166,10 +158,10 @@ def test_metrics_have_the_figures_of_the_document(document: Document) -> None:
 
 
 def test_metrics_have_a_bounded_number_of_series_and_escape_names(document: Document) -> None:
-    one = document["groups"][0]
+    one = document.groups[0]
     names = [f'a"\\\n{i}' + "x" * 500 * (i % 2) for i in range(900)]
-    named: Any = [{**one, "group": {"system": name}, "grouping": ["system"], "rows": i} for i, name in enumerate(names)]
-    found = parsed(metrics({**document, "groups": [one, *named]}))
+    named = [replace(one, group={"system": name}, grouping=["system"], rows=i) for i, name in enumerate(names)]
+    found = parsed(metrics(replace(document, groups=[one, *named])))
     rows = [labels for name, labels in found if name == "d2t_audit_rows"]
     assert len(rows) <= MOST_GROUPS + 1
     assert (("group", 'system=a\\"\\\\\\n898'),) in rows

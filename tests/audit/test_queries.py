@@ -98,61 +98,61 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
 def check_change(before: list[Line], after: list[Line], change: Any) -> None:
     pairs, removed, added = paired(before, after)
     flips = [(was, now) for was, now in pairs if was["fine"] and now["fine"] and was["fine"] != now["fine"]]
-    counts = (change["rows_before"], change["kept"], change["removed"], change["added"], change["flips"])
+    counts = (change.rows_before, change.kept, change.removed, change.added, change.flips)
     assert counts == (len(before), len(pairs), len(removed), len(added), len(flips))
     samples = compared(before, after, removed, added)
-    rate = change["rates"]["not_ok_rate"]
+    rate = change.rates["not_ok_rate"]
     rewrites = rewritten(removed, added)
     worse, better = (sum(was["fine"] in one and now["fine"] in other for was, now in rewrites) for one, other in MOVES)
-    assert change["rewritten"] == len(rewrites)
-    assert tuple(rate["rewritten"][key] for key in ("n", "worse", "better")) == (len(rewrites), worse, better)
+    assert change.rewritten == len(rewrites)
+    assert (rate.rewritten.n, rate.rewritten.worse, rate.rewritten.better) == (len(rewrites), worse, better)
     single = [[line for line in one if not any(line in pair for pair in rewrites)] for one in (removed, added)]
     rest = compared(before, after, *single)
-    sides = [one for one in rate["tests"] if one["name"] == "mantel_haenszel"]
+    sides = [one for one in rate.tests if one.name == "mantel_haenszel"]
     sizes = tuple(len(one) + len(rewrites) for one in rest)
-    assert [(one["n_before"], one["n_after"]) for one in sides] == [sizes] * bool(removed or added)
+    assert [(one.n_before, one.n_after) for one in sides] == [sizes] * bool(removed or added)
     lost = sum(was["fine"] == "OK" != now["fine"] for was, now in pairs)
     gained = sum(was["fine"] != "OK" == now["fine"] for was, now in pairs)
-    paired_tests = [one for one in rate["tests"] if one["name"] == "mcnemar"]
-    assert [one["n_after"] for one in paired_tests] == [len(pairs)] * bool(lost + gained)
+    paired_tests = [one for one in rate.tests if one.name == "mcnemar"]
+    assert [one.n_after for one in paired_tests] == [len(pairs)] * bool(lost + gained)
     if lost + gained:
-        assert abs(paired_tests[0]["statistic"]) == pytest.approx(abs(lost - gained) / (lost + gained) ** 0.5)
-    assert change["confidence"]["ks"] == pytest.approx(distance(*map(confidences, samples)))
+        assert abs(paired_tests[0].statistic) == pytest.approx(abs(lost - gained) / (lost + gained) ** 0.5)
+    assert change.confidence.ks == pytest.approx(distance(*map(confidences, samples)))
     cuts = np.unique(np.quantile(confidences(before), np.arange(1, 10) / 10, method="inverted_cdf"))
     shares = []
     for lines in (before, after):
         bins = np.bincount(np.searchsorted(cuts, confidences(lines)), minlength=len(cuts) + 1) + 0.5
         shares.append(bins / bins.sum())
     psi = sum((a - b) * np.log(a / b) for b, a in zip(*shares, strict=True))
-    assert change["confidence"]["psi"] == pytest.approx(psi)
+    assert change.confidence.psi == pytest.approx(psi)
 
 
 def check_lists(before: list[Line], after: list[Line], document: Document, most: int) -> None:
     pairs, removed, added = paired(before, after)
-    changes, worse = document["baseline_changes"], document["worse"]
+    changes, worse = document.baseline_changes, document.worse
     assert changes is not None
     assert worse is not None
-    assert changes["errors_appeared"] == sum(bool(was["fine"]) and not now["fine"] for was, now in pairs)
-    assert changes["errors_gone"] == sum(bool(now["fine"]) and not was["fine"] for was, now in pairs)
+    assert changes.errors_appeared == sum(bool(was["fine"]) and not now["fine"] for was, now in pairs)
+    assert changes.errors_gone == sum(bool(now["fine"]) and not was["fine"] for was, now in pairs)
     flips = [(was, now) for was, now in pairs if was["fine"] and now["fine"] and was["fine"] != now["fine"]]
-    found = {(f["row_key"], f["before"], f["after"]) for f in changes["flips"]["rows"]}
+    found = {(f.row_key, f.before, f.after) for f in changes.flips.rows}
     assert found == {(now["row_key"].hex(), was["fine"], now["fine"]) for was, now in flips}
 
     flipped = [now for was, now in flips if was["fine"] == "OK"]
     fresh = [line for line in added if line["fine"] not in ("OK", None)]
-    assert (worse["flipped"], worse["added_failing"]) == (len(flipped), len(fresh))
+    assert (worse.flipped, worse.added_failing) == (len(flipped), len(fresh))
     share = -(-most // 3)
     least = sorted(flipped, key=lambda line: (line["confidence"], line["place"]))[:share]
-    shown = [one["now"] for one in worse["rows"] if one["why"] == "flipped"]
-    assert [one["row_key"] for one in shown] == [line["row_key"].hex() for line in least]
+    shown = [one.now for one in worse.rows if one.why == "flipped"]
+    assert [one.row_key for one in shown] == [line["row_key"].hex() for line in least]
     texts = rewritten(removed, added)
     was_ok = [now for was, now in texts if was["fine"] == "OK" and now["fine"] not in ("OK", None)]
     better = [now for was, now in [*flips, *texts] if now["fine"] == "OK" and was["fine"] not in ("OK", None)]
-    assert (worse["rewritten"], worse["better"]) == (len(was_ok), len(better))
+    assert (worse.rewritten, worse.better) == (len(was_ok), len(better))
     other = [line for line in fresh if not any(line is now for _, now in texts)]
     for why, lines in (("rewritten", was_ok), ("new", other)):
         order = sorted(lines, key=lambda line: (line["confidence"], line["place"]))[:share]
-        rows = [one["now"]["row_key"] for one in worse["rows"] if one["why"] == why]
+        rows = [one.now.row_key for one in worse.rows if one.why == why]
         assert rows == [line["row_key"].hex() for line in order]
 
     kinds: dict[str, dict[bytes, Line]] = {kind: {} for kind in KINDS}
@@ -168,7 +168,7 @@ def check_lists(before: list[Line], after: list[Line], document: Document, most:
             by_key.items(), key=lambda i: (i[1]["confidence"] or 0.0, *np.frombuffer(i[0], halves)[0].tolist())
         )[:most]
     ]
-    assert [(one["kind"], one["row_key"], (one["file"], one["row"])) for one in document["worst"]] == worst
+    assert [(one.kind, one.row_key, (one.file, one.row)) for one in document.worst] == worst
 
 
 @pytest.mark.parametrize(("seed", "sizes"), [(0, (300, 330)), (1, (90, 400)), (2, (380, 120))])
@@ -180,11 +180,11 @@ def test_two_runs(tmp_path: Path, seed: int, sizes: tuple[int, int]) -> None:
     document = audit(outs[1], AuditOptions(baseline=outs[0], worst=7))
     before, after = map(lines_of, outs)
     check_lists(before, after, document, 7)
-    for group in document["groups"]:
-        mine = [[line for line in lines if {**line, **group["group"]} == line] for lines in (before, after)]
-        check_change(*mine, group["change"])
+    for group in document.groups:
+        mine = [[line for line in lines if {**line, **group.group} == line] for lines in (before, after)]
+        check_change(*mine, group.change)
         quantiles = np.quantile(confidences(mine[1]).astype(np.float64), list(map(float, QUANTILES)))
-        assert group["confidence"]["quantiles"] == dict(zip(QUANTILES, quantiles.tolist(), strict=True))
+        assert group.confidence.quantiles == dict(zip(QUANTILES, quantiles.tolist(), strict=True))
 
 
 QUANTILES = ("0.01", "0.05", "0.10", "0.25", "0.50", "0.75", "0.90", "0.95", "0.99")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
+from scorer.audit.reach import Checked
 from scorer.commands import app
 from scorer.errors import UsageError
+from scorer.system.codec import decode
 from tests.audit.nights import Row, night, row
 
 GATES = '[[gates]]\nmetric = "not_ok_rate"\nagainst = "{}"\nfail = 0.05\nby = ["system"]\n'
@@ -39,20 +40,20 @@ def gates(month: list[Path], tmp_path: Path, **options: Any) -> dict[str, Any]:
     path = tmp_path / "gates.toml"
     path.write_text(GATES.format("reference" if "reference" in options else "baseline"))
     found = audit(month[4], AuditOptions(gates=(path,), **options))
-    return {str(gate["group"]["system"]): gate for gate in found["gates"]}
+    return {str(gate.group["system"]): gate for gate in found.gates}
 
 
 def test_a_slow_rise_fails_against_the_reference_alone(month: list[Path], tmp_path: Path) -> None:
-    assert {name: one["status"] for name, one in gates(month, tmp_path, baseline=month[3]).items()} == {
+    assert {name: one.status for name, one in gates(month, tmp_path, baseline=month[3]).items()} == {
         "a": "pass",
         "b": "pass",
         "new": "silent",
     }
     found = gates(month, tmp_path, reference=month[0])
-    assert {name: one["status"] for name, one in found.items()} == {"a": "fail", "b": "pass", "new": "silent"}
-    assert (found["a"]["before"], found["a"]["now"]) == (0.10, 0.18)
-    assert found["a"]["low"] < 0.08 < found["a"]["high"]
-    assert "since the reference" in found["a"]["message"]
+    assert {name: one.status for name, one in found.items()} == {"a": "fail", "b": "pass", "new": "silent"}
+    assert (found["a"].before, found["a"].now) == (0.10, 0.18)
+    assert found["a"].low < 0.08 < found["a"].high
+    assert "since the reference" in found["a"].message
 
 
 def test_a_night_of_the_history_is_as_good_as_its_output(month: list[Path], tmp_path: Path) -> None:
@@ -82,8 +83,8 @@ def test_gates_check_judges_it_with_or_without_a_reference(month: list[Path], tm
     command = ["gates", "check", str(month[4]), "--gates", str(path), "--json"]
     result = CliRunner().invoke(app, [*command, *(["--reference", str(month[0])] if pinned else [])])
     assert result.exit_code == 0, result.output
-    (gate,) = json.loads(result.stdout)["gates"]
-    found = {one["group"]["system"]: one for one in gate["groups"]}
-    assert gate["by_chance"] >= found["a"]["by_chance"] > 0
-    assert found["a"]["finds"] > 0.05 and found["a"]["now"] == ("fail" if pinned else None)
-    assert found["new"]["can_fire"] is not pinned
+    (gate,) = decode(result.stdout.encode(), Checked, "--json").gates
+    found = {one.group["system"]: one for one in gate.groups}
+    assert gate.by_chance >= found["a"].by_chance > 0
+    assert found["a"].finds > 0.05 and found["a"].now == ("fail" if pinned else None)
+    assert found["new"].can_fire is not pinned

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
+from scorer.audit.reach import Checked
 from scorer.audit.rules import load_gates
 from scorer.commands import app
+from scorer.system.codec import decode
 from tests.audit.nights import Row, night, row
 
 
@@ -43,19 +44,24 @@ def files(nights: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -
     return found
 
 
+def reached(*arguments: object, code: int = 0) -> Checked:
+    """What ``scorer gates check`` prints."""
+    return decode(scorer("gates", "check", *arguments, "--json", code=code).stdout.encode(), Checked, "--json")
+
+
 def test_the_run_that_gates_were_written_from_passes_them(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
     document = audit(nights[0], AuditOptions(gates=files[:1]))
-    assert {gate["metric"] for gate in document["gates"]} == {"error_rate", "empty_rate", "not_ok_rate"}
-    assert {gate["status"] for gate in document["gates"]} == {"pass"}
+    assert {gate.metric for gate in document.gates} == {"error_rate", "empty_rate", "not_ok_rate"}
+    assert {gate.status for gate in document.gates} == {"pass"}
     for rule in load_gates(files[:1]):
-        high = document["groups"][0]["rates"][rule.metric]["high"]
+        high = document.groups[0].rates[rule.metric].high
         assert rule.warn is not None and rule.fail is not None and high is not None
         assert high < rule.warn < rule.fail
 
 
 def test_a_group_that_gets_worse_fails(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
-    found = audit(nights[1], AuditOptions(baseline=nights[0], gates=files[1:]))["gates"]
-    by_system = {str(gate["group"]["system"])[0]: gate["status"] for gate in found if gate["group"] and gate["fail"]}
+    found = audit(nights[1], AuditOptions(baseline=nights[0], gates=files[1:])).gates
+    by_system = {str(gate.group["system"])[0]: gate.status for gate in found if gate.group and gate.fail}
     assert by_system == {"a": "pass", "b": "fail", "c": "silent"}
     assert "1 of 3 groups have fewer than 50 rows" in files[1].read_text()
 
@@ -88,12 +94,8 @@ def test_no_file_is_replaced(nights: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_what_gates_can_find_is_shown_without_a_baseline(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
-    found = json.loads(scorer("gates", "check", nights[0], "--gates", files[1], "--json").stdout)["gates"]
-    able = {
-        (gate["metric"], str(one["group"].get("system"))[:1]): one["can_fire"]
-        for gate in found
-        for one in gate["groups"]
-    }
+    found = reached(nights[0], "--gates", files[1]).gates
+    able = {(gate.metric, str(one.group.get("system"))[:1]): one.can_fire for gate in found for one in gate.groups}
     added = {group for (metric, group), fires in able.items() if metric == "added_not_ok_rate" and fires}
     assert added == {"N", "a", "b", "c"}
     able = {key: fires for key, fires in able.items() if key[0] != "added_not_ok_rate"}
@@ -128,18 +130,16 @@ def test_a_gate_that_can_fire_nowhere_is_exit_2(
 
 
 def test_against_a_real_baseline_the_result_is_shown(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
-    found = json.loads(
-        scorer("gates", "check", nights[1], "--baseline", nights[0], "--gates", files[1], "--json", code=2).stdout
-    )["gates"]
+    found = reached(nights[1], "--baseline", nights[0], "--gates", files[1], code=2).gates
     now = {
-        str(one["group"].get("system"))[:1]: one["now"]
+        str(one.group.get("system"))[:1]: one.now
         for gate in found
-        if gate["metric"] == "not_ok_rate"
-        for one in gate["groups"]
+        if gate.metric == "not_ok_rate"
+        for one in gate.groups
     }
     assert now == {"N": "fail", "a": "pass", "b": "fail", "c": None}
-    ((flips,),) = [gate["groups"] for gate in found if gate["metric"] == "label_flips"]
-    assert "needs rows that are in both runs" in flips["reason"]
+    ((flips,),) = [gate.groups for gate in found if gate.metric == "label_flips"]
+    assert "needs rows that are in both runs" in flips.reason
 
 
 def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> None:
@@ -148,13 +148,13 @@ def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> 
     scorer("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
     by_group = [rule for rule in load_gates([tmp_path / "c.toml"]) if rule.by and rule.metric == "not_ok_rate"]
     assert [rule.fail for rule in by_group] == [0.125]
-    checked = json.loads(scorer("gates", "check", out, "--gates", tmp_path / "c.toml", "--json").stdout)
-    (gate,) = [one for one in checked["gates"] if one["metric"] == "not_ok_rate" and len(one["groups"]) == 20]
-    assert gate["by_chance"] == pytest.approx(0.00901, abs=1e-5)
-    assert gate["by_chance_30"] == pytest.approx(1 - (1 - gate["by_chance"]) ** 30)
-    (added,) = [one for one in checked["gates"] if one["metric"] == "added_not_ok_rate" and len(one["groups"]) == 20]
-    assert 0 < added["by_chance"] <= 0.01
-    assert checked["by_chance"] > gate["by_chance"]
+    checked = reached(out, "--gates", tmp_path / "c.toml")
+    (gate,) = [one for one in checked.gates if one.metric == "not_ok_rate" and len(one.groups) == 20]
+    assert gate.by_chance == pytest.approx(0.00901, abs=1e-5)
+    assert gate.by_chance_30 == pytest.approx(1 - (1 - gate.by_chance) ** 30)
+    (added,) = [one for one in checked.gates if one.metric == "added_not_ok_rate" and len(one.groups) == 20]
+    assert 0 < added.by_chance <= 0.01
+    assert checked.by_chance > gate.by_chance
     shown = scorer("gates", "check", out, "--gates", tmp_path / "c.toml").stdout
     assert "without a change any of its 20 groups fails in 0.90% of runs" in " ".join(shown.split())
 
@@ -170,8 +170,8 @@ def test_rows_that_were_kept_or_rewritten_make_false_alarms_rare(tmp_path: Path)
     chances = []
     for name, content in (("new", new), ("kept", new[:20] + before[20:]), ("rewritten", rewritten)):
         out = night(tmp_path / name, content)
-        found = json.loads(scorer("gates", "check", out, "--baseline", old, "--gates", gates, "--json").stdout)
-        chances.append(found["by_chance"])
-        assert found["kept"] == {"new": 0, "kept": 0.9, "rewritten": 0}[name]
+        found = reached(out, "--baseline", old, "--gates", gates)
+        chances.append(found.by_chance)
+        assert found.kept == {"new": 0, "kept": 0.9, "rewritten": 0}[name]
     assert chances[0] == pytest.approx(0.0945, abs=1e-3)
     assert max(chances[1:]) < 1e-3

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.document import Document
+from scorer.audit.document import Document, TemplatesShown
 from scorer.metric.templates import Templates
 from tests.audit.nights import SIGNATURE, Row, night, row
 from tests.bundles import RESTAURANTS
@@ -15,12 +15,10 @@ GOOD = [("area", 0.9), ("near", 0.9), ("priceRange", 0.9)]
 
 
 def suspects(document: Document) -> list[str]:
-    assert {p["predicate"] for p in document["groups"][0]["predicates"] if p["suspect"]} == {
-        c["message"].split("'")[1]
-        for c in document["callouts"]
-        if c["kind"] == "template" and " for " not in c["message"]
+    assert {p.predicate for p in document.groups[0].predicates if p.suspect} == {
+        c.message.split("'")[1] for c in document.callouts if c.kind == "template" and " for " not in c.message
     }
-    return [c["message"] for c in document["callouts"] if c["kind"] == "template"]
+    return [c.message for c in document.callouts if c.kind == "template"]
 
 
 def made(systems: str, n: int, food: dict[str, float]) -> list[Row]:
@@ -31,8 +29,8 @@ def made(systems: str, n: int, food: dict[str, float]) -> list[Row]:
 def test_a_predicate_that_fails_everywhere_is_called_out(tmp_path: Path) -> None:
     document = audit(night(tmp_path / "out", made("abc", 20, dict.fromkeys("abc", 0.1))))
     assert suspects(document) == ["the template of 'food' looks wrong"]
-    (callout,) = document["callouts"]
-    assert callout["evidence"] == [
+    (callout,) = document.callouts
+    assert callout.evidence == [
         "omitted: 60 of 60 (100%)",
         "omitted of all other facts: 0 of 180 (0%)",
         "far above the rest in 3 of 3 groups",
@@ -85,10 +83,10 @@ def test_figures_by_template_and_object(tmp_path: Path) -> None:
             settings={"templates": str(file), "bundle": "embedded"},
         )
         document = audit(out)
-        assert document["templates"] == {"sha": digest, "file": str(file)}
+        assert document.templates == TemplatesShown(sha=digest, file=str(file))
         figures = {
-            (f["predicate"], f["object"]): (f["template"], f["backoff"], f["omission"]["count"], f["omission"]["n"])
-            for f in document["template_figures"]
+            (f.predicate, f.object): (f.template, f.backoff, f.omission.count, f.omission.n)
+            for f in document.template_figures
         }
         assert figures == {
             ("food", None): ("<subject> serves <object>.", False, 40, 40),
@@ -98,19 +96,19 @@ def test_figures_by_template_and_object(tmp_path: Path) -> None:
             ("familyFriendly", "o1"): ("<subject> is not.", False, 0, 40),
             ("area", None): ("The area of <subject> is <object>.", True, 0, 80),
         }
-    sentences = [fact["sentence"] for fact in document["worst"][0]["facts"] or []]
+    sentences = [fact.sentence for fact in document.worst[0].facts or []]
     assert sentences == ["X is family friendly.", "X is not.", "X serves o2.", "X serves o3."]
 
     file.write_text(json.dumps({**content, "area": "<subject> is in the <object>."}))
     changed = audit(out)
-    assert (changed["templates"]["file"], changed["template_figures"]) == (None, [])
-    assert any("template file is not where the run found it" in note for note in changed["notes"])
-    assert {fact["sentence"] for fact in changed["worst"][0]["facts"] or []} == {None}
+    assert (changed.templates.file, changed.template_figures) == (None, [])
+    assert any("template file is not where the run found it" in note for note in changed.notes)
+    assert {fact.sentence for fact in changed.worst[0].facts or []} == {None}
 
 
 def test_a_backoff_template_is_shown_as_the_model_was_asked(tmp_path: Path) -> None:
     document = audit(night(tmp_path / "out", [row("t", [("birthPlace", 0.9), ("was_selected_by", 0.1)])]))
-    assert {f["predicate"]: (f["template"], f["backoff"]) for f in document["template_figures"]} == {
+    assert {f.predicate: (f.template, f.backoff) for f in document.template_figures} == {
         "birthPlace": ("The birth Place of <subject> is <object>.", True),
         "was_selected_by": ("The was selected by of <subject> is <object>.", True),
     }
@@ -129,7 +127,7 @@ def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:
     )
     document = audit(out, AuditOptions())
     assert suspects(document) == ["the template of 'family' for 'o0' looks wrong"]
-    assert [(f["object"], f["suspect"]) for f in document["template_figures"]][:2] == [("o0", True), ("o1", False)]
+    assert [(f.object, f.suspect) for f in document.template_figures][:2] == [("o0", True), ("o1", False)]
 
 
 def test_the_templates_of_the_bundle_are_found(tmp_path: Path) -> None:
@@ -138,4 +136,4 @@ def test_the_templates_of_the_bundle_are_found(tmp_path: Path) -> None:
     out = night(
         tmp_path / "out", [row()], signature=signature, settings={"templates": None, "bundle": str(RESTAURANTS)}
     )
-    assert audit(out)["templates"]["file"] == str(file)
+    assert audit(out).templates.file == str(file)

@@ -42,24 +42,23 @@ def audited(out: Path, gates: str, rates: RatesFile | None = RATES) -> Document:
 
 def test_a_gate_passes_only_where_the_whole_interval_is_within_its_threshold(out: Path) -> None:
     document = audited(out, GATE)
-    (gate,) = document["gates"]
-    assert (gate["status"], gate["value"], gate["low"], gate["high"]) == ("fail", 0.4, 0.05, 0.4)
-    assert gate["message"] == (
+    (gate,) = document.gates
+    assert (gate.status, gate.value, gate.low, gate.high) == ("fail", 0.4, 0.05, 0.4)
+    assert gate.message == (
         "all rows: true_not_ok_rate 20.0%, 95% interval 5.0% to 40.0% (warn above 10.0%, fail above 19.0%)"
     )
     assert (
-        "true not_ok rate 20.0%, 95% interval 5.0% to 40.0%, from 3 labels (the metric's own: 50.0%)"
-        in document["notes"]
+        "true not_ok rate 20.0%, 95% interval 5.0% to 40.0%, from 3 labels (the metric's own: 50.0%)" in document.notes
     )
 
 
 def test_by_group_a_group_without_labels_has_no_figure(out: Path) -> None:
-    found = audited(out, GATE + 'by = ["system"]')["gates"]
-    assert [(gate["group"], gate["status"]) for gate in found] == [({"system": "a"}, "fail"), ({"system": "b"}, "fail")]
-    assert [gate["value"] for gate in found] == [0.6, None]
-    assert "no row of it has a label of people" in found[1]["message"]
-    (one,) = audited(out, GATE + 'group = { system = "b" }\nmissing = "pass"')["gates"]
-    assert one["status"] == "pass"
+    found = audited(out, GATE + 'by = ["system"]').gates
+    assert [(gate.group, gate.status) for gate in found] == [({"system": "a"}, "fail"), ({"system": "b"}, "fail")]
+    assert [gate.value for gate in found] == [0.6, None]
+    assert "no row of it has a label of people" in found[1].message
+    (one,) = audited(out, GATE + 'group = { system = "b" }\nmissing = "pass"').gates
+    assert one.status == "pass"
 
 
 @pytest.mark.parametrize(

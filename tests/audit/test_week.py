@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from scorer.audit.document import Document
 from scorer.commands import app
+from scorer.system.codec import decode
 from tests.bundles import RESTAURANTS
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
@@ -89,7 +91,7 @@ class Week:
             (self.folder / "data").mkdir(exist_ok=True)
             pq.write_table(table, self.folder / "data" / f"{system}.parquet")
 
-    def night(self, name: str, *run_options: Any) -> tuple[dict[str, Any] | None, str, int]:
+    def night(self, name: str, *run_options: Any) -> tuple[Document | None, str, int]:
         """Score and audit: the document (``None`` when refused), stderr of the audit, its exit code."""
         self.write()
         out = self.folder / name
@@ -104,23 +106,19 @@ class Week:
         self.finished = out
         if audited.exit_code == 0:
             self.passed = out
-        document = json.loads(audited.stdout) if audited.exit_code < 2 else None
+        document = decode(audited.stdout.encode(), Document, "--json") if audited.exit_code < 2 else None
         return document, audited.stderr, audited.exit_code
 
 
-def changes(document: dict[str, Any]) -> tuple[int, int, int, int]:
-    found = document["baseline_changes"]
-    return found["kept"], found["added"], found["removed"], found["flips"]["count"]
+def changes(document: Document) -> tuple[int, int, int, int]:
+    found = document.baseline_changes
+    return found.kept, found.added, found.removed, found.flips.count
 
 
-def alarms(document: dict[str, Any]) -> list[tuple[str, str, str]]:
+def alarms(document: Document) -> list[tuple[str, str, str]]:
     """Gates that rang and callouts that warn: kind, system (or all), and for gates the metric."""
-    rang = [
-        ("gate", g["metric"], g["group"].get("system", "all"))
-        for g in document["gates"]
-        if g["status"] in ("warn", "fail")
-    ]
-    called = [(c["kind"], "", c["group"].get("system", "all")) for c in document["callouts"] if c["severity"] != "info"]
+    rang = [("gate", g.metric, g.group.get("system", "all")) for g in document.gates if g.status in ("warn", "fail")]
+    called = [(c.kind, "", c.group.get("system", "all")) for c in document.callouts if c.severity != "info"]
     return rang + [one for one in called if one[0] != "gate"]
 
 
@@ -137,8 +135,8 @@ def test_a_week(week: Week) -> None:
     # Monday: the first night; nothing to compare with.
     document, _, code = week.night("mon")
     assert document is not None
-    assert (code, document["status"], alarms(document)) == (0, "pass", [])
-    assert (document["rows"]["scored"], document["rows"]["reused"]) == (120, 0)
+    assert (code, document.status, alarms(document)) == (0, "pass", [])
+    assert (document.rows.scored, document.rows.reused) == (120, 0)
 
     # Tuesday: rows edited, added, removed, all of them good: nothing rings.
     set_form("ann", range(5), EDITED)
@@ -149,14 +147,14 @@ def test_a_week(week: Week) -> None:
     assert document is not None
     assert changes(document) == (112, 9, 8, 0)
     assert (code, alarms(document)) == (0, [])
-    assert (document["rows"]["scored"], document["rows"]["reused"]) == (9, 112)
+    assert (document.rows.scored, document.rows.reused) == (9, 112)
 
     # Wednesday: bob's new version forgets the food.
     before = dict(week.form)
     set_form("bob", range(44), WITHOUT_FOOD)
     document, stderr, code = week.night("wed")
     assert document is not None
-    assert (code, document["status"]) == (1, "fail")
+    assert (code, document.status) == (1, "fail")
     assert "1 of" in stderr
     assert alarms(document) == [
         ("gate", "not_ok_rate", "bob"),
@@ -167,12 +165,12 @@ def test_a_week(week: Week) -> None:
     ]
     assert changes(document)[:3] == (77, 44, 44)
     # It is bob who forgets, not the template that is wrong.
-    predicates = {p["predicate"]: p for p in document["groups"][0]["predicates"]}
-    assert predicates["food"]["omission"]["count"] == 44
-    assert not any(p["suspect"] for p in predicates.values())
-    worst = [row for row in document["worst"] if row["kind"] == "omission"]
-    assert {row["group"]["system"] for row in worst} == {"bob"}
-    assert {f["predicate"] for row in worst for f in row["facts"] if f["omitted"]} == {"food"}
+    predicates = {p.predicate: p for p in document.groups[0].predicates}
+    assert predicates["food"].omission.count == 44
+    assert not any(p.suspect for p in predicates.values())
+    worst = [row for row in document.worst if row.kind == "omission"]
+    assert {row.group["system"] for row in worst} == {"bob"}
+    assert {f.predicate for row in worst for f in row.facts if f.omitted} == {"food"}
 
     # Thursday: bob is fixed; compared with the last night that passed, nothing has changed but one edit.
     week.form = before
@@ -180,7 +178,7 @@ def test_a_week(week: Week) -> None:
     document, _, code = week.night("thu")
     assert document is not None
     assert (code, alarms(document)) == (0, [])
-    assert document["baseline"]["out"].endswith("tue")
+    assert document.baseline.out.endswith("tue")
     assert changes(document) == (120, 1, 1, 0)
 
     # Friday: somebody changes the template file; the nights do not compare, and the audit says why.
@@ -201,12 +199,10 @@ def test_a_week(week: Week) -> None:
     # Compared all the same, the bad template shows as one predicate failing everywhere.
     across = ["audit", week.folder / "fri", "--baseline", week.folder / "thu", "--across-signatures", "--json"]
     result = CliRunner().invoke(app, [str(one) for one in across])
-    document = json.loads(result.stdout)
-    assert [c["message"] for c in document["callouts"] if c["kind"] == "template"] == [
-        "the template of 'area' looks wrong"
-    ]
-    assert document["callouts"][0]["kind"] == "signature"
-    assert document["groups"][0]["change"]["rates"]["not_ok_rate"]["tests"][0]["name"] == "mcnemar"
+    document = decode(result.stdout.encode(), Document, "--json")
+    assert [c.message for c in document.callouts if c.kind == "template"] == ["the template of 'area' looks wrong"]
+    assert document.callouts[0].kind == "signature"
+    assert document.groups[0].change.rates["not_ok_rate"].tests[0].name == "mcnemar"
 
     # Saturday: the old templates again, and cat says nothing at all.
     set_form("cat", range(37), "")
@@ -218,15 +214,15 @@ def test_a_week(week: Week) -> None:
         ("gate", "not_ok_rate", "cat"),
     ]
     assert {one[2] for one in alarms(document)} == {"cat", "all"}
-    assert not any(c["kind"] == "template" for c in document["callouts"])
-    assert document["rows"]["notes"] == {"empty_text": 37}
+    assert not any(c.kind == "template" for c in document.callouts)
+    assert document.rows.notes == {"empty_text": 37}
 
     # Sunday: cat speaks again; two rows more, and nothing rings.
     set_form("cat", range(37), FORMS["cat"])
     set_form("ann", (40, 41), FORMS["ann"])
     document, _, code = week.night("sun", "--reuse", week.folder / "thu")
     assert document is not None
-    assert (code, document["status"], alarms(document)) == (0, "pass", [])
+    assert (code, document.status, alarms(document)) == (0, "pass", [])
     assert changes(document) == (120, 3, 1, 0)
 
     # The history has the nights that could be audited, with what they came to.

@@ -205,9 +205,9 @@ def test_outputs_grouped_by_each_type_that_parquet_holds(tmp_path: Path) -> None
             continue  # Parquet has no such type
         out = finish(tmp_path / str(number), {"a.parquet": whole})
         document = audit(out, AuditOptions(by=(("kind",),)))
-        found = {group["group"]["kind"]: group["rows"] for group in document["groups"][1:]}
+        found = {group.group["kind"]: group.rows for group in document.groups[1:]}
         assert sum(found.values()) == len(expected)
-        assert {one["group"]["kind"] for one in document["worst"]} == set(found)
+        assert {one.group["kind"] for one in document.worst} == set(found)
         tried += 1
     assert tried > 30
 
@@ -217,10 +217,8 @@ def test_the_worst_rows_show_the_same_names(tmp_path: Path) -> None:
     far = stored([1, FAR, 5], pa.timestamp("ns", "Mars/Base"))
     out = finish(tmp_path / "out", {"a.parquet": whole.append_column("system", far)})
     document = audit(out)
-    assert {one["group"]["system"] for one in document["worst"]} == {
-        group["group"]["system"] for group in document["groups"][1:]
-    }
+    assert {one.group["system"] for one in document.worst} == {group.group["system"] for group in document.groups[1:]}
 
 
 def test_a_night_without_rows_has_no_groups(tmp_path: Path) -> None:
-    assert len(audit(night(tmp_path / "out", [row(system="a")][:0]))["groups"]) == 1
+    assert len(audit(night(tmp_path / "out", [row(system="a")][:0])).groups) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scorer.stats.intervals import Pairs, combined, interval_of_difference, rate, wilson
+from scorer.stats.intervals import Pairs, Rate, combined, interval_of_difference, rate, wilson
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
 
@@ -23,7 +23,7 @@ def test_wilson_is_that_of_scipy() -> None:
         for count in {0, 1, n // 3, n - 1, n}:
             theirs = stats.binomtest(count, n).proportion_ci(method="wilson")
             assert wilson(count, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    assert rate(0, 0) == {"count": 0, "n": 0, "value": None, "low": None, "high": None}
+    assert rate(0, 0) == Rate(count=0, n=0, value=None, low=None, high=None)
     assert wilson(0, 5)[0] == 0.0
     assert wilson(5, 5)[1] == 1.0
 

@@ -16,12 +16,8 @@ import hashlib
 from functools import cache
 from importlib import resources
 
-import msgspec
 from markupsafe import Markup
 
-from ... import __version__
-from ...errors import UsageError
-from ...system.formats import AUDIT_SCHEMA
 from ..document import Document
 from .environment import rendered
 from .limits import MAX_BYTES, steps
@@ -34,13 +30,8 @@ def render(document: Document, *, embedded: bool = False) -> str:
     """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is.
 
     Args:
-        document: as the audit made it, or as :func:`json.loads` gives it; it is not changed.
         embedded: for a frame in another page, where links stay inside the frame.
-
-    Raises:
-        UsageError: it is no document of this version; says what is missing or wrong.
     """
-    _check(document)
     style, script = _own("report.css"), _own("report.js")
     for limits in steps():
         found = rendered(
@@ -55,21 +46,6 @@ def render(document: Document, *, embedded: bool = False) -> str:
         if len(found.encode()) < MAX_BYTES:
             break
     return found
-
-
-def _check(document: Document) -> None:
-    schema = document.get("schema")
-    if schema != AUDIT_SCHEMA:
-        raise UsageError(
-            f"the document has schema {schema!r}, and this version ({__version__}) shows schema {AUDIT_SCHEMA}; give "
-            "what scorer.audit.audit or `audit --json` made, or use the version that made it"
-        )
-    try:
-        msgspec.convert(document, Document)
-    except msgspec.ValidationError as error:
-        raise UsageError(
-            f"the document cannot be shown: {error}; audit the output again with this version ({__version__})"
-        ) from error
 
 
 @cache

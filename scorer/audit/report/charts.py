@@ -54,10 +54,10 @@ def scale(rates: Sequence[Rate]) -> float:
     Rates of few rows scatter, and a scale made for them would press all others together: where there are surer ones,
     the scale is theirs, and what lies beyond it is drawn at its end.
     """
-    known = [rate for rate in rates if rate["value"] is not None]
-    firm = [rate for rate in known if (rate["high"] or 0.0) - (rate["low"] or 0.0) < _WIDE] or known
-    highest = max((rate["high"] or 0.0 for rate in firm), default=0.0)
-    return nice_top(max(min(highest, 2 * max((rate["value"] or 0.0 for rate in firm), default=0.0)), 0.01))
+    known = [rate for rate in rates if rate.value is not None]
+    firm = [rate for rate in known if (rate.high or 0.0) - (rate.low or 0.0) < _WIDE] or known
+    highest = max((rate.high or 0.0 for rate in firm), default=0.0)
+    return nice_top(max(min(highest, 2 * max((rate.value or 0.0 for rate in firm), default=0.0)), 0.01))
 
 
 def interval(

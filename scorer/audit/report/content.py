@@ -70,27 +70,27 @@ _LONGEST_COMMAND = 400
 
 def verdict(document: Document) -> tuple[str, str]:
     """(class, words). If every gate was silent, nothing was checked, which is not a pass."""
-    if document["checked"]["nothing_checked"]:
-        return "fail" if document["status"] == "fail" else "warn", "Nothing checked"
-    return document["status"][:40], _TITLES.get(document["status"], document["status"][:40])
+    if document.checked.nothing_checked:
+        return "fail" if document.status == "fail" else "warn", "Nothing checked"
+    return document.status[:40], _TITLES.get(document.status, document.status[:40])
 
 
 def sections(document: Document) -> dict[str, str]:
     """The sections that have something to show, id and heading. The gates are always there, if only to say so."""
-    whole = document["groups"][0] if document["groups"] else None
-    worse = document["worse"]
+    whole = document.groups[0] if document.groups else None
+    worse = document.worse
     there = {
-        "worse": ("What got worse", worse and (worse["rows"] or worse["flipped"] + worse["added_failing"])),
+        "worse": ("What got worse", worse and (worse.rows or worse.flipped + worse.added_failing)),
         "gates": ("Gates", True),
         "verdicts": ("Verdicts", whole),
-        "true_rates": ("True rates", document["true_rates"] and document["true_rates"]["rates"]),
-        "changes": ("Changes", document["baseline_changes"]),
+        "true_rates": ("True rates", document.true_rates and document.true_rates.rates),
+        "changes": ("Changes", document.baseline_changes),
         "trend": ("Trend", len(runs(document, 2)) > 1),
-        "confidence": ("Confidence", whole and whole["confidence"]["n"]),
-        "predicates": ("Predicates", whole and (whole["predicates"] or document["template_figures"])),
-        "sizes": ("Facts and length", whole and (whole["by_facts"] or whole["by_length"])),
+        "confidence": ("Confidence", whole and whole.confidence.n),
+        "predicates": ("Predicates", whole and (whole.predicates or document.template_figures)),
+        "sizes": ("Facts and length", whole and (whole.by_facts or whole.by_length)),
         "errors": ("Errors and notes", True),
-        "worst": ("Worst rows", document["worst"]),
+        "worst": ("Worst rows", document.worst),
     }
     return {name: heading for name, (heading, found) in there.items() if found}
 
@@ -98,39 +98,39 @@ def sections(document: Document) -> dict[str, str]:
 def tables_of_groups(document: Document) -> list[tuple[list[str], list[GroupFigures]]]:
     """The groups of each grouping; all rows alone where there is none."""
     found: dict[tuple[str, ...], list[GroupFigures]] = {}
-    for group in document["groups"][1:]:
-        found.setdefault(tuple(group["grouping"]), []).append(group)
+    for group in document.groups[1:]:
+        found.setdefault(tuple(group.grouping), []).append(group)
     return [(list(names), groups) for names, groups in found.items()] or [([], [])]
 
 
 def gates(document: Document) -> list[Gate]:
     """The failed ones first."""
     order = list(STATUSES)
-    return sorted(document["gates"], key=lambda gate: order.index(gate["status"]) if gate["status"] in order else 4)
+    return sorted(document.gates, key=lambda gate: order.index(gate.status) if gate.status in order else 4)
 
 
 def gate_figure(gate: Gate, value: float | None) -> str:
     """A value or threshold of a gate."""
     if value is None:
         return numbers.MISSING
-    if gate["metric"] == "label_flips":
+    if gate.metric == "label_flips":
         return numbers.count(value)
-    if not gate["metric"].endswith("_rate"):
+    if not gate.metric.endswith("_rate"):
         return numbers.small(value)
-    return f"{numbers.points(value)}\u00a0points" if gate["against"] else numbers.percent(value)
+    return f"{numbers.points(value)}\u00a0points" if gate.against else numbers.percent(value)
 
 
 def moved(document: Document, significant: bool) -> list[tuple[GroupFigures, str, RateChange]]:
     """Rates that changed, by group and name, the largest difference first; without those that did not change at all."""
     found = [
-        (group, name, group["change"]["rates"][name])
-        for group in document["groups"]
-        if group["change"]
+        (group, name, group.change.rates[name])
+        for group in document.groups
+        if group.change
         for name in RATES
-        if name in group["change"]["rates"]
+        if name in group.change.rates
     ]
-    chosen = [one for one in found if one[2]["significant"] == significant and (significant or one[2]["difference"])]
-    return sorted(chosen, key=lambda one: -abs(one[2]["difference"] or 0.0))
+    chosen = [one for one in found if one[2].significant == significant and (significant or one[2].difference)]
+    return sorted(chosen, key=lambda one: -abs(one[2].difference or 0.0))
 
 
 def scale(rates: Sequence[Rate | None]) -> float:
@@ -140,19 +140,19 @@ def scale(rates: Sequence[Rate | None]) -> float:
 
 def shares(confidence: Confidence) -> list[float]:
     """The share of rows in each bin."""
-    total = sum(confidence["histogram"]) or 1
-    return [count / total for count in confidence["histogram"]]
+    total = sum(confidence.histogram) or 1
+    return [count / total for count in confidence.histogram]
 
 
 def runs(document: Document, most: int) -> list[HistoryRow]:
     """The last runs of the history, all rows; all of them for 0."""
-    return [run for run in document["history"] if not run["group"]][-most:]
+    return [run for run in document.history if not run.group][-most:]
 
 
 def days(found: Sequence[HistoryRow]) -> list[str]:
     """When the runs finished: days, or minutes where several finished on one day."""
-    names = [run["night"][:10] for run in found]
-    return names if len(set(names)) == len(names) else [run["night"][:16].replace("T", " ") for run in found]
+    names = [run.night[:10] for run in found]
+    return names if len(set(names)) == len(names) else [run.night[:16].replace("T", " ") for run in found]
 
 
 def edges(names: Sequence[str]) -> tuple[str, ...]:
@@ -163,15 +163,15 @@ def edges(names: Sequence[str]) -> tuple[str, ...]:
 
 def measures(found: Sequence[HistoryRow]) -> list[str]:
     """The rates that any run has."""
-    return [name for name in RATES if any(run["rates"].get(name) is not None for run in found)]
+    return [name for name in RATES if any(getattr(run.rates, name) is not None for run in found)]
 
 
 def histories(document: Document, most: int) -> list[tuple[dict[str, str | None], list[float | None]]]:
     """The not_OK rates of each group over the runs, of groups with two runs at least."""
     found: dict[tuple[tuple[str, str | None], ...], list[float | None]] = {}
-    for row in document["history"]:
-        if row["group"]:
-            found.setdefault(tuple(sorted(row["group"].items())), []).append(row["rates"].get("not_ok_rate"))
+    for row in document.history:
+        if row.group:
+            found.setdefault(tuple(sorted(row.group.items())), []).append(row.rates.not_ok_rate)
     return [(dict(group), rates[-most:]) for group, rates in found.items() if len(rates) > 1]
 
 
@@ -185,8 +185,8 @@ def worst(document: Document, limits: Limits) -> tuple[list[WorstRow], dict[str,
     chosen: list[WorstRow] = []
     kinds: dict[str, int] = {}
     left_out: set[str] = set()
-    for row in document["worst"]:
-        kind = row["kind"]
+    for row in document.worst:
+        kind = row.kind
         if kind not in kinds and len(kinds) == limits.kinds:
             left_out.add(kind)
             continue
@@ -198,24 +198,24 @@ def worst(document: Document, limits: Limits) -> tuple[list[WorstRow], dict[str,
 
 def facts(row: WorstRow, most: int) -> list[FactShown]:
     """The facts of a row in their order; with too many of them the omitted ones are kept first."""
-    found = row["facts"] or []
-    kept = sorted(range(len(found)), key=lambda i: not found[i]["omitted"])[:most]
+    found = row.facts or []
+    kept = sorted(range(len(found)), key=lambda i: not found[i].omitted)[:most]
     return [found[i] for i in sorted(kept)]
 
 
 def triple(fact: FactShown) -> str:
     """A fact in the notation of a triple; one that was given as a sentence as it is."""
-    return f"{fact['subject']} | {fact['predicate']} | {fact['object']}" if fact["subject"] else fact["predicate"]
+    return f"{fact.subject} | {fact.predicate} | {fact.object}" if fact.subject else fact.predicate
 
 
 def place(row: Any, limits: Limits) -> str:
     """``part-0.parquet:17``."""
-    return f"{clip_plain(row['file'], limits.name)}:{row['row']}"
+    return f"{clip_plain(row.file, limits.name)}:{row.row}"
 
 
 def command(document: Document, row: WorstRow) -> str:
     """The command that explains a row; empty where a name in it is too long, or not plain text."""
-    out, where = document["out"], f"{row['file']}:{row['row']}"
+    out, where = document.out, f"{row.file}:{row.row}"
     if len(out) + len(where) > _LONGEST_COMMAND or not (out + where).isprintable() or "\ufffd" in out + where:
         return ""
     return f"scorer explain {shlex.quote(out)} --row {shlex.quote(where)}"

@@ -27,4 +27,4 @@ class Audit:
         return rendered("frame.html.jinja", page=render(self.document, embedded=True))
 
     def __repr__(self) -> str:
-        return f"Audit(status={self.document['status']!r}, out={self.document['out']!r})"
+        return f"Audit(status={self.document.status!r}, out={self.document.out!r})"

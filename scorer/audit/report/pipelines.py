@@ -118,14 +118,14 @@ def _environment(template: str) -> Environment:
 def _largest(document: Document) -> list[GroupFigures]:
     """The groups with most rows of each grouping; of those whose names are equal once cut, the first."""
     found: dict[tuple[str, ...], list[GroupFigures]] = {}
-    for group in document["groups"]:
-        found.setdefault(tuple(group["grouping"]), []).append(group)
+    for group in document.groups:
+        found.setdefault(tuple(group.grouping), []).append(group)
     chosen = [
         group
         for groups in found.values()
-        for group in sorted(groups, key=lambda group: (-group["rows"], describe(group["group"])))[:MOST_GROUPS]
+        for group in sorted(groups, key=lambda group: (-group.rows, describe(group.group)))[:MOST_GROUPS]
     ]
-    return list({_for_prometheus(describe(group["group"])): group for group in reversed(chosen)}.values())[::-1]
+    return list({_for_prometheus(describe(group.group)): group for group in reversed(chosen)}.values())[::-1]
 
 
 def _seconds(stamp: str) -> float | None:

@@ -22,43 +22,43 @@ def print_document(document: Document) -> None:
     document, console = all_visible(document), make_console(least_width=WIDTH)
     console.print(Text.from_markup(console_markup(document)))
     _groups(console, document)
-    _predicates(console, document["groups"][0])
-    for note in document["notes"]:
+    _predicates(console, document.groups[0])
+    for note in document.notes:
         console.print(f"note: {note}")
 
 
 def _groups(console: Console, document: Document) -> None:
     names = ("rows", "not_OK", INTERVAL, "omission", "hallucination", "error", "empty", "confidence", "since baseline")
     made = table("", *names)
-    groups = document["groups"]
+    groups = document.groups
     for group in groups[: MOST_GROUPS + 1]:
-        rates = group["rates"]
+        rates = group.rates
         not_ok = rates["not_ok_rate"]
         others = (rates[name] for name in ("omission_rate", "hallucination_rate", "error_rate", "empty_rate"))
-        cells = [f"{group['rows']:,}", share(not_ok["value"]), interval((not_ok["low"], not_ok["high"]), share)]
-        cells += [*(share(rate["value"]) for rate in others), number(group["confidence"]["mean"]), _since(group)]
-        made.add_row(Text(describe(group["group"])), *cells)
+        cells = [f"{group.rows:,}", share(not_ok.value), interval((not_ok.low, not_ok.high), share)]
+        cells += [*(share(rate.value) for rate in others), number(group.confidence.mean), _since(group)]
+        made.add_row(Text(describe(group.group)), *cells)
     console.print(made)
     if len(groups) > MOST_GROUPS + 1:
         console.print(f"and {len(groups) - MOST_GROUPS - 1} more groups, in --json and --report")
 
 
 def _since(group: GroupFigures) -> str:
-    change = group["change"]
-    moved = change["rates"]["not_ok_rate"] if change is not None else None
-    if moved is None or moved["difference"] is None:
+    change = group.change
+    moved = change.rates["not_ok_rate"] if change is not None else None
+    if moved is None or moved.difference is None:
         return MISSING
-    return f"{points(moved['difference'])}{' *' if moved['significant'] else ''}"
+    return f"{points(moved.difference)}{' *' if moved.significant else ''}"
 
 
 def _predicates(console: Console, everything: GroupFigures) -> None:
-    predicates = everything["predicates"][:MOST_PREDICATES]
+    predicates = everything.predicates[:MOST_PREDICATES]
     if not predicates:
         return
     made = table("predicate", "facts", "omitted", "before", "backoff", "")
     for one in predicates:
-        shares = (share(value) for value in (one["omission"]["value"], one["before"], one["backoff"]))
-        cells = (f"{one['omission']['n']:,}", *shares)
-        made.add_row(Text(one["predicate"]), *cells, "looks wrong" if one["suspect"] else "")
+        shares = (share(value) for value in (one.omission.value, one.before, one.backoff))
+        cells = (f"{one.omission.n:,}", *shares)
+        made.add_row(Text(one.predicate), *cells, "looks wrong" if one.suspect else "")
     console.print()
     console.print(made)

@@ -27,8 +27,8 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
     say("\nChanged texts that are still right: passed")
     say(_kinds(result, wrong=False))
     say(
-        f"\nsensitivity {share(result.sensitivity['value'])} ({_interval(result.sensitivity)}), "
-        f"specificity {share(result.specificity['value'])} ({_interval(result.specificity)}), "
+        f"\nsensitivity {share(result.sensitivity.value)} ({_interval(result.sensitivity)}), "
+        f"specificity {share(result.specificity.value)} ({_interval(result.specificity)}), "
         f"balanced accuracy over kinds {number(result.score)} ({interval((result.low, result.high))})"
     )
     say("\nBy domain (sensitivity: wrong texts flagged; specificity: right texts, changed or not, passed)")
@@ -46,17 +46,17 @@ def _kinds(result: ChallengeResult, wrong: bool) -> Table:
     made = table("kind", "expected", "change", *(head if wrong else ("passed", *head[1:])), left=3)
     for kind in result.kinds:
         if (kind.expected != "OK") == wrong:
-            made.add_row(kind.kind, kind.expected, kind.about, share(kind.right["value"]), _interval(kind.right),
-                         share(kind.base["value"]), _interval(kind.base), share(kind.pairs["value"]),
-                         f"{kind.right['n']:,}")  # fmt: skip
+            made.add_row(kind.kind, kind.expected, kind.about, share(kind.right.value), _interval(kind.right),
+                         share(kind.base.value), _interval(kind.base), share(kind.pairs.value),
+                         f"{kind.right.n:,}")  # fmt: skip
     return made
 
 
 def _domains(result: ChallengeResult) -> Table:
     made = table("domain", "sensitivity", INTERVAL, "specificity", INTERVAL, "pairs")
     for one in result.domains:
-        made.add_row(one.domain, share(one.sensitivity["value"]), _interval(one.sensitivity),
-                     share(one.specificity["value"]), _interval(one.specificity),
+        made.add_row(one.domain, share(one.sensitivity.value), _interval(one.sensitivity),
+                     share(one.specificity.value), _interval(one.specificity),
                      f"{one.pairs:,}")  # fmt: skip
     return made
 
@@ -64,8 +64,8 @@ def _domains(result: ChallengeResult) -> Table:
 def _checks(result: ChallengeResult) -> Table:
     made = table("", "broken", INTERVAL, "largest change", "n")
     for check in result.checks:
-        made.add_row(check.name, share(check.broken["value"]), _interval(check.broken), number(check.largest),
-                     f"{check.broken['n']:,}")  # fmt: skip
+        made.add_row(check.name, share(check.broken.value), _interval(check.broken), number(check.largest),
+                     f"{check.broken.n:,}")  # fmt: skip
     return made
 
 
@@ -73,13 +73,13 @@ def _natural(result: ChallengeResult) -> Table:
     made = table("set", "passed", INTERVAL, "flagged", INTERVAL, "balanced accuracy", INTERVAL, "AUC", INTERVAL,
                  "right one higher", "both pass", "n")  # fmt: skip
     for one in result.natural:
-        contrasts = [share(each["value"]) if each else MISSING for each in (one.right_higher, one.both_pass)]
-        made.add_row(one.name, share(one.passed["value"]), _interval(one.passed),
-                     share(one.flagged["value"]), _interval(one.flagged),
+        contrasts = [share(each.value) if each else MISSING for each in (one.right_higher, one.both_pass)]
+        made.add_row(one.name, share(one.passed.value), _interval(one.passed),
+                     share(one.flagged.value), _interval(one.flagged),
                      number(one.balanced_accuracy.value), interval(one.balanced_accuracy.interval),
                      number(one.auc.value), interval(one.auc.interval), *contrasts, f"{one.pairs:,}")  # fmt: skip
     return made
 
 
 def _interval(one: Rate) -> str:
-    return interval((one["low"], one["high"]), share)
+    return interval((one.low, one.high), share)

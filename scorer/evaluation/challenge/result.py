@@ -154,7 +154,7 @@ def _score(kinds: Sequence[KindResult]) -> tuple[float, float, float]:
     """The mean over kinds, and its interval: Wilson's of each kind, as if its two shares were of other pairs, combined
     by the squares of the distances to them."""
     rates = [one for kind in kinds for one in (kind.right, kind.base)]
-    value = float(np.mean([one["value"] or 0.0 for one in rates]))
+    value = float(np.mean([one.value or 0.0 for one in rates]))
     return value, *combined(value, [(1 / len(rates), one) for one in rates])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from scorer.audit.document import Document
 from tests.audit.report.documents import document
 
@@ -45,8 +47,7 @@ CHOICES = {"status", "severity", "against", "rings", "missing", "why"}
 
 def infected(text: str, base: Document | None = None) -> Document:
     """A document with every text in it replaced, those that the program writes itself too, and every key from data."""
-    found = _mapped(base or document(), lambda _: text)
-    return {**found, "options": {**found["options"], "errors": "not-ok"}}
+    return msgspec.convert(_mapped(msgspec.to_builtins(base or document()), lambda _: text), Document)
 
 
 def longer(text: str, characters: int) -> str:
@@ -56,7 +57,7 @@ def longer(text: str, characters: int) -> str:
 
 def _mapped(value: Any, change: Callable[[str], str], key: str = "") -> Any:
     if isinstance(value, str):
-        return value if key in CHOICES else change(value)
+        return value if key in CHOICES or value == "not-ok" else change(value)
     if isinstance(value, list):
         return [_mapped(item, change, key) for item in value]
     if isinstance(value, dict):
@@ -68,7 +69,7 @@ def _mapped(value: Any, change: Callable[[str], str], key: str = "") -> Any:
 
 def huge(text: str, many: int) -> Document:
     """Everything that the data decides the number of, ``many`` times, with long texts."""
-    found: Any = infected(longer(text, 8000))
+    found = msgspec.to_builtins(infected(longer(text, 8000)))
     whole = found["groups"][0]
     for holder, name in (
         (found, "gates"),
@@ -102,4 +103,4 @@ def huge(text: str, many: int) -> Document:
     for name in ("errors", "notes"):
         found["rows"][name] = {f"{text}{i}": 1 for i in range(many)}
     found["versions"] = {f"{text}{i}": text for i in range(many)}
-    return found  # type: ignore[no-any-return]
+    return msgspec.convert(found, Document)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scorer.audit.report import Audit, render
 from tests.audit.report.conftest import PATIENCE, Opened
@@ -100,7 +101,7 @@ def test_axe_finds_no_obstacle(opens: Opens, axe: str, screen: dict[str, Any], f
     page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
     page.evaluate(axe)
     result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert [(violation["id"], violation["nodes"][0]["html"]) for violation in result["violations"]] == []
+    assert [(violation.id, violation["nodes"][0]["html"]) for violation in result["violations"]] == []
     assert len(result["passes"]) > 20
 
 
@@ -200,8 +201,8 @@ def test_in_a_notebook_neither_page_reaches_the_other(opens: Opens) -> None:
 @pytest.mark.slow
 def test_a_page_at_its_largest_still_answers(opens: Opens) -> None:
     found: Any = document()
-    found["worst"] = [{**row, "row": i} for i in range(50) for row in found["worst"]]
-    found["groups"] += [{**found["groups"][1], "group": {"system": f"s{i}"}} for i in range(400)]
+    found.worst = [replace(row, row=i) for i in range(50) for row in found.worst]
+    found.groups += [replace(found.groups[1], group={"system": f"s{i}"}) for i in range(400)]
     opened = opens(render(found))
     opened.page.locator("#find").fill("riverside")
     assert opened.page.locator("#found").inner_text().endswith("of 120 rows found")

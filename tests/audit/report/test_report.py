@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import copy
 import hashlib
-import json
 import re
 from importlib import resources
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from scorer.audit.document import Checked
 from scorer.audit.report import MAX_BYTES, render
-from scorer.errors import UsageError
+from scorer.stats.intervals import rate
 from tests.audit.report.documents import document
 from tests.audit.report.hostile import TEXTS, huge, infected
 from tests.audit.report.parsing import Node, parse
@@ -57,7 +56,7 @@ def test_the_first_screen_answers_four_questions(page: Node) -> None:
     assert "2 kept rows changed label, 0 of them beyond the bound." in said
     assert "The template of “customer rating” looks wrong" in said
     assert "roberta-large-mnli 90dcdf1ea4b0" in said and "/data/templates/e2e.json 5b2f0c1d9e77" in said
-    assert document()["signature"] in said
+    assert document().signature in said
 
 
 def test_verdict_rates_stand_with_their_intervals(page: Node) -> None:
@@ -113,7 +112,7 @@ def test_a_trend_needs_two_runs() -> None:
     two = parse(render(document(runs=2))).one("section", id="trend")
     runs = cells(table_of(two, "All rows, run by run"))
     assert [run[0] for run in runs] == ["2026-11-21", "2026-11-20"]
-    assert cells(table_of(two, "Not OK by group")) == [["tgensystem", "", "8.2%", "13.4%", "13.4%"]]
+    assert cells(table_of(two, "Not OK by group")) == [["tgensystem", "", "7.6%", "12.7%", "12.7%"]]
 
 
 def test_without_a_baseline_it_says_so() -> None:
@@ -130,21 +129,22 @@ def test_without_gates_nothing_has_passed() -> None:
 
 
 def test_gates_that_all_stayed_silent_have_not_passed() -> None:
-    found: Any = document()
-    found["gates"] = [gate for gate in found["gates"] if gate["status"] == "silent"]
-    found |= {"status": "pass", "checked": {"gates": 1, "silent": 1, "nothing_checked": True, "required": False}}
+    found = document()
+    found.gates = [gate for gate in found.gates if gate.status == "silent"]
+    found.status = "pass"
+    found.checked = Checked(gates=1, silent=1, nothing_checked=True, required=False)
     root = parse(render(found))
     assert words(root.one("h1")) == "Nothing checked"
     assert root.one("header", class_="top warn")
-    found |= {"status": "fail", "checked": {**found["checked"], "required": True}}
+    found.status, found.checked.required = "fail", True
     assert words(parse(render(found)).one("header", class_="top fail").one("h1")) == "Nothing checked"
 
 
 def test_a_partial_output_is_told_before_the_verdict() -> None:
-    found: Any = document()
+    found = document()
     assert not parse(render(found)).find("div", class_="partial")
-    found["partial"] = "only the first 10 rows were scored (--limit) <b>"
-    found["baseline"]["partial"] = "the run did not finish"
+    found.partial = "only the first 10 rows were scored (--limit) <b>"
+    found.baseline.partial = "the run did not finish"
     root = parse(render(found))
     said = words(root.one("header", class_="top fail"))
     first, second = (words(line) for line in root.one("div", class_="partial").find("p"))
@@ -155,42 +155,40 @@ def test_a_partial_output_is_told_before_the_verdict() -> None:
 
 
 def test_a_gate_without_a_figure_says_why() -> None:
-    found: Any = document()
-    found["gates"][0] |= {"value": None, "now": None, "reason": "no row has a label, all have errors"}
+    found = document()
+    found.gates[0].value = found.gates[0].now = None
+    found.gates[0].reason = "no row has a label, all have errors"
     row = cells(table_of(parse(render(found)), "Gates"))[0]
     assert row[1].endswith("no value: no row has a label, all have errors")
     assert row[3] == "–"
 
 
 def test_other_signatures_are_named() -> None:
-    found: Any = document()
-    found["baseline"] |= {"same_signature": False, "differs": ["templates: 5b2f → 77aa"]}
+    found = document()
+    found.baseline.same_signature, found.baseline.differs = False, ["templates: 5b2f → 77aa"]
     root = parse(render(found))
     assert "templates: 5b2f → 77aa" in words(root.one("section", id="changes"))
     assert "different signatures" in words(root.one("header", class_="top fail"))
 
 
 def test_an_audit_of_no_rows_is_a_page_too() -> None:
-    found: Any = document(baseline=False, gated=False, runs=0)
-    found["groups"][0]["confidence"] |= {"n": 0, "mean": None}
-    for name in ("worst", "template_figures", "callouts"):
-        found[name] = []
-    for name in ("predicates", "by_facts", "by_length"):
-        found["groups"][0][name] = []
-    for rate in found["groups"][0]["rates"].values():
-        rate |= {"count": 0, "n": 0, "value": None, "low": None, "high": None}
-    found["groups"] = found["groups"][:1]
+    found = document(baseline=False, gated=False, runs=0)
+    found.worst = found.template_figures = found.callouts = []
+    whole = found.groups[0]
+    whole.confidence.n, whole.confidence.mean = 0, None
+    whole.predicates = whole.by_facts = whole.by_length = []
+    whole.rates = dict.fromkeys(whole.rates, rate(0, 0))
+    found.groups = found.groups[:1]
     root = parse(render(found))
     assert cells(table_of(root, "Verdict rates of all rows"))[0][2] == "–"
-    found["groups"] = []
+    found.groups = []
     parse(render(found))
 
 
-def test_the_document_is_not_changed_and_may_come_from_json() -> None:
+def test_the_document_is_not_changed() -> None:
     found = document()
-    before = copy.deepcopy(found)
-    assert render(json.loads(json.dumps(found))) == render(found)
-    assert found == before
+    render(found)
+    assert found == document()
 
 
 @pytest.mark.parametrize("embedded", [False, True])
@@ -300,26 +298,12 @@ def test_it_stays_below_its_size_however_large_the_data(text: str) -> None:
 
 def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
     """Twenty rows of every kind and two hundred groups fit without any cut below the first limits."""
-    found: Any = document()
-    found["worst"] = [{**row, "row": i} for i in range(50) for row in found["worst"]]
-    found["groups"] += [{**found["groups"][1], "group": {"system": f"s{i}"}} for i in range(400)]
+    found = document()
+    found.worst = [replace(row, row=i) for i in range(50) for row in found.worst]
+    found.groups += [replace(found.groups[1], group={"system": f"s{i}"}) for i in range(400)]
     markup = render(found)
     root = parse(markup)
     assert len(markup.encode()) < MAX_BYTES
     assert len(root.find("li", class_="case")) == 20 * 6
     assert "up to 20 rows of each kind" in words(root.one("section", id="worst"))
     assert len(cells(table_of(root, "Verdict rates by system"))) == 201
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({**document(), "schema": 7}, "has schema 7, and this version .* shows schema"),
-        ({}, "has schema None"),
-        ({key: value for key, value in document().items() if key != "status"}, "missing required field `status`"),
-        ({**document(), "status": "<b>"}, r"Invalid enum value.*\$.status"),
-    ],
-)
-def test_what_cannot_be_shown_is_named(given: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        render(given)

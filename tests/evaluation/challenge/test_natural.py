@@ -56,10 +56,10 @@ def test_only_the_test_part_of_each_set_is_judged(tmp_path: Path) -> None:
     paraphrases, exchanged, passives = judge_natural(folder(tmp_path), cast(Scorer, scorer))
     assert scorer.asked[:4] == [("a 1", "a one"), ("a one", "a 1"), ("a 2", "b two"), ("b two", "a 2")]
     assert not any(is_trained(premise) for premise, _ in scorer.asked[4:])
-    assert (paraphrases.pairs, paraphrases.passed["count"], paraphrases.flagged["count"]) == (2, 1, 1)
+    assert (paraphrases.pairs, paraphrases.passed.count, paraphrases.flagged.count) == (2, 1, 1)
     assert paraphrases.auc.value == paraphrases.balanced_accuracy.value == 1.0
-    assert exchanged.flagged["count"] == exchanged.flagged["n"] == exchanged.pairs > 0
-    assert passives.passed["count"] == passives.passed["n"] == passives.pairs > 0
+    assert exchanged.flagged.count == exchanged.flagged.n == exchanged.pairs > 0
+    assert passives.passed.count == passives.passed.n == passives.pairs > 0
     assert exchanged.balanced_accuracy.value is exchanged.auc.value is None
     assert exchanged.right_higher is None
 
@@ -88,6 +88,6 @@ def test_contrasts_are_of_premises_with_one_right_and_one_wrong_pair() -> None:
     score = np.array([0.9, 0.8, 0.3, 0.4, 0.7, 0.6, np.nan])
     found = measure(NATURAL[0], Judged(truth, score > 0.5, score, np.array([0, 0, 1, 1, 2, 2, 3])), 50)
     assert found.right_higher is not None and found.both_pass is not None
-    assert (found.right_higher["count"], found.right_higher["n"]) == (1, 2)
-    assert (found.both_pass["count"], found.both_pass["n"]) == (1, 2)
-    assert (found.errors, found.flagged["count"], found.flagged["n"]) == (1, 2, 3)
+    assert (found.right_higher.count, found.right_higher.n) == (1, 2)
+    assert (found.both_pass.count, found.both_pass.n) == (1, 2)
+    assert (found.errors, found.flagged.count, found.flagged.n) == (1, 2, 3)

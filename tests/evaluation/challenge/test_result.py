@@ -41,19 +41,19 @@ def test_a_perfect_metric() -> None:
     seen = []
     metric = Stub("perfect", lambda row: (TRUTH[row[1]], 0.9 if TRUTH[row[1]] == 0 else 0.1))
     found = challenge(CASES, metric, progress=lambda done, rows: seen.append((done, rows)))
-    assert found.score == found.sensitivity["value"] == found.specificity["value"] == 1.0
+    assert found.score == found.sensitivity.value == found.specificity.value == 1.0
     assert [kind.kind for kind in found.kinds] == list(ABOUT)
-    assert all(kind.pairs["count"] == kind.pairs["n"] == 6 for kind in found.kinds)
-    assert [check.broken["count"] for check in found.checks[:3]] == [0, 0, 0]
+    assert all(kind.pairs.count == kind.pairs.n == 6 for kind in found.kinds)
+    assert [check.broken.count for check in found.checks[:3]] == [0, 0, 0]
     assert sum(one.pairs for one in found.domains) == len(CASES)
-    assert all(one.sensitivity["value"] in (1.0, None) for one in found.domains)
+    assert all(one.sensitivity.value in (1.0, None) for one in found.domains)
     assert seen == [(found.rows, found.rows)]
 
 
 def test_a_metric_that_passes_everything() -> None:
     found = challenge(CASES, Stub("OK", lambda row: (0, 0.9)))
-    assert (found.sensitivity["value"], found.specificity["value"]) == (0.0, 1.0)
-    assert [one.specificity["value"] for one in found.domains] == [1.0] * len(found.domains)
+    assert (found.sensitivity.value, found.specificity.value) == (0.0, 1.0)
+    assert [one.specificity.value for one in found.domains] == [1.0] * len(found.domains)
     wrong = sum(kind.expected != "OK" for kind in found.kinds)
     assert wrong == 19
     assert found.score == pytest.approx((0.5 * wrong + 7) / 26)
@@ -63,25 +63,25 @@ def test_specificity_is_of_all_right_texts_in_the_whole_and_in_each_domain() -> 
     unchanged = {one.base for one in CASES}
     found = challenge(CASES, Stub("unchanged passes", lambda row: (0, 0.9) if row[1] in unchanged else (1, 0.1)))
     right = len(CASES) + sum(one.passes for one in CASES)
-    assert (found.specificity["count"], found.specificity["n"]) == (len(CASES), right)
-    for key in ("count", "n"):
-        for name in ("sensitivity", "specificity"):
-            assert sum(getattr(one, name)[key] for one in found.domains) == getattr(found, name)[key]
+    assert (found.specificity.count, found.specificity.n) == (len(CASES), right)
+    for name in ("sensitivity", "specificity"):
+        parts, whole = [getattr(one, name) for one in found.domains], getattr(found, name)
+        assert (sum(one.count for one in parts), sum(one.n for one in parts)) == (whole.count, whole.n)
 
 
 def test_the_side_counts_where_an_error_has_one() -> None:
     found = {kind.kind: kind for kind in challenge(CASES, Stub("omission", lambda row: (1, 0.1))).kinds}
-    assert found["omission"].right["value"] == found["wrong value"].right["value"] == 1.0
-    assert found["extra fact"].right["value"] == 0.0
-    assert found["extra fact"].flagged["value"] == 1.0
+    assert found["omission"].right.value == found["wrong value"].right.value == 1.0
+    assert found["extra fact"].right.value == 0.0
+    assert found["extra fact"].flagged.value == 1.0
 
 
 def test_errors_count_as_flagged_but_name_no_side() -> None:
     found = challenge(CASES, Stub("broken", lambda row: (-1, float("nan"))))
     assert found.errors == found.rows
     kinds = {kind.kind: kind for kind in found.kinds}
-    assert kinds["wrong value"].right["value"] == 1.0
-    assert kinds["omission"].right["value"] == kinds["paraphrase"].right["value"] == 0.0
+    assert kinds["wrong value"].right.value == 1.0
+    assert kinds["omission"].right.value == kinds["paraphrase"].right.value == 0.0
     assert [check.name for check in found.checks] == [
         "the order of the facts does not matter",
         "irrelevant facts do not matter",
@@ -92,12 +92,12 @@ def test_checks_find_what_must_not_be() -> None:
     bases = {one.base for one in CASES}
     rising = challenge(CASES, Stub("rising", lambda row: (0, 0.3 if row[1] in bases else 0.8)))
     removed, added, order, irrelevant = rising.checks
-    assert (removed.broken["count"], removed.largest) == (6, pytest.approx(0.5))
-    assert (added.broken["count"], added.largest) == (6, pytest.approx(0.5))
-    assert order.broken["count"] == irrelevant.broken["count"] == 0
+    assert (removed.broken.count, removed.largest) == (6, pytest.approx(0.5))
+    assert (added.broken.count, added.largest) == (6, pytest.approx(0.5))
+    assert order.broken.count == irrelevant.broken.count == 0
     orders = {(one.triples, one.base) for one in CASES}
     moody = challenge(CASES, Stub("moody", lambda row: (0, 0.9) if row in orders else (2, 0.2)))
-    assert moody.checks[2].broken["count"] == moody.checks[2].broken["n"] == 12
+    assert moody.checks[2].broken.count == moody.checks[2].broken.n == 12
     assert moody.checks[2].largest == pytest.approx(0.7)
 
 
@@ -106,7 +106,7 @@ def test_facts_that_a_text_does_not_touch_must_not_change_whether_it_is_a_halluc
     most = {one.edited: len(one.triples) for one in CASES} | {one.base: len(one.triples) for one in CASES}
     confused = Stub("confused", lambda row: (3, 0.2) if len(row[0]) > most[row[1]] else (0, 0.9))
     found = challenge(CASES, confused).checks[-1]
-    assert found.broken["count"] == found.broken["n"] == 18
+    assert found.broken.count == found.broken.n == 18
     assert found.largest == pytest.approx(0.7)
     omissions = Stub("omissions", lambda row: (1, 0.9) if len(row[0]) > most[row[1]] else (0, 0.9))
-    assert challenge(CASES, omissions).checks[-1].broken["count"] == 0
+    assert challenge(CASES, omissions).checks[-1].broken.count == 0
