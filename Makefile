@@ -57,12 +57,13 @@ smoke: .venv/installed
 	sh tests/smoke.sh $(RUN)
 
 test: lint smoke
-	$(DEV)/pytest -n 2
+	$(DEV)/pytest -n 2 --dist loadfile
 
-# -vv: a name for each test, which an interruption would lose.
+# A file at a time, since its tests share clusters and exports. -vv: a name for each test, which an interruption would
+# lose. `pytest -m "slow and ray"` runs one group; pyproject.toml lists them and what they need.
 test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed \
   .venv-dev/nightly .venv-delta/installed .venv-airflow/installed .cuda/installed $(AXE)
-	$(DEV)/pytest -m slow -vv --timeout 3600
+	$(DEV)/pytest -m slow -n 2 --dist loadfile -vv --timeout 3600
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
 .venv-objects/installed: Makefile
