@@ -1,6 +1,6 @@
 """Write docs/commands.md from the commands' own help: ``python docs/reference.py``.
 
-An option that an earlier command has with the same help is named, not described again.
+An option or argument that an earlier command has with the same help is named, not described again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def page() -> str:
     parts = [HEAD]
     for name, command, context in commands():
         found = records(command, context)
-        own = [record for record in found if record[0][0] != "-" or first.setdefault(record, name) == name]
+        own = [record for record in found if first.setdefault(record, name) == name]
         parts += [f"## `scorer {name}`", "\n\n".join(map(unwrapped, command.help.split("\n\n")))]
         if own:
             parts.append(listed(own, context))
