@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,7 +77,7 @@ def challenge_command(
         return
     result = _judge(metric, cases, natural, device, precision, seed, per_kind)
     if as_json:
-        print_json(asdict(result), allow_nan=False)
+        print_json(result, allow_nan=False)
     else:
         from .show.challenge import print_challenge
 

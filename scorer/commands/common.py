@@ -19,6 +19,7 @@ from .show.output import say_once as say_once
 from .show.output import tell as tell
 
 Scored = TypeVar("Scored")
+Result = TypeVar("Result")
 
 if TYPE_CHECKING:
     from ..scoring.metric_rows import MetricScoring
@@ -78,6 +79,11 @@ ReferenceOption = Annotated[
         help="Pinned run for gates: a finished output, or a run of a history file.",
     ),
 ]
+
+
+def present(found: Result, as_json: bool, show: Callable[[Result], None]) -> None:
+    """Print a result on stdout: as JSON, or as ``show`` prints it for people."""
+    (print_json if as_json else show)(found)
 
 
 def parse_by(given: list[str] | None) -> tuple[tuple[str, ...], ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ScorerError
-from .common import bundle_argument, print_json, say
+from .common import bundle_argument, present, say
 
 if TYPE_CHECKING:
     from .show.doctor import BundleFindings, GpuFindings
@@ -54,10 +54,7 @@ def doctor_command(
             f"{' and '.join(names)} are installed in one folder and shadow each other; uninstall both, then install one"
         )
     findings = Findings(packages=_packages(), problems=problems, gpus=gpus, providers=providers, bundle=opened)
-    if as_json:
-        print_json(findings)
-    else:
-        print_findings(findings)
+    present(findings, as_json, print_findings)
     if problems:
         for problem in problems:
             say(f"problem: {problem}")

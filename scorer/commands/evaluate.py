@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from .common import local, location, print_json, say
+from .common import local, location, present, say
 
 if TYPE_CHECKING:
     from ..storage.objects.uri import Location
@@ -216,10 +217,7 @@ def evaluate_command(
         report = evaluate(folder, options, lambda message: say(f"note: {message}"))
     if not isinstance(out, Path):
         report = report | {"path": str(out)}
-    if as_json:
-        print_json(report)
-    else:
-        print_report(report, tuple(by or ()), full=full)
+    present(report, as_json, partial(print_report, by=tuple(by or ()), full=full))
 
 
 def _spans(
@@ -236,7 +234,4 @@ def _spans(
         report = evaluate_spans(folder, options, lambda message: say(f"note: {message}"))
     if not isinstance(out, Path):
         report = report | {"path": str(out)}
-    if as_json:
-        print_json(report)
-    else:
-        print_spans(report)
+    present(report, as_json, print_spans)

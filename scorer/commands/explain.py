@@ -54,7 +54,7 @@ def explain_command(
         with open_scorer(settings, budgets_of_run(folder, settings)) as scorer:
             found = explain(folder, with_bound_of_run(scorer, folder), file, number)
     if as_json:
-        print_json(dataclasses.asdict(found))
+        print_json(found)
         return
     print_explanation(found)
     if not found.same_labels:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..scoring.settings import Settings
-from .common import InputsArgument, location, open_scorer, print_json, say, with_documents
+from .common import InputsArgument, location, open_scorer, present, say, with_documents
 from .settings import takes_settings
 from .sharded import takes_run_options
 
@@ -45,8 +45,4 @@ def plan_command(
         with open_scorer(chosen) as scorer:
             return estimate_run(inputs, scorer, out, **asked, say=say)
 
-    found = with_documents(settings, estimate)
-    if as_json:
-        print_json(found)
-    else:
-        print_plan(found)
+    present(with_documents(settings, estimate), as_json, print_plan)

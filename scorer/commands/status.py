@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .common import location, print_json
+from .common import location, present
 
 
 def status_command(
@@ -24,8 +24,4 @@ def status_command(
     from ..run.status import status_of
     from .show.status import print_status
 
-    found = status_of(out)
-    if as_json:
-        print_json(found)
-    else:
-        print_status(found)
+    present(status_of(out), as_json, print_status)

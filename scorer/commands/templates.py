@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import InputsArgument, bundle_argument, local, print_json, say, say_once
+from .common import InputsArgument, bundle_argument, local, present, print_json, say, say_once
 from .ending import App
 from .files import written
 from .settings import DeviceOption, MrColumnOption, PrecisionOption, TriplesColumnOption
@@ -85,10 +85,7 @@ def extract_command(
     )
     if engine is not None:
         engine.close()
-    if as_json:
-        print_json(report)
-    else:
-        print_extracted(report)
+    present(report, as_json, print_extracted)
 
 
 @app.command("check")

@@ -59,7 +59,7 @@ def tell(message: str) -> None:
 
 
 def print_json(value: Any, *, allow_nan: bool = True) -> None:
-    """Print a value, which may hold structs, as indented JSON on stdout.
+    """Print a value, which may be or hold structs and data classes, as indented JSON on stdout.
 
     Hidden characters are escaped, so that parsing restores them.
 
