@@ -1,7 +1,8 @@
-"""A worker process of ``--devices`` or ``--ray``: ``python -m scorer.commands.device_worker PARENT``.
+"""A worker process of ``--devices`` or ``--ray``: ``python -m scorer.commands.device_worker PARENT [FOLDER]``.
 
 Messages (:mod:`scorer.run.messages`) arrive on standard input and leave on standard output. It ends when its input
-does, or its parent.
+does, or its parent. The folder has the bundle and the templates where the node does not have the driver's files
+(:mod:`scorer.run.ray.shipment`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from ..errors import DeviceError, InputError, OutputError, ScorerError
-from ..run.messages import Begin, Failed, Frames, Progress, Ready, Request, Said, Stopped, Task, frame
+from ..run.messages import Begin, Failed, Frames, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
 from ..run.options import RunOptions
 from ..scoring.settings import Settings
 from ..system.signals import Terminated, ends_with_parent, leave, sigterm_raises
@@ -62,8 +63,8 @@ class _Reporter:
 class _Worker:
     """The two ends of the conversation with the driver."""
 
-    def __init__(self, source: BinaryIO, sink: int) -> None:
-        self._source, self._sink = source, sink
+    def __init__(self, source: BinaryIO, sink: int, folder: str) -> None:
+        self._source, self._sink, self._folder = source, sink, folder
         self._guard = threading.Lock()
         self._messages: queue.Queue[Any] = queue.Queue()
         threading.Thread(target=self._listen, name="messages", daemon=True).start()
@@ -77,6 +78,7 @@ class _Worker:
 
     def work(self) -> None:
         """Answer the request, then score what is given."""
+        from ..run.ray.shipment import with_files_of
         from ..run.shard_worker import OpenScorer, ShardWorker
         from ..run.survey import Survey
         from ..scoring.reuse.earlier import check_earlier
@@ -93,7 +95,8 @@ class _Worker:
             with suppress(OSError):
                 os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
         options, reporter = request.job.options, _Reporter(self.send)
-        scoring = metric_scoring(replace(request.job.settings, device=request.device))
+        settings = replace(request.job.settings, device=request.device)
+        scoring = metric_scoring(with_files_of(settings, Path(self._folder)) if self._folder else settings)
         with ExitStack() as stack:
             stack.enter_context(sigterm_raises())
             reader = stack.enter_context(
@@ -152,7 +155,8 @@ class _Worker:
             try:
                 yield shard_of_task(task, reader, scoring), task.expect
             except ScorerError as error:
-                self.send(Failed(task.relative, getattr(error, "kind", "columns"), str(error), task.identity))
+                kind = getattr(error, "kind", "columns")
+                self.send(Unseen(Failed(task.relative, kind, str(error), task.identity)))
 
     def _listen(self) -> None:
         frames = Frames()
@@ -181,14 +185,14 @@ def _opened(tasks: tuple[Task, ...], reader: Any, scoring: Any) -> list[Any]:
     return found
 
 
-def main(parent: int) -> int:
+def main(parent: int, folder: str = "") -> int:
     """Work until the driver is done; the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     if not ends_with_parent(parent):
         return 143
     sink = os.dup(1)
     os.dup2(2, 1)  # what libraries print is for people
-    worker = _Worker(sys.stdin.buffer, sink)
+    worker = _Worker(sys.stdin.buffer, sink, folder)
     try:
         worker.work()
     except ScorerError as error:
@@ -200,4 +204,4 @@ def main(parent: int) -> int:
 
 
 if __name__ == "__main__":
-    leave(main(int(sys.argv[1])))
+    leave(main(int(sys.argv[1]), *sys.argv[2:]))

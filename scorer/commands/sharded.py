@@ -192,6 +192,7 @@ def run_on_ray(
     """
     from ..run.pool import Pool
     from ..run.ray.cluster import RayCrew, connect
+    from ..run.ray.shipment import files_of
     from .device_worker import MODULE, Job
 
     options = replace(
@@ -200,9 +201,11 @@ def run_on_ray(
         out=options.out.absolute() if isinstance(options.out, Path) else options.out,
         reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
     )
+    settings = settings.with_absolute_paths()
+    files = files_of(settings)
     with connect(ray) as module:
-        crew = RayCrew(module, settings.device, cpus, MODULE)
-        with Pool(crew, Job(options, settings.with_absolute_paths())) as pool:
+        crew = RayCrew(module, settings.device, cpus, MODULE, files)
+        with Pool(crew, Job(options, settings)) as pool:
             run_shards(options, scoring, as_json=as_json, executor=pool)
 
 

@@ -97,7 +97,7 @@ def entry(use: Use, kind: str, *what: int | str) -> Path:
         *what,
     ]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return _folder() / f"{use.bundle.sha256}-{use.variant}-{kind}-{digest}.json"
+    return cache_folder() / f"{use.bundle.sha256}-{use.variant}-{kind}-{digest}.json"
 
 
 def read(path: Path, kind: type[E]) -> E | None:
@@ -132,7 +132,7 @@ def write(path: Path, content: Entry) -> str | None:
     return None
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
     """The folder of this program below ``XDG_CACHE_HOME``, or ``~/.cache``; it may not exist, or be removed."""
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -7,6 +7,7 @@ receipts. Nobody else writes receipts, so that only what this process saw comple
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -126,6 +127,7 @@ class _Run:
         self.aside = RecheckCounts()
         self.reuse = facts.reuse.summary if facts.reuse is not None else ()
         self.receipt_seconds = 0.0
+        self.guard = threading.Lock()
         self.plan = plan_of(
             facts,
             found,
@@ -193,16 +195,15 @@ class _Run:
         if isinstance(result, Loaded):
             self.reuse = result.summary
         elif isinstance(result, Failed):
-            self.aside = RecheckCounts.total([self.aside, result.recheck])
-            self._note(result.relative, result.kind, result.message, result.identity)
+            with self.guard:
+                self.aside = RecheckCounts.total([self.aside, result.recheck])
+                self._note(result.relative, result.kind, result.message, result.identity)
         else:
-            began = time.perf_counter()
             self._publish(result)
-            self.receipt_seconds += time.perf_counter() - began
 
     def _publish(self, made: Made) -> None:
-        """Give the output of a shard its name, then write its receipt."""
-        relative = made.relative
+        """Give the output of a shard its name, then write its receipt. Several threads call this at the same time."""
+        began, relative = time.perf_counter(), made.relative
         if made.temporary:
             self.output.store.upload(relative, Path(made.temporary), made.written.sha256)
         else:
@@ -225,8 +226,10 @@ class _Run:
             )
         )
         self.receipts.clear_failed(relative)
-        self.made[relative] = made
-        self.reporter.shard_done(relative, made.written.rows)
+        with self.guard:
+            self.made[relative] = made
+            self.receipt_seconds += time.perf_counter() - began
+            self.reporter.shard_done(relative, made.written.rows)
 
     def _quarantine(self, file: InputFile, error: ScorerError) -> None:
         kind = error.kind if isinstance(error, ShardError) else "columns"

@@ -143,6 +143,13 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """A worker cannot open a shard, or sees another one in its place. ``failed``: the result if the driver agrees."""
+
+    failed: Failed
+
+
+@dataclass(frozen=True)
 class Stopped:
     """A worker cannot go on. ``error``: the class in :mod:`scorer.errors`; ``ends_run``: no other worker could."""
 

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from .. import errors
@@ -34,11 +35,13 @@ from .messages import (
     Said,
     Stopped,
     Task,
+    Unseen,
     frame,
 )
 from .options import Reporter
 from .plan_file import other_hardware
-from .shard_worker import task_of
+from .publisher import Publisher
+from .shard_worker import Result, task_of
 from .survey import Shard, Survey
 
 SILENCE_S = 600.0
@@ -190,14 +193,16 @@ class Pool(Executor):
         self._waiting = deque(task_of(shard, expect) for shard, expect in todo)
         self._suspects: deque[Task] = deque()
         self._left = {shard.file.relative for shard, _ in todo}
-        while self._left:
-            self._start(self._free())
-            for worker in self._workers.values():
-                self._give(worker)
-            self._listen(handle)
-            output.show([_shown(worker) for worker in self._workers.values()], self._died)
-            self._refuse_silence()
-            self._refuse_end("the same command resumes")
+        with Publisher() as self._publisher:
+            while self._left:
+                self._start(self._free())
+                for worker in self._workers.values():
+                    self._give(worker)
+                self._listen(handle)
+                output.show([_shown(worker) for worker in self._workers.values()], self._died)
+                self._refuse_silence()
+                self._refuse_end("the same command resumes")
+            self._publisher.finish()
         for worker in self._workers.values():
             self._crew.send(worker.place, frame(None))
 
@@ -293,13 +298,37 @@ class Pool(Executor):
                 raise _error(said.error)(f"{name}: {said.message}")
         elif isinstance(said, Loaded):
             handle(said)
+        elif isinstance(said, Unseen):
+            task = worker.tasks.get(said.failed.relative)
+            if task is not None and self._is_seen(task):
+                self._waiting.extendleft(worker.tasks.values())
+                worker.tasks.clear()
+                self._leave_out(worker, f"does not see the inputs as the driver does: {said.failed.message}")
+            else:
+                self._done(worker, said.failed, handle)
         else:
-            worker.tasks.pop(said.relative, None)
-            worker.is_suspect = worker.is_suspect and bool(worker.tasks)
-            self._deaths.pop(worker.place, None)
-            if said.relative in self._left:
-                handle(said)
-                self._left.discard(said.relative)
+            self._done(worker, said, handle)
+
+    def _done(self, worker: _Worker, result: Result, handle: Callable[[Handled], None]) -> None:
+        worker.tasks.pop(result.relative, None)
+        worker.is_suspect = worker.is_suspect and bool(worker.tasks)
+        self._deaths.pop(worker.place, None)
+        if result.relative in self._left:
+            self._left.discard(result.relative)
+            self._publisher.put(partial(handle, result))
+
+    def _is_seen(self, task: Task) -> bool:
+        """Whether the driver still sees a shard as it was planned."""
+        try:
+            return self.reader.probe(task.uri).identity == task.identity
+        except ScorerError:
+            return False
+
+    def _leave_out(self, worker: _Worker, why: str) -> None:
+        self._why = f"{worker.place.name} {why}"
+        self._reporter.say(f"{self._why}; the run continues without it")
+        self._given_up.add(worker.place)
+        self._crew.kill(worker.place)
 
     def _welcome(self, worker: _Worker, facts: Facts) -> None:
         """Let a worker begin if it computes as the first one does; otherwise it is named and left out."""
@@ -309,10 +338,7 @@ class Pool(Executor):
         if not differ:
             worker.facts = facts
             return
-        self._why = f"{worker.place.name} differs from the plan in {differ}"
-        self._reporter.say(f"{self._why}; the run continues without it")
-        self._given_up.add(worker.place)
-        self._crew.kill(worker.place)
+        self._leave_out(worker, f"differs from the plan in {differ}")
 
     def _end(self, worker: _Worker, ended: Ended, handle: Callable[[Handled], None]) -> None:
         """A worker ended: its shards go to others, and it is replaced unless it cannot work there."""

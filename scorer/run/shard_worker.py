@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from ..storage.store import Store
 from .early_check import EarlyCheck
 from .messages import Facts, Failed, Loaded, Made, ReuseFacts, Task
 from .options import Reporter
+from .publisher import Publisher
 from .shard_stream import ShardStream
 from .starts import starts_of
 from .survey import Shard, Survey
@@ -81,7 +82,7 @@ class ShardWorker:
     Args:
         store: of the output; a folder is not written by this, but its temporary files are.
         holder: of the folder in which outputs are written.
-        give: takes what became of each shard.
+        give: takes what became of each shard, in several threads.
     """
 
     def __init__(
@@ -116,7 +117,9 @@ class ShardWorker:
                 self._reuse.sources.say(self._reporter.say)
             self._reuse.load()
             self._loaded(Loaded(self._reuse.summary()))
-        self._stream.score(self._noted(todo), self._reuse, self)
+        with Publisher() as self._publisher:
+            self._stream.score(self._noted(todo), self._reuse, self)
+            self._publisher.finish()
 
     def _noted(self, todo: Iterable[tuple[Shard, str] | Mark]) -> Iterator[Shard | Mark]:
         for one in todo:
@@ -133,31 +136,31 @@ class ShardWorker:
 
     def commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
         """Complete the file of a shard; in an object store, upload it."""
-        relative = shard.file.relative
+        seconds, computed = self._taken()
+        made = partial(
+            Made,
+            relative=shard.file.relative,
+            fingerprint=shard.fingerprint(self._scorer.signature, self._digest),
+            counts=total(counts),
+            seconds=seconds,
+            computed=computed,
+            origin=self._scorer.origin,
+        )
+        self._publisher.put(partial(self._complete, shard, writer, made))
+
+    def _complete(self, shard: Shard, writer: ShardWriter, made: Callable[..., Made]) -> None:
         record = shard.record()
         written, temporary = writer.finish()
         if self._store.is_remote:
+            relative = shard.file.relative
             version = self._store.upload(relative, temporary, written.sha256, self._expected.pop(relative, ""))
             if version is None:
                 temporary.unlink(missing_ok=True)
-                error = ShardError(f"{self._store.uri(relative)}: another program replaced it meanwhile", "replaced")
-                self.set_aside(shard, error)
+                message = f"{self._store.uri(relative)}: another program replaced it meanwhile"
+                self._give(Failed(relative, "replaced", message, shard.info.identity))
                 return
-            written, temporary = replace(written, e_tag=version), Path()
-        seconds, computed = self._taken()
-        self._give(
-            Made(
-                relative=relative,
-                temporary=str(temporary) if written.e_tag == "" else "",
-                written=written,
-                record=record,
-                fingerprint=shard.fingerprint(self._scorer.signature, self._digest),
-                counts=total(counts),
-                seconds=seconds,
-                computed=computed,
-                origin=self._scorer.origin,
-            )
-        )
+            written = replace(written, e_tag=version)
+        self._give(made(temporary="" if self._store.is_remote else str(temporary), written=written, record=record))
 
     def set_aside(self, shard: Shard, error: ScorerError) -> None:
         """Tell why a shard was not scored."""

@@ -206,8 +206,10 @@ class Receipts:
     def write_failed(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
         """Quarantine a shard, with the reason."""
         note = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=_now())
-        self._store.put(failed_name(relative), encode(note, indent=1), ANY, label="failed")
-        self.forget()
+        name = failed_name(relative)
+        version = self._store.put(name, encode(note, indent=1), ANY, label="failed")
+        if version is not None and self._listed is not None:
+            self._listed[name] = Entry(0, version, 0.0)
 
     def clear_failed(self, relative: str) -> None:
         """Forget that a shard was quarantined; costs nothing where it was not."""

@@ -26,7 +26,7 @@ ON_CPU = ("--device", "cpu", "--ray-cpus", "1")
 
 def environment() -> dict[str, str]:
     """Of all processes of Ray, and of drivers."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
+    return {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 
 
 @dataclass
@@ -56,9 +56,11 @@ class Nodes:
         """Wait until so many nodes are alive, the head among them."""
         wait_until(lambda: self.ask("count")["count"] >= count, "the nodes have not come", LIMIT_S)
 
-    def joining(self) -> list[str]:
-        """The command that starts one more node, with one processor, in a process of its own."""
-        return [str(PYTHON.with_name("ray")), "start", "--address", self.address, "--num-cpus", "1", "--block"]
+    def joining(self, mount: str = "") -> list[str]:
+        """The command that starts one more node, with one processor, in a process of its own. ``mount``: run first, in
+        a mount namespace of the node's."""
+        start = [str(PYTHON.with_name("ray")), "start", "--address", self.address, "--num-cpus", "1", "--block"]
+        return ["unshare", "--mount", "sh", "-c", f"{mount} && exec {' '.join(start)}"] if mount else start
 
     def launch(self, data: Path, out: Any, bundle: Any, *more: Any) -> subprocess.Popen[str]:
         """Start a driver."""

@@ -6,6 +6,7 @@ Everything here needs ``.venv-ray``, which ``make test-slow`` makes.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from contextlib import suppress
@@ -127,19 +128,58 @@ def test_a_gpu_that_cannot_start_is_named_with_its_node(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_a_node_without_the_inputs_is_named_and_the_others_go_on(
-    nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path
+@pytest.mark.parametrize("sees", ["nothing", "others"])
+def test_a_node_without_the_inputs_or_with_others_is_named_and_the_others_go_on(
+    nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path, sees: str
 ) -> None:
-    """The other node is in a mount namespace in which the folder of the inputs is empty."""
+    """The other node is in a mount namespace in which the inputs are missing, or every second one is another."""
     data, whole = long
-    out = tmp_path / "out"
+    out, other = tmp_path / "out", tmp_path / "other"
+    shutil.copytree(data, other)
+    for path in sorted(other.rglob("*.parquet"))[1::2]:
+        pq.write_table(harness.rows(7), path)
     nodes.add(1)
-    asked = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none {data} && exec {' '.join(nodes.joining())}"]
-    with elsewhere(asked, environment()):
+    mount = f"mount -t tmpfs none {data}" if sees == "nothing" else f"mount --bind {other} {data}"
+    with elsewhere(nodes.joining(mount), environment()):
         nodes.wait_for(3)
         said = finish(nodes.launch(data, out, bundle, *ON_CPU))
-    assert said.count("the inputs cannot be read by this worker") == 1 and "the run continues without it" in said
+    named = "the inputs cannot be read by this worker" if sees == "nothing" else "does not see the inputs as the driver"
+    assert said.count(named) == 1 and "the run continues without it" in said
     assert_same(out, whole)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_node_without_the_bundle_and_the_templates_gets_them(
+    nodes: Nodes, reference: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    """The only node sees an empty folder in the place of each; it keeps what it got for the next run."""
+    data, _ = reference
+    (tmp_path / "words").mkdir()
+    templates = tmp_path / "words" / "templates.json"
+    templates.write_text('{"eatType": "<subject> is a <object>."}')
+    asked = *ON_CPU, "--templates", templates
+    mount = f"mount -t tmpfs none {bundle} && mount -t tmpfs none {templates.parent}"
+    with elsewhere(nodes.joining(mount), {**environment(), "XDG_CACHE_HOME": str(tmp_path / "cache")}):
+        nodes.wait_for(2)
+        finish(nodes.launch(data, tmp_path / "out", bundle, *asked))
+        kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "d2t-scorer" / "sent").rglob("*.*")}
+        finish(nodes.launch(data, tmp_path / "again", bundle, *asked))
+    assert {"bundle.json", "tokenizer.json", "probes.parquet", "templates.json"} < {path.name for path in kept}
+    assert all(path.stat().st_mtime_ns == before for path, before in kept.items())
+    harness.run(data, tmp_path / "whole", bundle, "--templates", templates)
+    assert_same(tmp_path / "out", tmp_path / "whole")
+    assert_same(tmp_path / "again", tmp_path / "whole")
+
+
+def test_without_an_address_ray_starts_on_this_machine(
+    reference: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    data, whole = reference
+    command = harness.command(data, tmp_path / "out", bundle, "--ray", "--ray-cpus", "1", "--device", "cpu")[1:]
+    variables = {**environment(), "RAY_TMPDIR": str(tmp_path / "ray")}  # where no other cluster is found
+    finish(subprocess.Popen([str(PYTHON), *command], stderr=subprocess.PIPE, text=True, env=variables))
+    assert_same(tmp_path / "out", whole)
+    wait_for_fewer(0)
 
 
 def test_what_a_worker_reserves_must_be_there(

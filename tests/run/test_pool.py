@@ -18,7 +18,7 @@ from scorer.errors import DeviceError, InputError
 from scorer.run import pool as pools
 from scorer.run.devices import Slot
 from scorer.run.driver import run
-from scorer.run.messages import Begin, Facts, Frames, Made, Ready, Request, Stopped, Task, frame
+from scorer.run.messages import Begin, Facts, Failed, Frames, Made, Ready, Request, Stopped, Task, Unseen, frame
 from scorer.run.options import Outcome, RunOptions
 from scorer.run.pool import Ended, Pool, Wrote
 from scorer.run.shard_worker import OpenScorer, ShardWorker, shard_of_task
@@ -46,6 +46,7 @@ class Scripted:
         self.starts: list[Slot] = []
         self.seen: list[tuple[str, int]] = []
         self.silent: set[Slot] = set()
+        self.lies: set[Slot] = set()
         self.killed: list[Slot] = []
 
     def places(self) -> Sequence[Slot]:
@@ -86,9 +87,14 @@ class Scripted:
                 tasks.clear()
                 self.said.append(Ended(place, why))
             else:
-                self.said.append(Wrote(place, frame(self._score(place, tasks.pop(0)))))
+                self.said.append(Wrote(place, frame(self._answer(place, tasks.pop(0)))))
         found, self.said = list(self.said), deque()
         return found
+
+    def _answer(self, place: Slot, task: Task) -> Any:
+        if place in self.lies:
+            return Unseen(Failed(task.relative, "changed", f"{task.uri}: it changed", task.identity))
+        return self._score(place, task)
 
     def _score(self, place: Slot, task: Task) -> Made:
         scoring, results = TextLengthScoring(), []
@@ -227,6 +233,30 @@ def test_a_resume_leaves_out_workers_that_differ_from_the_plan(data: Path, tmp_p
     with pytest.raises(DeviceError, match=r"no worker is left: .* differs from the plan in versions"):
         pooled(data, out, Scripted(out, facts=others))
     assert not receipt.exists()
+
+
+def test_a_worker_that_sees_other_inputs_than_the_driver_is_left_out(data: Path, tmp_path: Path) -> None:
+    lengths(data, tmp_path / "whole")
+    crew, told = Scripted(tmp_path / "out"), Told()
+    crew.lies.add(SLOTS[1])
+    assert pooled(data, tmp_path / "out", crew, told).exit_code == 0
+    assert sum("two does not see the inputs as the driver does" in message for message in told.messages) == 1
+    assert outputs(tmp_path / "out") == outputs(tmp_path / "whole") and crew.killed == [SLOTS[1]]
+
+
+def test_a_shard_that_the_driver_does_not_see_either_is_quarantined(data: Path, tmp_path: Path) -> None:
+    class Replacing(Scripted):
+        def _answer(self, place: Slot, task: Task) -> Any:
+            if task.relative == "2.parquet":
+                pq.write_table(texts(99), task.uri)
+                self.lies.add(place)
+            answer = super()._answer(place, task)
+            self.lies.clear()
+            return answer
+
+    crew = Replacing(tmp_path / "out")
+    outcome = pooled(data, tmp_path / "out", crew)
+    assert (outcome.exit_code, outcome.summary.shards.failed, crew.killed) == (3, 1, [])
 
 
 def test_a_worker_without_progress_is_replaced(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

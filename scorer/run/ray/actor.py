@@ -1,4 +1,4 @@
-"""The actor of ``--ray``: one on each GPU or share of a node's processors. It imports nothing of Ray.
+"""The actor of ``--ray``: one on each GPU or share of a node's processors.
 
 It runs the worker as a process of its own, as ``--devices`` does. So a model that crashes does not take the actor with
 it, the driver learns how the process ended, and when Ray kills the actor, the process ends too
@@ -11,13 +11,20 @@ import os
 import selectors
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from ... import __version__
+from ...errors import ScorerError
 from ..devices import usable_cpus
 from ..worker_process import kill_group, start_process
 from . import guard
+from .shipment import Parts, SentFile, place
 from .slots import share_of
+
+MISSING = "missing"
+"""The answer of a node that has to be sent the bundle."""
 
 _GRACE_S = 8.0
 """After SIGTERM, how long the worker may take to end."""
@@ -33,26 +40,46 @@ class RayWorker:
         self._process: subprocess.Popen[bytes] | None = None
         self._written = b""
         self._told = 0
+        self._early: list[bytes] = []
 
-    def begin(self, version: str, number: int, cpus: int, module: str) -> str:
-        """Start the worker; empty, or why it is not started.
+    def begin(
+        self,
+        version: str,
+        number: int,
+        cpus: int,
+        module: str,
+        files: Sequence[SentFile] = (),
+        parts: Parts | None = None,
+    ) -> str:
+        """Start the worker; empty, :data:`MISSING`, or why it is not started.
 
         Args:
             version: of the driver.
             number, cpus: which worker of its node this is, and how many processors each has; 0 for all.
             module: see :func:`..worker_process.start_process`.
+            files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.shipment.place`.
         """
         if version != __version__:
             return f"it has d2t-scorer {__version__}, the driver has {version}; install one version on all nodes"
+        try:
+            folder = place(files, parts, _taken_out)
+        except ScorerError as error:
+            return str(error)
+        if folder is None:
+            return MISSING
         if share := share_of(usable_cpus(), number, cpus):
             with suppress(OSError):
                 os.sched_setaffinity(0, share)  # which the process inherits
-        self._process = start_process(guard.MODULE, module)
+        self._process = start_process(guard.MODULE, module, *([folder] if folder else []))
+        for content in self._early:
+            self.send(content)
         return ""
 
     def send(self, content: bytes) -> None:
-        """Tell the worker; one that has ended is passed over."""
-        if self._process is not None and self._process.stdin is not None:
+        """Tell the worker, as soon as it is started; one that has ended is passed over."""
+        if self._process is None:
+            self._early.append(content)
+        elif self._process.stdin is not None:
             with suppress(OSError, ValueError):
                 self._process.stdin.write(content)
                 self._process.stdin.flush()
@@ -107,3 +134,11 @@ class RayWorker:
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             return bool(selector.select(max(0.0, wait_s)))
+
+
+def _taken_out(reference: Any) -> bytes:
+    """A part of a file, out of Ray's object store."""
+    import ray
+
+    content: bytes = ray.get(reference)
+    return content

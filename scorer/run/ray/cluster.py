@@ -16,8 +16,9 @@ from ...errors import DeviceError, MissingDependencyError, UsageError
 from ...system.closing import Closing
 from ..pool import Ended, Wrote
 from ..worker_process import end_of
-from .actor import RayWorker
+from .actor import MISSING, RayWorker
 from .head import Head, answers
+from .shipment import Parts, SentFile, parts_of
 from .slots import Node, RaySlot, demand_of, slots_of
 
 _CONNECT_S = 10.0
@@ -32,7 +33,8 @@ def connect(address: str) -> Iterator[Any]:
     """The ``ray`` module, connected to a cluster until the context ends.
 
     Args:
-        address: HOST:PORT, or ``auto``.
+        address: HOST:PORT, or ``auto`` for the cluster that runs on this machine; if there is none, Ray is started here
+            and ends with the context.
 
     Raises:
         UsageError: an address of Ray Client.
@@ -49,12 +51,14 @@ def connect(address: str) -> Iterator[Any]:
         import ray
     except ImportError as error:
         raise MissingDependencyError("--ray needs Ray 2.60 or later: pip install 'd2t-scorer[ray]'") from error
-    if why := answers(address, _CONNECT_S):  # Ray tries for a minute, and then ends the process
+    where = os.environ.get("RAY_ADDRESS") or _on_this_machine() if address == "auto" else address
+    if where != "local" and (why := answers(where, _CONNECT_S)):  # Ray tries for a minute, and then ends the process
         raise DeviceError(
             f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
         )
+    more = {"include_dashboard": False} if where == "local" else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(address=where, log_to_driver=False, logging_level=logging.ERROR, **more)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, and some of Ray's own
         raise DeviceError(f"--ray {address}: {_first_line(error)}; start a cluster with `ray start --head`") from error
     try:
@@ -80,13 +84,15 @@ class RayCrew(Closing):
         ray: as :func:`connect` gives it.
         device, cpus: ``--device`` and ``--ray-cpus``.
         module: of a worker process.
+        files: what each worker needs; nodes that lack them are sent them.
 
     Raises:
         UsageError, DeviceError: no node has what a worker needs.
     """
 
-    def __init__(self, ray: Any, device: str, cpus: int | None, module: str) -> None:
-        self._ray, self._module = ray, module
+    def __init__(self, ray: Any, device: str, cpus: int | None, module: str, files: Sequence[SentFile] = ()) -> None:
+        self._ray, self._module, self._files = ray, module, files
+        self._parts: Parts | None = None
         self._head = Head(str(ray.get_runtime_context().gcs_address))
         self._nodes: list[Node] = []
         self._demand = demand_of(device, cpus, self._living())
@@ -117,10 +123,13 @@ class RayCrew(Closing):
             max_task_retries=0,
             scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
         )
-        handle = chosen.remote()
-        begun = handle.begin.remote(__version__, place.number, 0 if place.gpus else place.cpus, self._module)
-        self._actors[place] = _Actor(handle)
-        self._calls[begun] = place
+        self._actors[place] = _Actor(chosen.remote())
+        self._begin(place, None)
+
+    def _begin(self, place: RaySlot, parts: Parts | None) -> None:
+        cpus = 0 if place.gpus else place.cpus
+        begin = self._actors[place].handle.begin
+        self._calls[begin.remote(__version__, place.number, cpus, self._module, self._files, parts)] = place
 
     def send(self, place: RaySlot, content: bytes) -> None:
         """Calls of one actor are carried out in their order, so that this follows what was sent before."""
@@ -181,6 +190,10 @@ class RayCrew(Closing):
                 return self._gone(place, why, for_good=True)
             return self._gone(place, f"its actor died ({_first_line(error)})")
         if not actor.has_begun:
+            if answer == MISSING:
+                self._parts = self._parts or parts_of(self._files, self._ray.put)  # once, for all nodes
+                self._begin(place, self._parts)
+                return None
             if answer:
                 return self._gone(place, answer, for_good=True)
             actor.has_begun = True
@@ -204,6 +217,17 @@ class RayCrew(Closing):
     def _end(self, handle: Any) -> None:
         with suppress(Exception):  # it is dead already, or the cluster is gone
             self._ray.kill(handle)
+
+
+def _on_this_machine() -> str:
+    """The address of the cluster that runs on this machine; ``local``, which starts one, if there is none."""
+    from ray._private.services import canonicalize_bootstrap_address
+
+    try:
+        found: str | None = canonicalize_bootstrap_address("auto")
+    except ConnectionError:
+        return "local"
+    return "local" if found is None or answers(found) else found  # a cluster that was killed leaves its address
 
 
 def _first_line(error: BaseException) -> str:

@@ -74,7 +74,8 @@ def serving(folder: Path) -> Iterator[Server]:
         process = subprocess.Popen(
             [program, "server", f"-dir={folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
              f"-master.port={master}", f"-volume.port={volume}", "-volume.max=1000", "-filer", f"-filer.port={filer}",
-             "-s3", f"-s3.port={s3}", f"-s3.config={config}", "-master.volumeSizeLimitMB=64"],
+             "-s3", f"-s3.port={s3}", "-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={config}",
+             "-master.volumeSizeLimitMB=64"],
             stdout=said, stderr=subprocess.STDOUT, cwd=folder,
         )  # fmt: skip
     server = Server(s3, log)
