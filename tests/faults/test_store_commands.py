@@ -39,7 +39,7 @@ def summary(out: StoreUri) -> Any:
 
 
 def test_a_ranking_into_a_store(tmp_path: Path, bundle: Path, out: StoreUri) -> None:
-    """It has the bytes of one in a folder, and resumes."""
+    """It has the bytes of one in a folder, resumes, and is filled by parts."""
     data = tmp_path / "in"
     data.mkdir()
     candidates = [[f"N{i} is pub {j}." for j in range(3)] for i in range(30)]
@@ -55,7 +55,11 @@ def test_a_ranking_into_a_store(tmp_path: Path, bundle: Path, out: StoreUri) -> 
     before = objects(out)
     ask(*asked, out)
     assert {**objects(out), "_run.json": ""} == {**before, "_run.json": ""}, "nothing was left to do"
-    assert "which have no --part" in ask(*asked, new_prefix("out"), "--part", "1/2", code=2).stderr
+    parts = new_prefix("out")
+    for part in ("1/2", "2/2"):
+        ask(*asked, parts, "--part", part)
+    with local_copy(parts) as folder:
+        assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "whole")
 
 
 def test_a_baseline_into_a_store(reference: Reference, tmp_path: Path, out: StoreUri) -> None:
@@ -129,7 +133,8 @@ def test_a_sample_and_rates_of_a_run_in_a_store(
             made = tmp_path / name
             made.mkdir()
             ask("sample", place, "--rows", 30, "--file", made / "rows.csv", "--page", made / "rows.html")
-        assert harness.content(tmp_path / "store") == harness.content(tmp_path / "local")
+        for name in ("rows.csv", "rows.html"):
+            assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
         labelled = label(tmp_path / "store" / "rows.csv")
         found, expected = (
             json.loads(ask("rate", place, "--labels", labelled, "--json").stdout) for place in (out, folder)
