@@ -37,6 +37,14 @@ class Job:
     options: RunOptions
     settings: Settings
 
+    def scoring(self, device: str, folder: str) -> RowScoring:
+        """How a worker scores rows. ``folder``: see :func:`..run.ray.shipment.with_files_of`; empty for none."""
+        from ..run.ray.shipment import with_files_of
+        from .common import metric_scoring
+
+        settings = replace(self.settings, device=device)
+        return metric_scoring(with_files_of(settings, Path(folder)) if folder else settings)
+
 
 class _Reporter:
     """Passes everything on to the driver, which knows what is done."""
@@ -78,7 +86,6 @@ class _Worker:
 
     def work(self) -> None:
         """Answer the request, then score what is given."""
-        from ..run.ray.shipment import with_files_of
         from ..run.shard_worker import OpenScorer, ShardWorker
         from ..run.survey import Survey
         from ..scoring.reuse.earlier import check_earlier
@@ -86,7 +93,6 @@ class _Worker:
         from ..storage.durable import Holder
         from ..storage.lease import lock_name
         from ..storage.output import open_store
-        from .common import metric_scoring
 
         request: Request | None = self._messages.get()
         if request is None:
@@ -95,8 +101,7 @@ class _Worker:
             with suppress(OSError):
                 os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
         options, reporter = request.job.options, _Reporter(self.send)
-        settings = replace(request.job.settings, device=request.device)
-        scoring = metric_scoring(with_files_of(settings, Path(self._folder)) if self._folder else settings)
+        scoring = request.job.scoring(request.device, self._folder)
         with ExitStack() as stack:
             stack.enter_context(sigterm_raises())
             reader = stack.enter_context(
@@ -117,8 +122,7 @@ class _Worker:
             if begin is None:
                 return
             out = options.out
-            store = open_store(out)
-            found = store.read(lock_name(None))
+            found = open_store(out, patient=False).read(lock_name(None))
             if found is None or begin.token.encode("ascii") not in found[0]:
                 raise OutputError(
                     f"{out} is another place for this worker than for the driver; mount the same folder under this "
@@ -129,7 +133,7 @@ class _Worker:
                 opened,
                 reader,
                 begin.plan,
-                store,
+                open_store(out),
                 Holder(root, begin.token, lambda: None),
                 self.send,
                 reporter,

