@@ -45,6 +45,7 @@ from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.uri import Location, StoreUri, parse_location
 
 from . import machine
+from .runners.ours import Silent
 
 if TYPE_CHECKING:
     from tests.storage.objects.weed import Server
@@ -65,8 +66,8 @@ class TextColumn:
     def shape(self) -> Mapping[str, object]:
         return {"text": "text"}
 
-    def refusal(self, table: pa.Table) -> str | None:
-        return None
+    def bad_rows(self, table: pa.Table) -> None:
+        """All rows can be scored."""
 
 
 class Lengths(PlainRows[TextColumn]):
@@ -101,13 +102,6 @@ class Job:
         return Scoring()
 
 
-class Silent:
-    """A reporter that prints nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: None
-
-
 @contextmanager
 def executing(executor: str, options: RunOptions) -> Iterator[Executor | None]:
     """Two workers; ``None`` for inline."""
@@ -124,7 +118,6 @@ def executing(executor: str, options: RunOptions) -> Iterator[Executor | None]:
     else:
         from scorer.run.ray.cluster import RayCrew, connect
 
-        os.environ["RAY_worker_niceness"] = "0"  # otherwise workers have less of the machine than other executors
         with connect("auto") as ray, Pool(RayCrew(ray, "cpu", 1, MODULE), Job(options)) as pool:
             yield pool
 
@@ -252,8 +245,10 @@ def main() -> None:
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
+        from . import workers  # not __main__, whose classes no other process could unpickle
+
         executor, data, out = options.worker
-        work(executor, Path(data), parse_location(out))
+        workers.work(executor, Path(data), parse_location(out))
         return
     executors = options.executors.split(",")
     if missing := [one for one in executors if not Path(PYTHON.get(one, "")).is_file()]:
@@ -282,7 +277,8 @@ def main() -> None:
 
 @contextmanager
 def _ray() -> Iterator[None]:
-    """A cluster of this machine with two processors to give out, however many it has."""
+    """A cluster of this machine with two processors to give out, however many it has, and workers that are as nice as
+    those of other executors."""
     ray = str(Path(PYTHON["ray"]).with_name("ray"))
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_worker_niceness": "0"}
     asked = [ray, "start", "--head", "--num-cpus=2", "--include-dashboard=false", "--port=0"]

@@ -17,13 +17,16 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import DeviceError, InputError, OutputError, ScorerError
 from ..run.messages import Begin, Failed, Frames, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
 from ..run.options import RunOptions
 from ..scoring.settings import Settings
 from ..system.signals import Terminated, ends_with_parent, leave, sigterm_raises
+
+if TYPE_CHECKING:
+    from ..scoring.row_scorer import RowScoring
 
 MODULE = "scorer.commands.device_worker"
 _IDLE_S = 0.05

@@ -34,7 +34,7 @@ def run_command(
         typer.Option(
             "--ray",
             metavar="[HOST:PORT|auto]",
-            help="Run a worker on each GPU or node of a Ray cluster. Default: this machine's, started if there is none.",
+            help="Run a worker on each GPU or node of a Ray cluster. Default: this machine's, started if missing.",
         ),
     ] = None,
     ray_cpus: Annotated[

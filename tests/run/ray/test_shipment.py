@@ -52,4 +52,4 @@ def test_what_is_damaged_on_its_way_or_at_its_source_is_refused(settings: Settin
         parts_of(files, lambda content: content)
     with pytest.raises(ScorerError, match="arrived damaged"):
         place(files, parts, lambda content: content[:-1])
-    assert not [path for path in (tmp_path / "cache").rglob("*.tmp")]
+    assert not list((tmp_path / "cache").rglob("*.tmp"))
