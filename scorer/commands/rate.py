@@ -69,7 +69,6 @@ def rate_command(
     from ..evaluation.rates.given import design_note, from_column, from_files
     from ..evaluation.rates.label_file import design_path
     from ..evaluation.rates.population import read_population
-    from ..evaluation.rates.result import RateReport
     from ..scoring.rates_file import RatesFile
     from ..storage.objects.copy import local_copy
     from ..storage.user_files import check_user_file, write_user_file
@@ -103,7 +102,7 @@ def rate_command(
         say(f"note: {design_note(population, labelled)}")
     rates = true_rates(population, labelled, by) if labelled is not None else []
     transferred = earlier_run.transfer(population, earlier) if labelled is None and earlier is not None else []
-    report = RateReport(
+    report = earlier_run.RateReport(
         path=population.name,
         signature=population.scored.signature,
         finished=population.scored.finished,

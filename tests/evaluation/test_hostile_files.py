@@ -48,23 +48,15 @@ def _each(part: str, name: str, value: Any) -> Change:
 
 DESIGNS: list[Change] = [
     _each("strata", "label", "unknown"),
-    _each("strata", "label", 7),
     _each("strata", "low", 10**400),
     _each("strata", "rows", HUGE),
-    _each("strata", "rows", -1),
-    _each("strata", "low", "x"),
     _each("items", "row", HUGE),
-    _each("items", "row", -1),
     _each("items", "row", 2**63 - 1),
     _each("items", "file", "../../../etc/passwd"),
-    _each("items", "file", "\udcff"),
     _each("items", "row_key", "\x00"),
-    _each("items", "twice", 2),
     lambda content: content.update(strata=[]),
     lambda content: content.update(items={}),
     lambda content: content.update(signature=None),
-    lambda content: content.update(schema="1"),
-    lambda content: content.update(more=1),
 ]
 RATES: list[Change] = [
     _each("rates", "classes", []),
@@ -73,17 +65,12 @@ RATES: list[Change] = [
     _each("rates", "classes", [{"predicted": True, "value": 0.5, "size": None, "labels": HUGE}]),
     _each("rates", "classes", [{"predicted": False, "value": 0.5, "size": 1e-320, "labels": 1}] * 3),
     _each("rates", "rate", "other"),
-    _each("rates", "group", "x"),
     _each("rates", "low", float("inf")),
-    _each("strata", "label", "unknown"),
-    _each("strata", "rows", 0),
     _each("strata", "rows", HUGE),
     lambda content: content.update(rates=[]),
-    lambda content: content.update(strata=[]),
-    lambda content: content.update(digest=""),
     lambda content: content.update(source="calibration"),
 ]
-RAW = [b"", b"\x00", b"\xff\xfe", b"[" * 100_000, b"{}", b"null", b'{"schema": 1e400}', b"PAR1" * 10]
+RAW = [b"", b"\xff\xfe", b"[" * 100_000, b"{}", b'{"schema": 1e400}', b"PAR1" * 10]
 
 
 @pytest.fixture(scope="module")
@@ -152,19 +139,14 @@ def spans(**columns: Any) -> pa.Table:
 
 SPANS = [
     spans(char_start=[-1]),
-    spans(char_end=[-5]),
     spans(char_start=[2**63 - 1], char_end=[2**63 - 1]),
     spans(char_start=["x"]),
-    spans(char_start=[[1]]),
-    spans(char_start=[1.5]),
     spans(char_start=[float("nan")]),
     spans(text_id=[["t1"]]),
     spans(text_id=[None]),
     spans(text_id=None),
-    spans(category=[["x"]]),
     spans(category=[b"\xff"]),
     spans(annotator=[None]),
-    spans(annotator=[["x"]]),
     spans(is_gold_error=["x"], sentence=[7], span=[b"\xff"]),
     spans(char_start=None, char_end=None, sentence=[["x"]], span=[{"a": 1}]),
     spans(char_start=None, char_end=None, sentence=["text"], span=[3], sent_char_start=["y"]),
@@ -189,24 +171,18 @@ def scored_spans(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("content", [*SPANS, *RAW], ids=lambda content: repr(content)[:40])
 def test_hostile_spans_are_refused_or_counted(scored_spans: Path, tmp_path: Path, content: pa.Table | bytes) -> None:
-    for suffix in ("parquet", "csv"):
-        path = tmp_path / f"hostile.{suffix}"
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        elif suffix == "parquet":
-            pq.write_table(content, path)
-        else:
-            path.write_text(
-                "text_id,char_start,char_end,category\n" + ",".join(map(str, content.to_pylist()[0].values()))
-            )
-        out, gold = scored_spans / "out", scored_spans / "gold.parquet"
-        for arguments in (
-            ("evaluate", out, "--spans", path),
-            ("evaluate", path, "--spans", gold),
-            ("evaluate", out, "--spans", gold, "--rivals", path),
-            ("evaluate", out, "--spans", gold, "--annotations", path),
-        ):
-            assert scorer(*arguments, "--resamples", 10).exit_code in (0, 2)
+    path = tmp_path / ("hostile.csv" if isinstance(content, bytes) else "hostile.parquet")
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        pq.write_table(content, path)
+    out, gold = scored_spans / "out", scored_spans / "gold.parquet"
+    for arguments in (
+        ("evaluate", out, "--spans", path, "--rivals", path),
+        ("evaluate", path, "--spans", gold),
+        ("evaluate", out, "--spans", gold, "--annotations", path),
+    ):
+        assert scorer(*arguments, "--resamples", 10).exit_code in (0, 2)
 
 
 ANNOTATED = [
@@ -224,7 +200,7 @@ ANNOTATED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("content", [*ANNOTATED, *RAW], ids=lambda content: repr(content)[:40])
+@pytest.mark.parametrize("content", [*ANNOTATED, b"PAR1" * 10], ids=lambda content: repr(content)[:40])
 @pytest.mark.parametrize("command", ["quintd", "d2t-eval"])
 def test_hostile_collections_are_refused_or_reported(
     tmp_path: Path, command: str, content: dict[str, Any] | bytes
@@ -239,19 +215,3 @@ def test_hostile_collections_are_refused_or_reported(
     assert result.exit_code in (0, 2)
     if result.exit_code == 2:
         assert result.stderr.strip() and not any(name.exists() for name in names)
-
-
-@pytest.mark.parametrize("row", ["x:²", "x:", ":", "x", "x:-1", "x:9999999999999999999999999999999", "x:٣", "\x00:1"])
-def test_a_row_that_cannot_be_meant_is_refused(sample: Path, row: str) -> None:
-    refused("explain", sample / "out", "--row", row)
-
-
-@pytest.mark.parametrize("content", [*RAW, b'{"$aliases": 3}', b'{"a": {"b": [1]}}', b'{"a": "\\ud800"}'])
-def test_hostile_templates_are_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "t.json").write_bytes(content)
-    pq.write_table(pa.table({"triples": [["a | b | c"]], "text": ["x"]}), tmp_path / "in.parquet")
-    result = scorer("templates", "check", tmp_path / "t.json", tmp_path / "in.parquet")
-    assert result.exit_code in (0, 1, 2)
-    for command in ("extract",):
-        (tmp_path / "in.xml").write_bytes(content)
-        assert scorer("templates", command, tmp_path / "in.xml", "--out", tmp_path / "o.json").exit_code in (0, 2)

@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from scorer.evaluation.metric_table import HAS_TEXT, known_metrics
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from tests.evaluation.scored import save, scored
@@ -68,13 +66,3 @@ def test_marks_and_levels(out: Path) -> None:
     assert lines["rouge_l"]["pooled"]["interval"] is not None
     assert report["system_ceiling"]["human_semantics"]["systems"] == 6
     assert "metrics" not in evaluate(out, EvaluateOptions(resamples=0))
-
-
-def test_metrics_with_references_stand_apart_on_the_console(out: Path) -> None:
-    done = CliRunner().invoke(app, ["evaluate", str(out), "--metric", "all", "--resamples", "20"])
-    assert done.exit_code == 0, done.output
-    shown = done.stdout
-    without, references = shown.index("metrics without references"), shown.index("metrics with references")
-    assert without < shown.index(HAS_TEXT) < references < shown.index("rouge_l")
-    assert "54 / 10 / 6" in shown and "neg:sacrebleu_ter " in shown
-    assert "Is one correlation higher" not in shown

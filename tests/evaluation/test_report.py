@@ -232,20 +232,6 @@ def test_unlabelled_rows_are_no_errors(tmp_path: Path) -> None:
     assert report["errors"]["n"] == 0
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ColumnError, match="nothing to compare with"):
-        _report(tmp_path, scored(["OK"]))
-    with pytest.raises(ColumnError, match="no column 'x_fine'; score the data first, or pass the --prefix"):
-        _report(tmp_path, scored(["OK"], gold_fine=["OK"]), EvaluateOptions(prefix="x_"))
-    with pytest.raises(ColumnError, match="no gold column 'truth'"):
-        _report(tmp_path, scored(["OK"]), EvaluateOptions(gold_fine="truth"))
-
-
-def test_prefix_of_the_run(tmp_path: Path) -> None:
-    table = scored(["OK", "omission"], prefix="x_", gold_fine=["OK", "OK"])
-    assert _report(tmp_path, table, EvaluateOptions(prefix="x_", resamples=0))["rough"]["accuracy"] == 0.5
-
-
 def test_without_facts_there_are_figures_but_no_intervals(tmp_path: Path) -> None:
     said: list[str] = []
     table = scored(["OK", "omission"], gold_fine=["OK", "OK"]).drop_columns("triples")
@@ -259,24 +245,14 @@ def test_without_facts_there_are_figures_but_no_intervals(tmp_path: Path) -> Non
     assert 0 < low < high < 1  # Wilson, of two inputs
 
 
-def test_a_run_of_hallucination_checks_alone_is_pointed_out(tmp_path: Path) -> None:
-    said: list[str] = []
-    path = save(scored(["OK"], gold_fine=["OK"]), tmp_path / "x.parquet", SIGNATURE + "|checks:hallucination")
-    evaluate(path, NO_INTERVALS, said.append)
-    assert any("hallucinations only" in line for line in said)
-
-
 @pytest.mark.parametrize(
     "columns",
     [
         {"gold_suspect": ["yes", "no"]},
         {"system": [{"name": "a"}, {"name": "b"}]},
-        {"gold_fine": [["OK"], ["OK"]]},
         {"confidence": ["high", "low"]},
-        {"human_semantics": ["1", "good"]},
         {"error": [["a"], None]},
         {"note": [{"a": 1}, None]},
-        {"human_coverage": [1.0, 2.0], "fact_entailment": [0.5, 0.5]},
         {"human_coverage": [1.0, 2.0], "fact_entailment": [["a"], ["b"]]},
     ],
     ids=lambda columns: ", ".join(columns),

@@ -83,23 +83,8 @@ def test_labels_of_people_who_err_are_corrected_in_1500_draws() -> None:
 def test_benjamini_hochberg() -> None:
     scipy_stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
     # Benjamini & Hochberg (1995), section 3: at 0.05 the four smallest of these fifteen are rejected.
-    p = [
-        0.0001,
-        0.0004,
-        0.0019,
-        0.0095,
-        0.0201,
-        0.0278,
-        0.0298,
-        0.0344,
-        0.0459,
-        0.3240,
-        0.4262,
-        0.5719,
-        0.6528,
-        0.7590,
-        1.0,
-    ]
+    p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590,
+         1.0]  # fmt: skip
     assert (benjamini_hochberg(p) < 0.05).sum() == 4
     assert benjamini_hochberg(p) == pytest.approx(scipy_stats.false_discovery_control(p))
     shuffled = np.random.default_rng(0).permutation(p)

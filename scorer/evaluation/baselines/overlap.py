@@ -15,13 +15,13 @@ from .cider import Vectors, cider, vectors
 from .meteor import meteor
 from .nist import Totals, match, nist
 from .reference_counts import ReferenceCounts, known_of
-from .rouge import rouge_l
 from .tokens import tokenise, words_of
 
 COLUMNS = ("sacrebleu_bleu", "sacrebleu_chrf", "sacrebleu_ter", "nist", "rouge_l", "cider", "meteor_exact_stem")
 """The score columns. Those of sacrebleu are 0 to 100 (TER may exceed 100), NIST and CIDEr are not bounded, the others
 are 0 to 1. TER is an error rate: lower is better."""
 _KEPT = 4096
+_ROUGE_BETA = 1.2
 
 
 class Overlap:
@@ -81,3 +81,27 @@ class Overlap:
         tokens = [tokenise(reference) for reference in references]
         words = [words_of(found) for found in tokens]
         return tokens, words, [vectors(found, self._corpus.frequencies) for found in words]
+
+
+def rouge_l(words: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """ROUGE-L (Lin, 2004) as in the evaluation of MS COCO captions, 0 to 1: F-measure of the longest common
+    subsequence, from the best precision and the best recall of any reference."""
+    if not words:
+        return 0.0
+    common = [(longest_common(words, reference), len(reference)) for reference in references if reference]
+    precision = max((length / len(words) for length, _ in common), default=0.0)
+    recall = max((length / size for length, size in common), default=0.0)
+    if not precision or not recall:
+        return 0.0
+    return (1 + _ROUGE_BETA**2) * precision * recall / (recall + _ROUGE_BETA**2 * precision)
+
+
+def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
+    """Length of the longest common subsequence."""
+    before = [0] * (len(second) + 1)
+    for word in first:
+        now = [0]
+        for position, other in enumerate(second):
+            now.append(before[position] + 1 if word == other else max(before[position + 1], now[position]))
+        before = now
+    return before[-1]

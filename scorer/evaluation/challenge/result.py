@@ -107,17 +107,12 @@ def challenge(
     if not chosen:
         raise ValueError("no case fits this metric")
     shuffled = [one for one in chosen if len(one.triples) > 1 and one.kind in ("paraphrase", "other order")]
-    rows: dict[Row, int] = {}
-    for one in chosen:
-        for text in (one.base, one.edited):
-            rows.setdefault((one.triples, text), len(rows))
-    for one in shuffled:
-        rows.setdefault((_reordered(one), one.base), len(rows))
     lengthened = [
         (row, longer) for row, longer in _lengthened(chosen) if metric.fits(replace(chosen[0], triples=longer[0]))
     ]
-    for _, longer in lengthened:
-        rows.setdefault(longer, len(rows))
+    wanted = [(one.triples, text) for one in chosen for text in (one.base, one.edited)]
+    wanted += [(_reordered(one), one.base) for one in shuffled] + [longer for _, longer in lengthened]
+    rows: dict[Row, int] = {row: number for number, row in enumerate(dict.fromkeys(wanted))}
     done = 0
 
     def step(judged: int) -> None:
@@ -130,24 +125,60 @@ def challenge(
     edits = np.array([rows[one.triples, one.edited] for one in chosen])
     orders = [(rows[one.triples, one.base], rows[_reordered(one), one.base]) for one in shuffled]
     appended = [(rows[row], rows[more]) for row, more in lengthened]
-    kinds = tuple(_kind(name, chosen, found, bases, edits) for name in ABOUT if any(c.kind == name for c in chosen))
-    sensitivity, specificity = _found_and_passed(chosen, range(len(chosen)), found, bases, edits)
+    labels = _Labels(chosen, found.fine[bases], found.fine[edits])
+    kinds = tuple(labels.kind(name) for name in ABOUT if name in labels.kinds)
+    sensitivity, specificity = labels.found_and_passed(np.ones(len(chosen), bool))
+    score, low, high = _score(kinds)
     return ChallengeResult(
-        metric.name,
-        metric.signature,
-        REVISION,
-        seed,
-        per_kind,
-        len(rows),
-        int((found.fine < 0).sum()),
-        len(cases) - len(chosen),
-        *_score(kinds),
-        sensitivity,
-        specificity,
-        kinds,
-        tuple(_domain(name, chosen, found, bases, edits) for name in sorted({one.domain for one in chosen})),
-        tuple(check for check in _checks(chosen, found, bases, edits, orders, appended) if check is not None),
+        metric=metric.name,
+        signature=metric.signature,
+        revision=REVISION,
+        seed=seed,
+        per_kind=per_kind,
+        rows=len(rows),
+        errors=int((found.fine < 0).sum()),
+        left_out=len(cases) - len(chosen),
+        score=score,
+        low=low,
+        high=high,
+        sensitivity=sensitivity,
+        specificity=specificity,
+        kinds=kinds,
+        domains=tuple(labels.domain(name) for name in sorted(set(labels.domains.tolist()))),
+        checks=tuple(check for check in _checks(chosen, found, bases, edits, orders, appended) if check is not None),
     )
+
+
+class _Labels:
+    """The labels of both texts of every case. ``base``, ``edited``: FINE codes, -1 for an error. *Shape:* (cases,)."""
+
+    def __init__(self, cases: Sequence[Case], base: np.ndarray, edited: np.ndarray) -> None:
+        self.base, self.edited = base, edited
+        self.kinds, self.domains = np.array([one.kind for one in cases]), np.array([one.domain for one in cases])
+        self.expected = np.array([one.expected for one in cases])
+
+    def kind(self, name: str) -> KindResult:
+        """The figures of one kind of change."""
+        mine = self.kinds == name
+        base, edited, expected = self.base[mine], self.edited[mine], str(self.expected[mine][0])
+        if expected in _BITS:
+            right = (edited >= 0) & (edited & _BITS[expected] > 0)
+        else:
+            right = edited == 0 if expected == OK else edited != 0
+        rates = (rate(int(one.sum()), len(base)) for one in (right, base == 0, right & (base == 0), edited != 0))
+        return KindResult(name, ABOUT[name], expected, *rates)
+
+    def domain(self, name: str) -> DomainResult:
+        """The figures of one domain."""
+        mine = self.domains == name
+        return DomainResult(name, int(mine.sum()), *self.found_and_passed(mine))
+
+    def found_and_passed(self, mine: np.ndarray) -> tuple[Rate, Rate]:
+        """Sensitivity and specificity of some of the cases. bool, *Shape:* (cases,)."""
+        passes = self.expected == OK
+        wrong = self.edited[mine & ~passes]
+        right = np.concatenate([self.base[mine], self.edited[mine & passes]])
+        return rate(int((wrong != 0).sum()), len(wrong)), rate(int((right == 0).sum()), len(right))
 
 
 def _score(kinds: Sequence[KindResult]) -> tuple[float, float, float]:
@@ -156,36 +187,6 @@ def _score(kinds: Sequence[KindResult]) -> tuple[float, float, float]:
     rates = [one for kind in kinds for one in (kind.right, kind.base)]
     value = float(np.mean([one.value or 0.0 for one in rates]))
     return value, *combined(value, [(1 / len(rates), one) for one in rates])
-
-
-def _kind(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, edits: np.ndarray) -> KindResult:
-    numbers = [number for number, one in enumerate(cases) if one.kind == name]
-    expected = cases[numbers[0]].expected
-    base, edited = found.fine[bases[numbers]], found.fine[edits[numbers]]
-    if expected == OK:
-        right = edited == 0
-    elif expected in _BITS:
-        right = (edited >= 0) & (edited & _BITS[expected] > 0)
-    else:
-        right = edited != 0
-    passes, n = base == 0, len(numbers)
-    return KindResult(name, ABOUT[name], expected, rate(int(right.sum()), n), rate(int(passes.sum()), n),
-                      rate(int((right & passes).sum()), n), rate(int((edited != 0).sum()), n))  # fmt: skip
-
-
-def _domain(name: str, cases: Sequence[Case], found: Answers, bases: np.ndarray, edits: np.ndarray) -> DomainResult:
-    mine = [number for number, one in enumerate(cases) if one.domain == name]
-    return DomainResult(name, len(mine), *_found_and_passed(cases, mine, found, bases, edits))
-
-
-def _found_and_passed(
-    cases: Sequence[Case], numbers: Sequence[int], found: Answers, bases: np.ndarray, edits: np.ndarray
-) -> tuple[Rate, Rate]:
-    """Sensitivity and specificity of some of the cases."""
-    wrong = edits[[number for number in numbers if not cases[number].passes]]
-    right = np.concatenate([bases[numbers], edits[[number for number in numbers if cases[number].passes]]])
-    flagged, passed = int((found.fine[wrong] != 0).sum()), int((found.fine[right] == 0).sum())
-    return rate(flagged, len(wrong)), rate(passed, len(right))
 
 
 def _checks(

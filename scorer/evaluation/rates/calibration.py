@@ -17,7 +17,8 @@ from ...scoring.rates_file import RatesFile, SavedClass, SavedRate, SavedStratum
 from ...stats import post_stratified as post
 from ...stats.post_stratified import ClassShare
 from ...system.codec import Record
-from .estimates import Labelled, TrueRate
+from ...system.formats import RATES_SCHEMA
+from .estimates import Agreement, Difference, Interval, Labelled, TrueRate
 from .population import LABELS, Bools, Population, Stratum, classify
 
 SHIFTED = 0.1
@@ -46,6 +47,32 @@ class Holding(Record, frozen=True, kw_only=True):
     statistic: float
     p: float
     holds: bool
+
+
+class RateReport(Record, frozen=True, kw_only=True):
+    """``rates``: from labels of this output. ``differences``: of groups. ``agreement``: of rows labelled twice.
+    ``transferred``: from labels of the earlier output ``calibration``, where there are no others. ``holding``: whether
+    the labels agree with those of it. ``shift``: how far the confidences moved since then (population stability
+    index), ``None`` where that is not known."""
+
+    schema: int = RATES_SCHEMA
+    path: str
+    signature: str | None
+    finished: bool
+    rows: int
+    by: str | None
+    rates: list[TrueRate]
+    differences: list[Difference]
+    agreement: list[Agreement]
+    transferred: list[Transfer]
+    holding: list[Holding]
+    shift: float | None
+    calibration: str | None
+
+    @property
+    def shifted(self) -> bool:
+        """Whether the confidences moved so far that the calibration is in doubt."""
+        return self.shift is not None and self.shift >= SHIFTED
 
 
 def transfer(population: Population, earlier: RatesFile) -> list[Transfer]:
@@ -113,27 +140,29 @@ def shift(population: Population, earlier: RatesFile) -> float | None:
 
 def saved(population: Population, rates: Sequence[TrueRate], labelled: Labelled, by: str | None) -> RatesFile:
     """The file of rates from labels."""
-    lines = tuple(
-        SavedRate(rate=one.rate, group=one.group, rows=one.rows, labels=one.labels, metric=one.metric,
-                  value=one.true.value, low=one.true.low, high=one.true.high, bounds=one.bounds,
-                  classes=_classes(one.classes))
-        for one in rates
-    )  # fmt: skip
     strata = tuple(
         SavedStratum(label=one.stratum.label, low=one.stratum.low, high=one.stratum.high, rows=one.rows)
         for one in labelled.design
     )
+    lines = tuple(_saved(one, one.group, one.true, one.bounds) for one in rates)
     return _file(population, "labels" if labelled.designed else "column", by, lines, strata)
 
 
 def saved_transfer(population: Population, rates: Sequence[Transfer]) -> RatesFile:
     """The file of rates that follow from an earlier run."""
-    lines = tuple(
-        SavedRate(rate=one.rate, group=None, rows=one.rows, labels=one.labels, metric=one.metric, value=one.value,
-                  low=one.low, high=one.high, bounds=None, classes=_classes(one.classes))
-        for one in rates
+    return _file(population, "calibration", None, tuple(_saved(one, None, one, None) for one in rates), ())
+
+
+def _saved(
+    one: TrueRate | Transfer, group: str | None, true: Interval | Transfer, bounds: tuple[float, float] | None
+) -> SavedRate:
+    classes = tuple(
+        SavedClass(predicted=each.predicted, value=each.value, labels=each.labels,
+                   size=each.size if math.isfinite(each.size) else None)
+        for each in one.classes
     )  # fmt: skip
-    return _file(population, "calibration", None, lines, ())
+    return SavedRate(rate=one.rate, group=group, rows=one.rows, labels=one.labels, metric=one.metric, value=true.value,
+                     low=true.low, high=true.high, bounds=bounds, classes=classes)  # fmt: skip
 
 
 def _file(
@@ -164,14 +193,6 @@ def _check(population: Population, earlier: RatesFile) -> None:
         )
     if earlier.source == "calibration":
         raise UsageError("--calibration was itself calculated from an earlier run; give the file of the labelled run")
-
-
-def _classes(classes: Sequence[ClassShare]) -> tuple[SavedClass, ...]:
-    return tuple(
-        SavedClass(predicted=one.predicted, value=one.value, size=one.size if math.isfinite(one.size) else None,
-                   labels=one.labels)
-        for one in classes
-    )  # fmt: skip
 
 
 def _carried(one: SavedClass, inside: Bools) -> ClassShare:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from scorer.commands import app
 from scorer.evaluation.baselines.meteor import align, meteor
 from scorer.evaluation.baselines.nist import Totals
-from scorer.evaluation.baselines.rouge import longest_common, rouge_l
+from scorer.evaluation.baselines.overlap import longest_common, rouge_l
 from scorer.evaluation.baselines.tokens import tokenise, words_of
 
 ROUGE_L = [0.756254151, 0.735826297, 0.951267057, 0.910447761, 0.462998102, 0.886393659, 0.788793103, 0.914771307,

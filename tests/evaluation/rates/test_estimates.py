@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorer.errors import ColumnError, InputError, UsageError
+from scorer.errors import InputError, UsageError
 from scorer.evaluation.rates.calibration import saved, shift, still_holds, transfer
 from scorer.evaluation.rates.estimates import Labelled, TrueRate, differences, true_rates
 from scorer.evaluation.rates.given import from_column, from_files
@@ -98,15 +98,6 @@ def test_all_rows_labelled_give_the_rate_itself(population: Population) -> None:
         assert (one.true.value, one.true.low, one.true.high) == pytest.approx((truth.mean(),) * 3)
         assert one.more_to_halve is None
     assert {one.rate for one in true_rates(population, from_column(population, "rating", 2.0))} == {"not_ok_rate"}
-
-
-def test_a_column_of_ratings_needs_a_threshold_and_one_of_labels_none(population: Population) -> None:
-    with pytest.raises(ColumnError, match="--threshold"):
-        from_column(population, "rating", None)
-    with pytest.raises(ColumnError, match="remove it"):
-        from_column(population, "truth", 1.0)
-    with pytest.raises(ColumnError, match="no column 'none'"):
-        from_column(population, "none", None)
 
 
 def test_a_spreadsheets_semicolons_and_other_spellings(population: Population, tmp_path: Path) -> None:
@@ -363,19 +354,3 @@ def test_a_calibration_of_another_metric_is_refused(population: Population, tmp_
     other = of(output(tmp_path / "other", 100, signature="model:other@1|metric:1"))
     with pytest.raises(UsageError, match="another signature"):
         transfer(other, earlier)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "is damaged"),
-        ("[]", "is damaged"),
-        ('{"schema": 99}', "schema 99"),
-        ('{"schema": 2}', "missing required field `out`"),
-    ],
-)
-def test_a_broken_file_of_rates_is_named(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "rates.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match=message):
-        RatesFile.read(path, "--calibration")

@@ -12,7 +12,7 @@ import pytest
 from scorer.evaluation.rates.estimates import Labelled
 from scorer.evaluation.rates.items import make_design, make_items, templates_of
 from scorer.evaluation.rates.label_file import COLUMNS, write_items
-from scorer.evaluation.rates.population import Population, Stratum, classify, make_strata, read_population
+from scorer.evaluation.rates.population import Population, classify, make_strata, read_population
 from scorer.evaluation.rates.sampling import draw_sample
 from scorer.metric.templates import Templates
 from tests.evaluation.rates.outputs import output
@@ -97,8 +97,3 @@ def test_a_text_is_no_formula(population: Population) -> None:
     assert line[COLUMNS.index("text")].startswith("text")
     dangerous = type(items[0])(**{**items[0].__dict__, "text": '=HYPERLINK("x")'})
     assert dangerous.cells()[COLUMNS.index("text")] == '\'=HYPERLINK("x")'
-
-
-def test_strata_have_names() -> None:
-    assert Stratum("OK", 0.25, 0.5).name == "OK from 0.25 below 0.5"
-    assert Stratum("none").name == "none"
