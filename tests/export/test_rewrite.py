@@ -10,12 +10,12 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 from export.graph import operator_counts
 from export.rewrite import keep_first_token, split_residuals
 from scorer.errors import CheckpointError
-from scorer.inference.devices import CPU, unwanted_fusions
+from scorer.inference.devices import CPU
 from tests.export.checkpoints import LAYERS
 
 
@@ -62,30 +62,6 @@ def test_the_last_layer_has_one_query(model: Any) -> None:
     # The weights of the fused operator are gone, so the file has not grown.
     names = {tensor.name for tensor in model.graph.initializer}
     assert names <= {name for node in model.graph.node for name in node.input}
-
-
-def test_the_runtime_leaves_residuals_apart_on_the_cpu(tmp_path: Path) -> None:
-    """A residual with known shapes, which the runtime would fuse as it loads."""
-    shape = [1, 4, 16]
-    nodes = [
-        helper.make_node("Add", ["branch", "bias"], ["biased"]),
-        helper.make_node("Add", ["residual", "biased"], ["sum"]),
-        helper.make_node("LayerNormalization", ["sum", "scale", "shift"], ["out"], axis=-1, epsilon=1e-5),
-    ]
-    tensors = [numpy_helper.from_array(np.ones(16, np.float32), name) for name in ("bias", "scale", "shift")]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("branch", "residual", "out")]
-    graph = helper.make_graph(nodes, "residual", ends[:2], ends[2:], tensors)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-    def loaded(unwanted: list[str]) -> dict[str, int]:
-        options = ort.SessionOptions()
-        options.log_severity_level = 3
-        options.optimized_model_filepath = str(tmp_path / "loaded.onnx")
-        ort.InferenceSession(model.SerializeToString(), options, providers=[CPU], disabled_optimizers=unwanted)
-        return operator_counts(onnx.load(str(tmp_path / "loaded.onnx")))
-
-    assert loaded(unwanted_fusions(CPU)) == {"Add": 2, "LayerNormalization": 1}
-    assert loaded(unwanted_fusions("CUDAExecutionProvider")) == {"SkipLayerNormalization": 1}
 
 
 def another_token(graph: Any) -> None:

@@ -71,8 +71,6 @@ def ended(folder: Path, *arguments: object, out: Any = None, err: Any = None, wi
 
 WAYS: dict[str, Callable[[], dict[str, Any]]] = {
     "stderr's reader has left": lambda: {"err": gone()},
-    "both have left": lambda: {"out": gone(), "err": gone()},
-    "stderr is full": lambda: {"err": full()},
     "both are full": lambda: {"out": full(), "err": full()},
     "stderr is closed": lambda: {"without": (2,)},
     "stdout is closed": lambda: {"without": (1,)},

@@ -1,4 +1,4 @@
-"""A bundle of every family through the commands: run, --exact, --reuse, explain."""
+"""Bundles of families that differ most through the commands: run, --exact, --reuse, explain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from export import export_bundle
-from export.architectures import FAMILIES, Family
 from scorer.commands import app
 from tests.export.architectures.tiny import make_checkpoint
 
@@ -27,9 +26,8 @@ def command(*args: object) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.model_type)
-def test_a_family_runs(family: Family, tmp_path: Path) -> None:
-    name = family.model_type
+@pytest.mark.parametrize("name", ["bert", "modernbert", "bart"])
+def test_a_family_runs(name: str, tmp_path: Path) -> None:
     checkpoint = make_checkpoint(tmp_path / name, name, apart=3.0)  # as in a trained model, int8 keeps the labels
     bundle = export_bundle(str(checkpoint), tmp_path / "bundle", force=True, log=lambda _: None)
     triples = [[{"subject": "Blue Spice", "predicate": "eatType", "object": "pub"}]] * len(TEXTS)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tokenizers import Tokenizer
-
-from export.training.general.vocabulary import SPECIAL, UNK, cut, make_tokenizer, save
+from export.training.general.vocabulary import SPECIAL, UNK, cut, make_tokenizer
 
 LETTERS = "adeilmnorstv"
 BASE = {
@@ -41,10 +37,3 @@ def test_a_cut_word_is_written_with_shorter_pieces() -> None:
     assert encoded.type_ids == [0, 0, 0] + [1] * 10
     assert UNK not in encoded.ids
     assert UNK in tokenizer.encode("ω").ids
-
-
-def test_a_saved_tokenizer_is_the_same(tmp_path: Path) -> None:
-    tokenizer = make_tokenizer(BASE)
-    save(tokenizer, tmp_path)
-    read = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    assert read.encode("A riverside lamp").tokens == tokenizer.encode("A riverside lamp").tokens
