@@ -18,7 +18,7 @@ NIGHTS = 400_000
 @pytest.mark.parametrize("rows", [50, 120, 1000])
 @pytest.mark.parametrize("threshold", [0.02, 0.05, 0.08])
 @pytest.mark.parametrize("difference", [0.0, 0.06, 0.117])
-def test_simulated_nights_ring_as_often(rows: int, threshold: float, difference: float) -> None:
+def test_simulated_runs_alert_as_often(rows: int, threshold: float, difference: float) -> None:
     made = np.random.default_rng(1)
     before, after = made.binomial(rows, 0.1, NIGHTS), made.binomial(rows, 0.1 + difference, NIGHTS)
     seen = float((after - before > rows * threshold + 1e-9).mean())

@@ -38,7 +38,7 @@ def test_slots_judge_restaurants_alone_and_fail_under_is_an_exit_code() -> None:
 
 
 @pytest.mark.slow
-def test_a_bundle() -> None:
+def test_a_bundle_is_challenged_without_errors() -> None:
     found = json.loads(scorer("embedded", "--per-kind", 1, "--json").stdout)
     assert found["rows"] > 40 and found["errors"] == 0 and found["left_out"] == 0
     assert found["signature"].startswith("model:embedded")

@@ -15,7 +15,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(make_bundle(tmp_path_factory.mktemp("check") / "tiny"))
 
 
-def test_one_row(bundle: str) -> None:
+def test_one_row_is_explained_check_by_check(bundle: str) -> None:
     row = ["--triples", "The Mill | eatType | pub ++ The Mill | area | riverside", "--text", "The Mill is a pub."]
     result = CliRunner().invoke(app, ["check", *row, "--bundle", bundle])
     assert result.exit_code == 0
@@ -26,7 +26,7 @@ def test_one_row(bundle: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[bold]x[/bold] </s>"])
-def test_text_is_data(bundle: str, text: str) -> None:
+def test_markup_in_a_text_is_data(bundle: str, text: str) -> None:
     result = CliRunner().invoke(app, ["check", "--triples", "a | b | [c]", "--text", text, "--bundle", bundle])
     assert result.exit_code == 0
     assert "[c]" in result.stdout or "note: empty_text" in result.stdout
@@ -41,7 +41,7 @@ def test_the_console_shows_an_example_and_survives_nonsense(bundle: str) -> None
     assert "text> takes the text to check" in result.stderr
 
 
-def test_version_and_doctor(bundle: str) -> None:
+def test_doctor_reports_providers_and_the_bundle(bundle: str) -> None:
     assert "CPUExecutionProvider" in CliRunner().invoke(app, ["-V"]).stdout
     result = CliRunner().invoke(app, ["doctor", "--bundle", bundle, "--json"])
     assert result.exit_code == 0, result.output

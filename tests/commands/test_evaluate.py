@@ -26,7 +26,7 @@ def out(tmp_path: Path) -> Path:
     return save(table, tmp_path / "out" / "x.parquet").parent
 
 
-def test_json(out: Path) -> None:
+def test_json_counts_errors_as_not_ok(out: Path) -> None:
     result = RUNNER.invoke(app, ["evaluate", str(out), "--json"])
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
@@ -35,7 +35,7 @@ def test_json(out: Path) -> None:
     assert "1 of 4 rows have errors; they count as not_OK" in result.stderr
 
 
-def test_tables(out: Path) -> None:
+def test_the_full_form_names_every_comparison(out: Path) -> None:
     result = RUNNER.invoke(app, ["evaluate", str(out), "--full", "--against", "paper"])
     assert result.exit_code == 0, result.stderr
     for expected in (

@@ -132,7 +132,7 @@ def test_json_is_as_safe_and_keeps_every_character(which: str, places: Places) -
 
 
 @pytest.mark.parametrize("arguments", [[f"--{NAME}"], [NAME], ["check", f"--device{NAME}"], ["run", NAME]])
-def test_usage_errors(arguments: list[str]) -> None:
+def test_usage_errors_show_no_control_characters(arguments: list[str]) -> None:
     ended = subprocess.run([sys.executable, "-m", "scorer", *arguments], capture_output=True, check=False)
     assert ended.returncode == 2
     assert ended.stdout == b""
@@ -140,7 +140,7 @@ def test_usage_errors(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("which", ["explain", "run: a shard set aside"])
-def test_on_a_terminal(which: str, places: Places) -> None:
+def test_a_terminal_gets_no_control_characters(which: str, places: Places) -> None:
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "scorer", *places.arguments(PRINTS[which])]
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "200"}

@@ -34,7 +34,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def test_extract_at_random(references: str, tmp_path: Path) -> None:
+def test_without_a_bundle_templates_are_drawn_at_random(references: str, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
     result = CliRunner().invoke(app, ["templates", "extract", references, "--out", str(out), "--json"])
     assert result.exit_code == 0, result.output
@@ -94,7 +94,7 @@ def test_the_reports_for_people(references: str, bundle: str, tmp_path: Path) ->
         (["check", "GOOD", "--data", "REFS", "--triples-column", "facts"], "facts"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(arguments: list[str], message: str, references: str, tmp_path: Path) -> None:
+def test_bad_input_is_one_line_and_exit_2(arguments: list[str], message: str, references: str, tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text('{"area": 3}')
     (tmp_path / "good.json").write_text('{"area": "<subject> lies in <object>."}')
     places = {

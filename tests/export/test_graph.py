@@ -33,7 +33,7 @@ def test_every_block_is_fused(model: Any) -> None:
     assert found["MatMul"] == 3 * LAYERS and found["Gemm"] == 2
 
 
-def test_inputs_and_outputs(model: Any) -> None:
+def test_a_graph_has_the_inputs_and_outputs_of_the_contract(model: Any) -> None:
     def form(value: Any) -> tuple[str, int, list[Any]]:
         tensor = value.type.tensor_type
         return value.name, tensor.elem_type, [d.dim_param or d.dim_value for d in tensor.shape.dim]

@@ -69,7 +69,7 @@ VERDICTS = ("not supported", "supported")
         (dict(zip("012", MNLI, strict=True)), Answers(), Scheme(NLI, MNLI)),
     ],
 )  # fmt: skip
-def test_schemes_that_are_said(id2label: object, answers: Answers, expected: Scheme) -> None:
+def test_schemes_from_labels_and_options(id2label: object, answers: Answers, expected: Scheme) -> None:
     assert scheme(id2label, answers) == expected
 
 

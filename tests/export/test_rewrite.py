@@ -40,7 +40,7 @@ def logits(model: Any) -> np.ndarray:
     "rewrites",
     [(keep_first_token,), (split_residuals,), (keep_first_token, split_residuals)],
 )
-def test_the_numbers_stay(model: Any, rewrites: tuple[Callable[[Any], None], ...]) -> None:
+def test_rewriting_keeps_the_logits(model: Any, rewrites: tuple[Callable[[Any], None], ...]) -> None:
     before = logits(model)
     for rewrite in rewrites:
         rewrite(model)

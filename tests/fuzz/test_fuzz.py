@@ -83,7 +83,9 @@ def changed(draw: Callable[[Any], Any], contents: list[bytes]) -> bytes:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_is_kept(name: str, folders: dict[str, Path], kept: dict[str, list[bytes]]) -> None:
+def test_the_kept_corpus_gives_answers_or_our_errors(
+    name: str, folders: dict[str, Path], kept: dict[str, list[bytes]]
+) -> None:
     assert len(kept[name]) >= 5
     for content in kept[name]:
         TARGETS[name](content, folders[name])
@@ -92,7 +94,9 @@ def test_what_is_kept(name: str, folders: dict[str, Path], kept: dict[str, list[
 @pytest.mark.parametrize("name", TARGETS)
 @SHORT
 @given(data=st.data())
-def test_bytes(name: str, folders: dict[str, Path], kept: dict[str, list[bytes]], data: st.DataObject) -> None:
+def test_changed_bytes_give_answers_or_our_errors(
+    name: str, folders: dict[str, Path], kept: dict[str, list[bytes]], data: st.DataObject
+) -> None:
     TARGETS[name](data.draw(changed(kept[name])), folders[name])
 
 
@@ -100,7 +104,9 @@ def test_bytes(name: str, folders: dict[str, Path], kept: dict[str, list[bytes]]
 @pytest.mark.parametrize("name", TARGETS)
 @LONG
 @given(data=st.data())
-def test_bytes_for_long(name: str, folders: dict[str, Path], kept: dict[str, list[bytes]], data: st.DataObject) -> None:
+def test_changed_bytes_give_answers_or_our_errors_for_long(
+    name: str, folders: dict[str, Path], kept: dict[str, list[bytes]], data: st.DataObject
+) -> None:
     TARGETS[name](data.draw(changed(kept[name])), folders[name])
 
 
@@ -138,7 +144,7 @@ def one_value_changed(name: str, folder: Path, draw: Callable[[Any], Any]) -> No
 @pytest.mark.parametrize("name", GOOD)
 @SHORT
 @given(data=st.data())
-def test_values(name: str, folders: dict[str, Path], data: st.DataObject) -> None:
+def test_changed_values_give_answers_or_our_errors(name: str, folders: dict[str, Path], data: st.DataObject) -> None:
     one_value_changed(name, folders[name], data.draw)
 
 
@@ -146,7 +152,9 @@ def test_values(name: str, folders: dict[str, Path], data: st.DataObject) -> Non
 @pytest.mark.parametrize("name", GOOD)
 @LONG
 @given(data=st.data())
-def test_values_for_long(name: str, folders: dict[str, Path], data: st.DataObject) -> None:
+def test_changed_values_give_answers_or_our_errors_for_long(
+    name: str, folders: dict[str, Path], data: st.DataObject
+) -> None:
     one_value_changed(name, folders[name], data.draw)
 
 

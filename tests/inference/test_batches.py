@@ -42,7 +42,7 @@ def test_every_pair_is_in_one_batch_of_a_shape_on_the_grid(lengths: list[int], s
 
 
 @given(lengths=st.lists(st.integers(1, 100), min_size=1, max_size=40), seed=st.integers(0, 100))
-def test_the_shape_of_a_pair_does_not_depend_on_its_company(lengths: list[int], seed: int) -> None:
+def test_the_shape_of_a_pair_does_not_depend_on_other_pairs(lengths: list[int], seed: int) -> None:
     grid = Grid(8, 512, 128)
     array = np.array(lengths, np.int64)
     some = np.flatnonzero(np.random.default_rng(seed).random(len(lengths)) < 0.5)

@@ -14,7 +14,7 @@ from scorer.inference.devices import Device, device, is_out_of_memory, parse, un
         ("cuda:-1", None), ("cuda:x", None), ("cuda:²", None), ("gpu", None), ("", None),
     ],
 )  # fmt: skip
-def test_names_of_devices(asked: str, found: tuple[str, int] | None) -> None:
+def test_devices_are_named_by_kind_and_number(asked: str, found: tuple[str, int] | None) -> None:
     assert parse(asked) == found
 
 

@@ -60,7 +60,7 @@ def test_a_pair_s_call_does_not_depend_on_the_order_in_which_pairs_come(tiny: Pa
     assert [batch.pairs.tolist() for batch in one] == [batch.pairs.tolist() for batch in other]
 
 
-def test_company_decides_on_the_tokens_of_a_pair_s_call_alone(tiny: Path) -> None:
+def test_other_pairs_change_only_the_tokens_of_a_call(tiny: Path) -> None:
     """The other two dimensions follow from the pair's own length, written out here; kernels are chosen by them."""
     layout = Packed(BUDGET, 128, Bundle.load(tiny).layout)
     expected = [(range(4, 8), 4, 8), (range(8, 16), 8, 16), (range(16, 32), 16, 32), (range(32, 64), 32, 64),

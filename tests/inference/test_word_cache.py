@@ -61,7 +61,7 @@ def test_words_give_the_tokenizer_s_own_ids(made: tuple[Tokenizer, str], texts: 
     assert by_words(words, texts[::-1]) == whole(made[0], texts[::-1])
 
 
-def test_real_texts(made: tuple[Tokenizer, str], shared_data: Path) -> None:
+def test_real_texts_give_the_tokenizer_s_own_ids(made: tuple[Tokenizer, str], shared_data: Path) -> None:
     words = WordTokens(*made)
     for name in ("e2e_primary", "webnlg17_humeval", "st_texts"):
         texts = pq.read_table(shared_data / f"{name}.parquet", columns=["text"])["text"].to_pylist()[:1500]

@@ -112,7 +112,7 @@ def test_real_rows_columns_and_order_stay(shared_data: Path, tmp_path: Path, nam
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES[2:3])
-def test_real_data_whole(shared_data: Path, tmp_path: Path, name: str) -> None:
+def test_a_whole_real_data_set_keeps_rows_columns_and_order(shared_data: Path, tmp_path: Path, name: str) -> None:
     data = shared_data / f"{name}.parquet"
     check(data, tmp_path / "out", score(data, tmp_path / "out"), 1 << 30)
 

@@ -18,7 +18,7 @@ from scorer.scoring.output_columns import (
 )
 
 
-def test_threshold() -> None:
+def test_a_score_at_the_threshold_is_ok() -> None:
     assert from_scores(np.array([2.5, 2.49, np.nan]), 2.5).tolist() == [0, 1, -1]
 
 

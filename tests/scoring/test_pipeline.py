@@ -211,7 +211,7 @@ def wait_for_threads() -> None:
     wait_until(lambda: not any(t.name.startswith(names) for t in threading.enumerate()), "threads are left")
 
 
-def test_tallies_add_up_to_those_of_the_whole() -> None:
+def test_counts_of_windows_add_up_to_those_of_the_whole() -> None:
     whole = table(60)
     pipeline = Pipeline(Standin())
 

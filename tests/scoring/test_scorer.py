@@ -54,7 +54,7 @@ def test_checks_are_explained(bundle: Path) -> None:
     assert verdict.confidence == min(c.entailment for c in verdict.checks if c.entailment is not None)
 
 
-def test_batches_stream(bundle: Path) -> None:
+def test_batches_are_scored_as_the_whole_table(bundle: Path) -> None:
     opened = Scorer(bundle)
     whole = opened.score_table(ROWS)
     parts = list(opened.score_batches(ROWS.to_batches(max_chunksize=2)))

@@ -36,7 +36,7 @@ def test_a_list_of_dictionaries(opened: Scorer, expected: list[dict[str, Any]]) 
     assert next(opened.score_batches([ROWS])) == expected
 
 
-def test_a_record_batch(opened: Scorer, expected: list[dict[str, Any]]) -> None:
+def test_a_record_batch_is_scored_as_a_table(opened: Scorer, expected: list[dict[str, Any]]) -> None:
     batch = pa.RecordBatch.from_pylist(ROWS)
     found = opened.score_table(batch)
     assert isinstance(found, pa.RecordBatch) and found.to_pylist() == expected
@@ -44,7 +44,7 @@ def test_a_record_batch(opened: Scorer, expected: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
-def test_a_data_frame(opened: Scorer, expected: list[dict[str, Any]], library: str) -> None:
+def test_a_data_frame_is_scored_as_a_table(opened: Scorer, expected: list[dict[str, Any]], library: str) -> None:
     module = importlib.import_module(library) if library == "polars" else pytest.importorskip(library)
     plain = [row | {"triples": [list(triple) for triple in row["triples"]]} for row in ROWS]
     found = opened.score_table(module.DataFrame(plain))

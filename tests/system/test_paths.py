@@ -10,7 +10,7 @@ from scorer.errors import UsageError
 from scorer.system.paths import user_path
 
 
-def test_home_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_is_a_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert user_path("~/a") == tmp_path / "a"

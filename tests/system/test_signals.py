@@ -38,7 +38,7 @@ def test_an_error_that_it_became_is_not_that_error() -> None:
     assert isinstance(caught.value.__cause__, MissingDependencyError)
 
 
-def test_without_one_nothing_is_raised_and_the_next_context_begins_anew() -> None:
+def test_without_one_nothing_is_raised_and_the_next_context_starts_fresh() -> None:
     with pytest.raises(Terminated), sigterm_raises():
         receive()
     with sigterm_raises():

@@ -79,7 +79,7 @@ def test_operators_and_parity_stand_in_the_manifest(made: Any, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_pair_of_int8_or_fp32_depends_on_its_company(made: Any, name: str) -> None:
+def test_no_logits_of_int8_or_fp32_depend_on_other_pairs(made: Any, name: str) -> None:
     _, bundle = made(name)
     for precision in ("fp32", "int8"):
         engine = Engine(bundle, device="cpu", precision=precision, threads=1)

@@ -27,7 +27,7 @@ def command(*args: object) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "modernbert", "bart"])
-def test_a_family_runs(name: str, tmp_path: Path) -> None:
+def test_a_family_runs_through_the_commands(name: str, tmp_path: Path) -> None:
     checkpoint = make_checkpoint(tmp_path / name, name, apart=3.0)  # as in a trained model, int8 keeps the labels
     bundle = export_bundle(str(checkpoint), tmp_path / "bundle", force=True, log=lambda _: None)
     triples = [[{"subject": "Blue Spice", "predicate": "eatType", "object": "pub"}]] * len(TEXTS)

@@ -18,7 +18,7 @@ def written(value: date | float) -> set[str]:
     return {in_words(value, random.Random(seed)) for seed in range(200)}
 
 
-def test_notations() -> None:
+def test_dates_and_numbers_have_these_notations() -> None:
     assert written(DAY) == {
         "January 2, 1934", "2 January 1934", "January 2nd, 1934", "2nd January 1934", "the 2nd of January 1934",
         "1934-01-02",

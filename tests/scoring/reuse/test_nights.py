@@ -15,7 +15,7 @@ from tests.run.calls import bytes_of, run
 from tests.scoring.reuse.nights import SHARD, assert_labels_of, full_run, rows
 
 
-def test_an_unchanged_night_scores_only_the_sample(
+def test_a_run_over_unchanged_rows_scores_only_the_sample(
     yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scorer.scoring.reuse.match.RECHECKED", 0.0)
@@ -129,7 +129,7 @@ def test_several_earlier_outputs_and_one_that_is_not_finished(
     assert summary["recheck"]["bound"] == pytest.approx(summary["bound"] + 1e-6)
 
 
-def test_a_chain_of_nights_keeps_where_labels_come_from(
+def test_a_chain_of_runs_keeps_where_labels_come_from(
     yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
 ) -> None:
     data, before = yesterday

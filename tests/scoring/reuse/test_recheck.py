@@ -139,7 +139,7 @@ def chosen(salt: int, n: int = 400_000) -> np.ndarray:
     return reuse._chosen(words)
 
 
-def test_a_thousandth_is_asked_again_and_another_one_tomorrow() -> None:
+def test_a_thousandth_is_rechecked_and_another_one_in_the_next_run() -> None:
     one, other = chosen(0), chosen(2**63 + 12345)
     for found in (one, other):  # 400 expected, with a standard deviation of 20
         assert 300 < len(found) < 500
@@ -157,7 +157,7 @@ def test_the_first_reused_row_of_a_shard_is_always_asked() -> None:
     assert reuse._chosen(words).tolist() == [0]
 
 
-def test_a_ledger_names_the_rows_of_a_shard_and_forgets_them_with_it() -> None:
+def test_a_recheck_log_names_the_rows_of_a_shard_and_forgets_them_with_it() -> None:
     ledger = RecheckLog(Sources([], Signature(""), HERE, pa.schema([])))
     counted = Counts(recheck=RecheckCounts(2, 0))
     ledger.window(100, counted, [])
