@@ -73,14 +73,14 @@ class Time:
 
 def dates(text: str) -> Iterator[Date]:
     """The dates of a text, longer forms first; none overlap."""
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(text))
     for pattern in _FORMATS:
         for match in pattern.finditer(text):
             start, end = match.span()
-            if any(start < other_end and other < end for other, other_end in taken):
+            if any(taken[start:end]):
                 continue
             if readings := _readings(match.groupdict()):
-                taken.append((start, end))
+                taken[start:end] = b"\1" * (end - start)
                 yield Date(start, end, readings)
 
 

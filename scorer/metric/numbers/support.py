@@ -22,6 +22,8 @@ _MOST_DATES = 12
 _MOST_NUMBERS = 8
 """Of more dates or numbers than these, the time between each two, or a sum of two, would be nearly anything."""
 _DAY = 86400
+_PIECE = 1 << 20
+"""Characters of a text that are read at a time: the quantities of a text of 50 MB take 2 GB."""
 
 
 @dataclass(frozen=True)
@@ -156,13 +158,25 @@ def _is_date(year: int, month: int, day: int) -> bool:
 
 def unsupported(text: str, known: Known) -> list[str]:
     """The quantities of a text that no fact agrees with, as they are written there, each once, in order."""
-    missing = [
-        text[said.start : said.end]
-        for said in quantities(text)
-        if not (isinstance(said, Number) and (said.part or _derived(said, known)))
-        and not any(agrees(said, fact) for fact in known.near.of(said))
-    ]
-    return list(dict.fromkeys(missing))
+    missing: dict[str, None] = {}
+    for piece in _pieces(text):
+        for said in quantities(piece):
+            if isinstance(said, Number) and (said.part or _derived(said, known)):
+                continue
+            if not any(agrees(said, fact) for fact in known.near.of(said)):
+                missing[piece[said.start : said.end]] = None
+    return list(missing)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A long text in pieces that end with a sentence, or otherwise with a word."""
+    start = 0
+    while len(text) - start > _PIECE:
+        most = start + _PIECE
+        end = max(text.rfind(end, start, most) for end in ("\n", ". ")) + 1 or text.rfind(" ", start, most) + 1 or most
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _derived(said: Number, known: Known) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scorer.metric.numbers import support
 from scorer.metric.numbers.support import known_of, of_fact, unsupported
 from scorer.metric.triples import Triple
 
@@ -145,6 +146,15 @@ def test_a_number_is_compared_with_those_alone_that_it_may_be() -> None:
     said = " ".join(f"{i}.25 kg, {i}.75 kg, {i} cm;" for i in range(1_000, 2_000))
     assert len(unsupported(f"{said} 2 May 1700, 11:30.", known)) == 2_002
     assert known.near.compared < 5_000
+
+
+@pytest.mark.parametrize("size", [30, 40])
+def test_a_long_text_is_read_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join(f"It weighs {i} kg. It cost $ {i} on 3 May 20{i}." for i in range(10, 40))
+    whole = left(text, Triple("x", "weight", "12 kg"))
+    monkeypatch.setattr(support, "_PIECE", size)
+    assert left(text, Triple("x", "weight", "12 kg")) == whole
+    assert left("9" * (size + 6)) == ["9" * size, "9" * 6]  # nowhere to divide it
 
 
 @pytest.mark.parametrize("text", ["9" * 100_000, "1." * 50_000, "twenty " * 20_000, "1,234" * 20_000, "-" * 100_000])
