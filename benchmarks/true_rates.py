@@ -1,8 +1,8 @@
 """Do the intervals of ``scorer rate`` hold what they promise, and how much narrower are they than labels alone?
 
 ``python -m benchmarks.true_rates OUT [OUT...]``: each OUT is a scored folder or file whose rows all have gold labels
-(``gold_fine``, or ``gold_rough``). The gold plays the people: samples are drawn as ``scorer sample`` draws them, and
-the share of the intervals that contain the rate of the whole gold is counted. Prints Markdown.
+(``gold_fine``, or ``gold_rough``). Gold labels stand in for annotators: samples are drawn as ``scorer sample`` draws
+them, and the share of the intervals that contain the rate of the whole gold is counted. Prints Markdown.
 
 Compared are a simple random sample with Wilson's interval (labels alone) and PPI++ with its normal interval
 (Angelopoulos, Duchi & Zrnic 2023) on the same simple random sample.

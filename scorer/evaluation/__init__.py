@@ -1,17 +1,19 @@
 """Scores compared with gold: the figures of the papers, and the baselines they were compared with.
 
-``gold``        a scored folder or file; ``columns`` its labels and scores as arrays; ``inputs`` which rows share one
+``gold``        a scored folder or file; ``inputs`` which rows share one
 ``truth``       the gold labels that the predictions are compared with; ``labels`` both together
 ``figures``     confusion counts to accuracy, precision, recall, F1, each side on its own
-``bootstrap``   95 % intervals over inputs; the test of two dependent correlations
-``correlation`` Pearson, Spearman, Kendall, by sentence and by system
-``metric_table`` all metrics next to one another, with ``estimates``; ``reliability``: the ceiling of the ratings
+``bootstrap``   samples of inputs, and intervals from them
+``correlation`` Pearson, Spearman, Kendall, by sentence and by system, and the test of two that share a rating
+``metric_table`` all metrics next to one another; ``ranking``, ``calibration``: of the confidence; ``reliability``: the
+                ceiling of the ratings
 ``human``       which columns hold human scores, and the metrics to compare with them
-``report``      all of it as one object, which ``rendering`` shows
+``report``      all of it as one object (``label_report``), which the console and ``--json`` show
 ``published``   what the papers printed
-``spans``       flagged sentences or spans against error spans: files of them in ``span_files`` and ``span_gold``,
-                shown by ``span_rendering``; ``agreement`` of the annotators who marked them
+``spans``       flagged sentences or spans against error spans (``span_report``): files of them in ``span_files`` and
+                ``span_gold``, counted by ``span_counts``; ``agreement`` of the annotators who marked them
 ``baselines``   the metrics of other papers, with a run's output columns
+``rates``       true rates from a few labels of people; ``challenge``: pairs of texts that differ in one thing
 
 Only the correlations need more than the run-time dependencies: the extra ``stats``.
 """

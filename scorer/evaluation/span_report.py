@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-Ends = list[float] | None
-"""Both ends of an interval."""
+from .label_report import Ends
 
 
 class CategoryRecall(TypedDict):

@@ -54,7 +54,7 @@ class Tested:
 
 
 def compare(pairs: Pairs, after: Sample, before: Sample) -> Tested | None:
-    """Test pairs, and two disjoint samples beside them; ``None`` where neither can say anything.
+    """Test pairs, and two disjoint samples with them; ``None`` where neither can say anything.
 
     Correlated rows are counted as fewer, by their design effects (Rao & Scott 1992).
     """

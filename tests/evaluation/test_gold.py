@@ -46,7 +46,7 @@ def test_inputs_without_facts() -> None:
         find_inputs(table, ColumnNames(), "y")
 
 
-def test_folder_in_order_with_what_lies_beside(tmp_path: Path) -> None:
+def test_folder_in_order_with_its_summary(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "b.parquet")
     save(scored(["omission"], gold_fine=["OK"]), tmp_path / "a" / "a.parquet")
     (tmp_path / "_run.json").write_bytes(made_summary(rows=RowCounts(2), facts=FactCounts(3)).content)

@@ -41,7 +41,7 @@ def test_table_2_with_difference_and_n(tmp_path: Path) -> None:
     assert PART_NOTE in found["notes"]
 
 
-def test_a_run_by_backoff_stands_beside_backoff(tmp_path: Path) -> None:
+def test_a_run_by_backoff_is_compared_with_backoff(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "x.parquet")
     (tmp_path / "_run.json").write_bytes(made_summary(rows=RowCounts(1), facts=FactCounts(0, 5)).content)
     rows = {line["row"] for line in evaluate(tmp_path, AGAINST)["against"]["lines"]}

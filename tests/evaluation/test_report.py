@@ -117,7 +117,7 @@ def test_empty_outputs_also_as_the_original_counted_them(tmp_path: Path) -> None
     assert report["empty"]["without"]["fine"]["n"] == 1
 
 
-def test_intervals_stand_beside_the_figures(tmp_path: Path) -> None:
+def test_figures_have_intervals(tmp_path: Path) -> None:
     labels = ["OK", "omission", "hallucination", "OK"] * 10
     gold = ["OK", "omission", "OK", "OK"] * 10
     report = _report(tmp_path, scored(labels, gold_fine=gold), EvaluateOptions(resamples=200))

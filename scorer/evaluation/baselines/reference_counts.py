@@ -32,8 +32,8 @@ class ReferenceCounts:
 
 
 def count_references(inputs: Sequence[str], column: str) -> ReferenceCounts:
-    """Read the references of all inputs. Inputs that cannot be read or have no such column are left out: the run sets
-    them aside.
+    """Read the references of all inputs. Inputs that cannot be read or have no such column are left out: the run
+    quarantines them.
 
     Raises:
         InputError: there are no inputs.

@@ -1,4 +1,4 @@
-"""The sentence pairs of :mod:`.sentence_pairs` judged by a bundle: a natural table beside the generated set.
+"""The sentence pairs of :mod:`.sentence_pairs` judged by a bundle: a natural table next to the generated set.
 
 The premise is the only fact of a row and the hypothesis is its text, so that the hallucination check is the answer.
 Of paraphrases both directions must pass, and the smaller probability counts. Intervals are over premises, because the

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...stats import annotators
 from ...stats import post_stratified as post
 from ...stats.annotators import LabelCounts, LabelErrors
-from ...stats.intervals import Z, wilson_of_share
+from ...stats.intervals import Rate, Z, combined, wilson_of_share
 from ...stats.multiple import holm, p_of_interval
 from ...stats.post_stratified import ClassShare, Design
 from ...system.codec import Record
@@ -80,6 +80,11 @@ class Interval(Record, frozen=True, kw_only=True):
     @property
     def width(self) -> float:
         return self.high - self.low
+
+    @property
+    def rate(self) -> Rate:
+        """The same in the form that intervals are combined from."""
+        return Rate(count=0, n=0, value=self.value, low=self.low, high=self.high)
 
 
 class TrueRate(Record, frozen=True, kw_only=True):
@@ -172,10 +177,8 @@ def differences(rates: Sequence[TrueRate]) -> list[Difference]:
         lines = []
         for one, other in combinations(groups, 2):
             apart = one.true.value - other.true.value
-            down = math.hypot(one.true.value - one.true.low, other.true.high - other.true.value)
-            up = math.hypot(one.true.high - one.true.value, other.true.value - other.true.low)
-            low, high = max(-1.0, apart - down), min(1.0, apart + up)
-            lines.append((one, other, apart, low, high, p_of_interval(apart, apart - down, apart + up, 0.0)))
+            low, high = combined(apart, [(1.0, one.true.rate), (-1.0, other.true.rate)])
+            lines.append((one, other, apart, low, high, p_of_interval(apart, low, high, 0.0)))
         adjusted = holm([line[-1] for line in lines])
         found += [
             Difference(rate=name, first=str(one.group), second=str(other.group), difference=apart, low=low, high=high,

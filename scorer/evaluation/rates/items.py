@@ -47,7 +47,7 @@ def make_items(population: Population, sample: Sample, templates: Templates, see
 
 
 def make_design(population: Population, sample: Sample, items: list[Item], twice: int, seed: int) -> SampleDesign:
-    """What ``scorer rate`` needs beside the labels. ``twice``: how many rows a second person labels as well."""
+    """What ``scorer rate`` needs besides the labels. ``twice``: how many rows a second person labels as well."""
     chosen = np.random.default_rng([seed, 2]).permutation(len(items))[:twice].tolist()
     again = {items[position].item for position in chosen}
     strata = [

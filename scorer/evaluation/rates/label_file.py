@@ -1,7 +1,7 @@
 """The files of rows to label: written by ``scorer sample``, filled in by people, read by ``scorer rate``.
 
 ``labels.csv`` is for people: facts, text, and an opaque id. Neither the metric's label nor the system is in it, so that
-neither influences them; the rows are in random order. ``labels.design.json`` beside it says which row of the output
+neither influences them; the rows are in random order. ``labels.design.json`` next to it says which row of the output
 each id is, and how the rows were drawn. ``labels.second.csv`` asks a second person for some of the same rows.
 """
 
@@ -112,7 +112,7 @@ def write_items(items: Sequence[Item]) -> bytes:
 
 
 def write_design(design: SampleDesign) -> bytes:
-    """The file beside it."""
+    """The file next to it."""
     return encode(design, indent=1) + b"\n"
 
 

@@ -130,7 +130,7 @@ def test_overlap_takes_any_lists_of_strings_and_leaves_out_broken_ones(tmp_path:
         _overlap(table, tmp_path)
 
 
-def test_overlap_stands_beside_a_runs_labels(tmp_path: Path) -> None:
+def test_overlap_is_added_to_a_runs_labels(tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
     scored = _write(TABLE.slice(0, 2), SlotsJudge(), tmp_path)
     scored = scored.append_column("references", pa.array([["A pub."], ["A pub."]]))
