@@ -11,7 +11,7 @@
     │   ├── DamagedFileError        a file of ours that does not decode
     │   └── SchemaError             an intact file of ours that another version wrote
     ├── InputError                  no input, or none of the inputs can be read
-    │   └── ShardError              one shard that cannot be read; set aside, the others go on
+    │   └── ShardError              one shard that cannot be read; quarantined, the others go on
     ├── BundleError                 a model bundle that is damaged, unknown or unfit
     ├── CheckpointError             a checkpoint that export refuses, with the reason
     ├── DeviceError                 a device or provider that was named and does not start

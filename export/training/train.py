@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +18,6 @@ import torch
 from torch import Tensor
 
 from export.training.batches import Batch
-from export.training.interrupts import interrupts_call
-from export.training.kept_settings import agree
 from export.training.network import Network, save_checkpoint
 from export.training.optim import Optimiser
 
@@ -55,11 +55,32 @@ class Recipe:
 
 
 def begin(out: Path, settings: dict[str, object]) -> None:
-    """What a command does before it prepares its run: the folder with the settings, and the cores for the workers."""
+    """What a command does before it prepares its run: the folder with the settings, and the cores for the workers.
+
+    Raises:
+        SystemExit: the folder has a run under other settings.
+    """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
-    agree(out, settings)
+    path = out / "settings.json"
+    if not path.exists():
+        path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    before = json.loads(path.read_text(encoding="utf-8"))
+    changed = [f"{name} {before.get(name)} → {value}" for name, value in settings.items() if before.get(name) != value]
+    if changed:
+        sys.exit(f"{out} holds a run under other settings ({', '.join(changed)}); use those, or another --out")
+
+
+@contextmanager
+def interrupts_call(stop: Callable[[], None]) -> Iterator[None]:
+    """In this context both signals call `stop` and raise nothing; afterwards they do what they did before."""
+    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Run:

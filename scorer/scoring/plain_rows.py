@@ -36,7 +36,7 @@ class PlainRows(ABC, Generic[Columns]):
         """Score a window: its rows in their order, the kept columns, then the output columns.
 
         Raises:
-            ScorerError: it cannot be scored; its shard is set aside with the reason.
+            ScorerError: it cannot be scored; its shard is quarantined with the reason.
         """
 
     @property

@@ -1,7 +1,7 @@
 """What a run over shards drives: rows in, the same rows with output columns out, and a signature of the scores.
 
 The metric (:mod:`.metric_rows`) is one row scorer; a baseline, a ranking or another metric is another. A run knows
-nothing else of them: the plan, receipts, resuming, shards that are set aside and the summary are the same for all.
+nothing else of them: the plan, receipts, resuming, quarantined shards and the summary are the same for all.
 :class:`.plain_rows.PlainRows` is a base for those that need no model.
 """
 
@@ -129,7 +129,7 @@ class RowScoring(Protocol[Columns]):
         """Find the columns of a shard.
 
         Raises:
-            ColumnError: the shard cannot be scored; it is set aside with the reason.
+            ColumnError: the shard cannot be scored; it is quarantined with the reason.
         """
         ...
 

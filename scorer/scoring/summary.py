@@ -17,7 +17,7 @@ from .signature import Signed
 
 
 class ShardCounts(OpenRecord, frozen=True, omit_defaults=True):
-    """Shards that are done, those of them that this run found done (``skipped``), set aside, and not done."""
+    """Shards that are done, those of them that this run found done (``skipped``), quarantined, and not done."""
 
     done: Count
     skipped: Count

@@ -80,7 +80,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class FailedWindow(Generic[Tag]):
-    """A window that cannot be scored for what is in it; its shard is set aside with the error."""
+    """A window that cannot be scored for what is in it; its shard is quarantined with the error."""
 
     tag: Tag
     error: ScorerError

@@ -57,8 +57,8 @@ class Receipt(Record, frozen=True, kw_only=True):
 
 
 class FailedShard(Record, frozen=True, kw_only=True):
-    """Why a shard was set aside. ``kind``: that of the error. ``identity``: of its input, ``None`` where that could not
-    be opened or the note is damaged. ``created``: when, UTC, ISO 8601."""
+    """Why a shard was quarantined. ``kind``: that of the error. ``identity``: of its input, ``None`` where that could
+    not be opened or the note is damaged. ``created``: when, UTC, ISO 8601."""
 
     schema: int = FAILED_SCHEMA
     relative: str

@@ -1,4 +1,4 @@
-"""``scorer baseline`` over shards: the plan, receipts, resuming and shards set aside of any run; or one file."""
+"""``scorer baseline`` over shards: the plan, receipts, resuming and quarantined shards of any run; or one file."""
 
 from __future__ import annotations
 

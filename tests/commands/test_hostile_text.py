@@ -88,7 +88,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 PRINTS = {
     "run": "run {data} --out {new} --bundle {bundle} --templates {templates}",
-    "run: a shard set aside": "run {broken} --out {new} --bundle {bundle} --max-error-rate 1",
+    "run: a quarantined shard": "run {broken} --out {new} --bundle {bundle} --max-error-rate 1",
     "run: no such column": "run {data} --out {new} --bundle {bundle} --text-column {HOSTILE}",
     "plan": "plan {data} --bundle {bundle} --out {out}",
     "plan: a shard that cannot be read": "plan {broken} --bundle {bundle}",
@@ -139,7 +139,7 @@ def test_usage_errors_show_no_control_characters(arguments: list[str]) -> None:
     assert not _OBEYED.search(ended.stderr.decode())
 
 
-@pytest.mark.parametrize("which", ["explain", "run: a shard set aside"])
+@pytest.mark.parametrize("which", ["explain", "run: a quarantined shard"])
 def test_a_terminal_gets_no_control_characters(which: str, places: Places) -> None:
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "scorer", *places.arguments(PRINTS[which])]

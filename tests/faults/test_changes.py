@@ -63,9 +63,9 @@ def test_inputs_that_change_after_they_were_first_looked_at(
     assert summary(out)["shards"] == {"done": 4, "skipped": 0, "failed": 4}
     assert not (out / "_SUCCESS").exists()
     for name in CHANGES:
-        assert f"set aside {name}" in said
+        assert f"quarantined {name}" in said
         assert not (out / "_receipts" / f"{name}.json").exists()
-    assert bytes_of(out) == before, "an earlier output stays when its shard is set aside"
+    assert bytes_of(out) == before, "an earlier output stays when its shard is quarantined"
     # The next run takes what is there now: two good files, two broken ones, one of them gone.
     (data / "02.parquet").unlink()
     replace(data / "04.parquet")
@@ -190,7 +190,7 @@ def beside_bad(bad_data: Path, reference: Reference, tmp_path: Path, bundle: Pat
     for i, path in enumerate(bad):
         shutil.copy(path, data / "bad" / f"{i:03d}.parquet")
     said = run(data, out, bundle, code=3)
-    assert said.count("set aside bad/") == len(bad)
+    assert said.count("quarantined bad/") == len(bad)
     assert_nothing_half(out)
     assert bytes_of(out) == bytes_of(reference[1])
     assert summary(out)["shards"] == {"done": 8, "skipped": 0, "failed": len(bad)}
@@ -212,7 +212,7 @@ def test_all_broken_files_beside_good_ones(bad_data: Path, reference: Reference,
 
 
 def cut_and_flipped(reference: Reference, tmp_path: Path, bundle: Path, numbers: range, cuts: int) -> None:
-    """Good file and damaged ones together: every row of what is readable is there, everything else is set aside.
+    """Good file and damaged ones together: every row of what is readable is there, everything else is quarantined.
 
     ``cuts``: the file is cut at every so many bytes.
     """

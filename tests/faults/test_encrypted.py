@@ -1,4 +1,4 @@
-"""Encrypted Parquet among good shards: set aside with that reason, in both of its modes."""
+"""Encrypted Parquet among good shards: quarantined with that reason, in both of its modes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_encrypted_shard_is_set_aside_and_says_so(
         (out / "_failed" / "01.parquet.json").read_text().replace(str(tmp_path), "")
     )  # the folder has this word in its name too
     assert "encrypted Parquet" in json.loads(failed)["message"]
-    assert "set aside 01.parquet" in said
+    assert "quarantined 01.parquet" in said
     assert set(harness.outputs(out)) == set(harness.outputs(reference[1])) - {"01.parquet"}
     assert not (out / "_SUCCESS").exists()
     harness.assert_nothing_half(out)

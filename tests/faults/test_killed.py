@@ -70,10 +70,10 @@ def test_a_crash_at_each_step_after_inputs_changed(reference: Reference, tmp_pat
         assert not (out / "_SUCCESS").exists()
     kept = (out / "04.parquet").read_bytes()
     said = run(data, out, bundle, code=3)
-    assert "set aside 04.parquet" in said
+    assert "quarantined 04.parquet" in said
     assert_nothing_half(out)
     assert not (out / "01.parquet").exists()
-    assert (out / "04.parquet").read_bytes() == kept  # set aside: it stays, and has no receipt
+    assert (out / "04.parquet").read_bytes() == kept  # quarantined: it stays, and has no receipt
     assert not (out / "_receipts" / "04.parquet.json").exists()
     assert not (out / "_SUCCESS").exists()
     (data / "04.parquet").write_bytes(broken)

@@ -39,11 +39,11 @@ def failing(path: Path, log: Path, data: Path, out: Path, bundle: Path, when: st
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["1+", "6"])
 def test_an_input_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path, when: str) -> None:
-    """It is set aside, at the first look or in the midst of its rows; all else is scored, and it by the next run."""
+    """It is quarantined, at the first look or in the midst of its rows; all else is scored, and it by the next run."""
     (data, whole), out = reference, tmp_path / "out"
     code, said = failing(data / SHARD, tmp_path / "log", data, out, bundle, when)
     assert code == 3, said
-    assert f"set aside {SHARD}" in said and "Input/output error" in said
+    assert f"quarantined {SHARD}" in said and "Input/output error" in said
     assert_nothing_half(out)
     harness.assert_equation(out)
     assert not (out / "_SUCCESS").exists()

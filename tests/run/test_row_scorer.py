@@ -1,4 +1,4 @@
-"""A run drives any row scorer: another metric has the same plan, receipts, resuming and shards that are set aside.
+"""A run drives any row scorer: another metric has the same plan, receipts, resuming and quarantined shards.
 
 The row scorer here counts the characters of a text. It knows no model, triples or labels.
 """

@@ -69,7 +69,7 @@ class PlainReporter:
         pass
 
     def shard_failed(self, shard: str, reason: str) -> None:
-        self.say(f"set aside {shard}: {reason}")
+        self.say(f"quarantined {shard}: {reason}")
 
     def say(self, message: str) -> None:
         say(message)

@@ -12,7 +12,7 @@ from .recheck import Disagreement
 from .sources import Sources
 
 DISAGREED = "disagreed"
-"""Kind of a shard that was set aside because labels reused in it are not what they are tonight."""
+"""Kind of a shard that was quarantined because reused labels in it differ from those of this run."""
 _SHOWN = 3
 
 
@@ -23,7 +23,7 @@ class RecheckLog:
         self._bound = None
         if sources is not None:
             self._bound = allowed_difference(max(sources.bounds(), default=0.0)) + ROUNDING
-        self._aside = RecheckCounts()  # of the shards set aside, whose counts no receipt has
+        self._quarantined = RecheckCounts()  # of quarantined shards, whose counts no receipt has
         self._begin()
 
     def _begin(self) -> None:
@@ -44,7 +44,7 @@ class RecheckLog:
         self._begin()
         if not wrong:
             return None
-        self._aside = RecheckCounts.total([self._aside, RecheckCounts(rows, wrong)])
+        self._quarantined = RecheckCounts.total([self._quarantined, RecheckCounts(rows, wrong)])
         more = f"; and {wrong - len(words)} more" if wrong > len(words) else ""
         return ShardError(
             f"{uri}: {wrong} of {rows} reused rows that were scored again are not what the earlier output says: "
@@ -55,10 +55,10 @@ class RecheckLog:
     @property
     def aside(self) -> RecheckCounts:
         """Of the shards so far in which rows disagreed."""
-        return self._aside
+        return self._quarantined
 
     def figures(self, counts: Counts) -> Recheck:
         """What ``_run.json`` says. ``counts``: of all shards that are done."""
         done = counts.recheck or RecheckCounts()
-        both = RecheckCounts.total([done, self._aside])
+        both = RecheckCounts.total([done, self._quarantined])
         return Recheck(both.rows, both.disagreed, self._bound)

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from export.training.interrupts import interrupts_call
+from export.training.train import interrupts_call
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -42,7 +42,7 @@ def test_labels_that_are_not_what_they_were_fail_the_run(
     forge(forged, "b.parquet", lambda table: replaced(table, "text_entailment", 0, 1.0 - old))
     said = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", "--reuse", forged, code=3)
     assert "1 of 3 reused rows that were scored again disagree" in said.stderr
-    assert "set aside b.parquet" in said.stderr
+    assert "quarantined b.parquet" in said.stderr
     assert not (out / "_SUCCESS").exists()
     assert not (out / "b.parquet").exists()
     noted = json.loads((out / "_failed" / "b.parquet.json").read_text())

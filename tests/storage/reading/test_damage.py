@@ -96,7 +96,7 @@ def damaged(content: bytes, number: int, seed: int) -> bytes:
 
 
 def sweep(reader: ShardReader, folder: Path, count: int, seed: int) -> None:
-    """Damage a checksummed file in many ways: it is set aside, or all its rows are there."""
+    """Damage a checksummed file in many ways: it is quarantined, or all its rows are there."""
     table = rows_table(300)
     path = folder / "a.parquet"
     write(path, table, write_page_checksum=True, row_group_size=100, use_dictionary=["id"])
