@@ -81,7 +81,7 @@ def test_rows_that_came_against_rows_that_went(tmp_path: Path) -> None:
     assert regressions[0].evidence[0].startswith("not_OK rate +7.5 points, 95% interval +4.8 to +9.9; Mantel-Haenszel")
 
 
-def test_what_only_grew_is_compared_with_yesterday_and_what_only_shrank_with_tonight(tmp_path: Path) -> None:
+def test_growth_and_shrinkage_are_compared_with_the_rows_of_the_other_run(tmp_path: Path) -> None:
     stayed, more = texts(300, 30), texts(200, 60, 1000)
     grown = all_rows(compared(tmp_path / "grown", stayed, stayed + more)).change
     shrunk = all_rows(compared(tmp_path / "shrunk", stayed + more, stayed)).change

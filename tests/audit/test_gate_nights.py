@@ -86,7 +86,7 @@ def test_pairs_find_what_two_samples_do_not() -> None:
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.9])
-def test_half_a_point_a_night_is_found_against_a_reference_and_not_against_the_night_before(kept: float) -> None:
+def test_a_rise_of_half_a_point_a_run_is_found_against_a_reference_alone(kept: float) -> None:
     """A month of 30 nights with 500 rows, a limit of eight points, all rows new or one in ten."""
     random, months, rows, limit = np.random.default_rng(7), 300, 500, 0.08
     hits = random.random((months, rows)) < SHARE

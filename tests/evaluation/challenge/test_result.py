@@ -101,7 +101,7 @@ def test_checks_find_what_must_not_be() -> None:
     assert moody.checks[2].largest == pytest.approx(0.7)
 
 
-def test_facts_that_a_text_does_not_touch_must_not_change_whether_it_is_a_hallucination() -> None:
+def test_irrelevant_facts_must_not_change_whether_a_text_is_a_hallucination() -> None:
     """A metric that is confused by many facts, of right texts and of wrong ones; omissions may well be found."""
     most = {one.edited: len(one.triples) for one in CASES} | {one.base: len(one.triples) for one in CASES}
     confused = Stub("confused", lambda row: (3, 0.2) if len(row[0]) > most[row[1]] else (0, 0.9))
