@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import CheckpointError
-from scorer.system.paths import user_path
+from scorer.system.files import user_path
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _TOKENIZER = (

@@ -14,8 +14,8 @@ from ..metric.nested import holders_of
 from ..metric.templates import Templates
 from ..metric.triples import Triple, iterate
 from ..metric.verdict import FINE
+from ..scoring.origin import allowed_difference, is_within
 from ..scoring.outputs import Output, arrow_errors
-from ..scoring.tolerance import allowed_difference, is_within
 from .document import FactShown, Flip, Flips, WorstRow
 from .grouping import Grouping
 from .queries import Flipped, Pair
@@ -138,7 +138,7 @@ def _fact(triple: Triple, omitted: bool, entailment: float | None, templates: Te
 
 
 def flips(before: ScannedRun, after: ScannedRun, flipped: Flipped, *, same_signature: bool) -> Flips:
-    """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.tolerance`).
+    """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.origin`).
 
     Under equal signatures a probability may differ by the effect of the other pairs in its batch, which both runs
     measured as a bound on logits. Across signatures there is no bound.

@@ -27,7 +27,6 @@ from . import (
     templates,
 )
 from .ending import App, run_app, set_verbose
-from .ray_address import RunCommand
 from .show.output import set_quiet, tell
 
 app = App(
@@ -79,7 +78,7 @@ def _root(
     pass
 
 
-app.command("run", cls=RunCommand)(run.run_command)
+app.command("run", cls=run.RunCommand)(run.run_command)
 app.command("status")(status.status_command)
 app.command("plan")(plan.plan_command)
 app.add_typer(convert.app, name="convert")

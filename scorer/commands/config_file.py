@@ -19,8 +19,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..inference.shipped import SHIPPED
-from ..system.files import read_small
-from ..system.paths import user_path
+from ..system.files import read_small, user_path
 
 NAME = "scorer.toml"
 CONFIG = "D2T_CONFIG"

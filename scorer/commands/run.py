@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -10,8 +12,11 @@ import typer
 from ..errors import UsageError
 from ..scoring.settings import Settings
 from .common import InputsArgument, metric_scoring, note_of, say, with_documents
+from .ending import Command
 from .settings import takes_settings
 from .sharded import OutOption, RunJsonOption, run_on_devices, run_on_ray, run_shards, takes_run_options
+
+_ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
 
 @takes_settings()
@@ -81,3 +86,25 @@ def run_command(
     with_documents(settings, score)
     if asked["part"] is None:
         say(f"For a report: scorer audit {shlex.quote(str(out))} --report FILE")
+
+
+def with_address(arguments: Sequence[str]) -> list[str]:
+    """The arguments, in which ``--ray`` always has a value: what follows it if that is an address, otherwise
+    ``auto``."""
+    found: list[str] = []
+    given = list(arguments)
+    end = given.index("--") if "--" in given else len(given)
+    for place, argument in enumerate(given):
+        if argument != "--ray" or place >= end:
+            found.append(argument)
+            continue
+        following = given[place + 1] if place + 1 < end else ""
+        found += ["--ray"] if _ADDRESS.fullmatch(following) else ["--ray", "auto"]
+    return found
+
+
+class RunCommand(Command):
+    """A command whose ``--ray`` may come without its value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_address(args))

@@ -118,7 +118,7 @@ def check_command(
     from ..metric.inputs import ColumnNames
     from ..metric.slots import load_templates
     from ..scoring.output_files import run_columns
-    from ..system.paths import user_path
+    from ..system.files import user_path
     from ..templating.check import review
     from .show.templates import print_check
 

@@ -15,6 +15,7 @@ from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import resolve_device
 from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..metric.keys import SIZE
+from ..scoring.origin import allowed_difference, is_within
 from ..scoring.output_files import data_files, guarded, open_parquet, read_row, run_columns
 from ..scoring.places import file_of, shard_place
 from ..scoring.plan import Budgets
@@ -22,7 +23,6 @@ from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import RunSummary
-from ..scoring.tolerance import allowed_difference, is_within
 from .plan_file import earlier_plan
 
 

@@ -1,4 +1,9 @@
-"""Where labels were computed, and how far numbers stray there."""
+"""Where labels were computed, how far numbers stray there, and when two probabilities of the same check agree.
+
+What is measured are bounds on logits: how far a logit may move with the other pairs of a batch, with the precision or
+with the provider. If no logit moves by more than d, no softmax probability moves by more than d/2, since the absolute
+entries of a row of its Jacobian sum to 2p(1 - p).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,8 @@ NOISE = 1e-4
 """|Δlogit| below which a difference is not reported. That a pair's numbers do not depend on its batch was measured on
 probes, and a row may be the first to differ in its last bits; a label that was changed or mixed up differs by far
 more."""
+ROUNDING = 1e-6
+"""Probabilities are stored as float32."""
 
 
 class Device(OpenRecord, frozen=True):
@@ -47,3 +54,22 @@ class Origin(OpenRecord, frozen=True):
         same = (self.device, self.runtime, self.exact) == (other.device, other.runtime, other.exact)
         isolated = self.invariance_error == 0.0 == other.invariance_error
         return min(self.bound + other.bound, NOISE if same and isolated else float("inf"))
+
+
+def allowed_difference(*logit_bounds: float) -> float:
+    """The largest |Δ probability| that bounds on logits explain, rounding aside.
+
+    Args:
+        logit_bounds: how far each of the two sides may be from the value that they share.
+    """
+    return 0.5 * sum(logit_bounds)
+
+
+def agree(one: float, other: float, allowed: float) -> bool:
+    """Whether two stored probabilities differ by no more than ``allowed`` and rounding; never true of NaN."""
+    return is_within(abs(one - other), allowed)
+
+
+def is_within(difference: float, allowed: float) -> bool:
+    """Whether |Δ probability| is no more than ``allowed`` and rounding; never true of NaN."""
+    return difference <= allowed + ROUNDING

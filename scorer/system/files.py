@@ -1,4 +1,4 @@
-"""Read small files that a user names: only regular files of bounded size, and without blocking.
+"""Files that a user names: their paths, and small ones read without blocking, if they are regular files.
 
 Reading a FIFO could wait without limit, a device such as ``/dev/zero`` would fill the memory, and opening a device may
 already have an effect. So a file is checked before it is opened, and again through its descriptor.
@@ -11,6 +11,8 @@ import os
 import stat
 from pathlib import Path
 
+from ..errors import UsageError
+
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a FIFO"),
@@ -18,6 +20,25 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+
+def user_path(given: str | Path) -> Path:
+    """A path with a leading ``~`` or ``~name`` replaced, unless a file or folder of that literal name exists.
+
+    Shells do not replace ``--out=~/x``, and a new folder named ``~`` is hardly ever intended.
+
+    Raises:
+        UsageError: there is no such user, or no home folder.
+    """
+    path = Path(given)
+    first = path.parts[0] if path.parts else ""
+    if not first.startswith("~") or os.path.lexists(first):
+        return path
+    try:
+        return path.expanduser()
+    except RuntimeError as e:
+        who = f"no user {first[1:]!r}" if first != "~" else "no home folder known"
+        raise UsageError(f"{str(path)!r}: there is {who} on this machine; write the path from / on") from e
 
 
 def read_small(path: Path, largest: int) -> bytes:

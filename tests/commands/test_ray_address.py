@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scorer.commands.ray_address import with_address
+from scorer.commands.run import with_address
 from tests.faults import harness
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from scorer.scoring.tolerance import ROUNDING, agree, allowed_difference, is_within
+from scorer.scoring.origin import ROUNDING, agree, allowed_difference, is_within
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

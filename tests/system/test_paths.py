@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import UsageError
-from scorer.system.paths import user_path
+from scorer.system.files import user_path
 
 
 def test_a_tilde_is_a_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,9 @@ from ...evaluation.label_report import (
     figure,
 )
 from ...system.display import all_visible
-from .calibration import print_calibration
 from .console import make_console
 from .figures import INTERVAL, MISSING, interval, number, points, printed_share, share, signed, table
-from .metrics import print_ceilings, print_metrics
+from .metrics import print_calibration, print_ceilings, print_metrics
 
 FIGURES = (
     ("ROUGH accuracy", "rough", "accuracy"),

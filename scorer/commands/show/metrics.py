@@ -1,4 +1,4 @@
-"""The table of all metrics and the ceilings of an evaluation, from the object that ``--json`` prints."""
+"""Tables of an evaluation: all metrics, the ceilings, and the confidence as a probability."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from ...evaluation.label_report import Estimate, LabelReport, MetricLine
-from .figures import interval, number, signed, table
+from ...evaluation.label_report import CalibrationBlock, Estimate, LabelReport, MetricLine
+from .figures import INTERVAL, interval, number, share, signed, table
 
 _KNOWN = {True: "yes", False: "no", None: "?"}
 
@@ -49,6 +49,27 @@ def print_ceilings(console: Console, report: LabelReport) -> None:
             shown = [number(value) for value in (halves["ceiling"], halves["halves"], halves["full"])]
             made.add_row(column, *shown, *counts)
         console.print(made)
+
+
+def print_calibration(console: Console, block: CalibrationBlock) -> None:
+    """Print how often rows of each confidence are OK, before and after isotonic regression."""
+    console.print(f"\nThe confidence as the probability of OK, {block['n']:,} rows of {block['inputs']:,} inputs")
+    made = table("confidence", "n", "mean", "OK by the gold", INTERVAL, "calibrated")
+    for line in block["lines"]:
+        made.add_row(
+            interval((line["low"], line["high"]), lambda end: number(end, 1)),
+            f"{line['n']:,}",
+            number(line["confidence"]),
+            share(line["ok"]),
+            interval(line["interval"], share),
+            number(line["calibrated"]),
+        )
+    console.print(made)
+    made = table("", "as it is", "calibrated")
+    made.add_row("expected calibration error", number(block["error"]), number(block["calibrated_error"]))
+    made.add_row("Brier score", number(block["brier"]), number(block["calibrated_brier"]))
+    console.print(made)
+    console.print("calibrated: isotonic regression on other inputs, in five folds")
 
 
 def _shown(found: Estimate) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ...metric.checks import ALL_FACTS, OMISSION, Checks
 from ...metric.rows import Rows
 from ...metric.verdict import FINE, near_tie
-from ..tolerance import agree, allowed_difference
+from ..origin import agree, allowed_difference
 
 _LABELS = ("fine", "rough", "omitted")
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ...errors import ShardError
 from ...storage.counts import Counts, RecheckCounts
+from ..origin import ROUNDING, allowed_difference
 from ..summary import Recheck
-from ..tolerance import ROUNDING, allowed_difference
 from .recheck import Disagreement
 from .sources import Sources
 
