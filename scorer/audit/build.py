@@ -180,7 +180,7 @@ class _Audit:
         if self.earlier is None:
             return []
         if self.earlier.path.resolve() == self.output.path.resolve():
-            raise UsageError(f"--baseline {self.earlier.path} is the output itself; give that of an earlier run")
+            raise UsageError(f"--baseline {self.earlier.path} is the output itself; pass the output of an earlier run")
         differs = differences(self.earlier.full_signature, self.output.full_signature)
         if differs and not self.options.across_signatures:
             raise UsageError(

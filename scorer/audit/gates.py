@@ -43,7 +43,7 @@ def evaluate(
     Args:
         figures: the groups of a grouping.
         checks_omissions: whether the run looked for omissions at all.
-        rates: true rates of this run, from labels of people.
+        rates: true rates of this run, from human labels.
         reference: the pinned run, for gates against it.
 
     Raises:
@@ -194,7 +194,7 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
     if value is not None:
         return None
     if rule.metric in TRUE_RATES:
-        return "no row of it has a label of people that says so (`scorer rate`)"
+        return "no row in this group has a usable human label (`scorer rate`)"
     if rule.metric == "omission_rate" and not checks_omissions:
         return "the run did not look for omissions (--checks hallucination)"
     if rule.metric == "unsupported_numbers_rate" and group.rates[rule.metric].value is None:

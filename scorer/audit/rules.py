@@ -38,7 +38,7 @@ from .grouping import Grouping
 
 METRICS = (*RATES, *ADDED_RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
 TRUE_RATES = ("true_not_ok_rate", "true_omission_rate", "true_hallucination_rate")
-"""Rates that ``scorer rate --save`` estimated from labels of people."""
+"""Rates that ``scorer rate --save`` estimated from human labels."""
 SHARES = (*RATES, *ADDED_RATES, *TRUE_RATES, "backoff_rate", "mean_confidence")
 """Metrics between 0 and 1."""
 OF_BASELINE = ("label_flips", "psi_confidence")
@@ -143,9 +143,7 @@ def _load(path: Path) -> list[Rule]:
         raise UsageError(f"gates file {path} is not TOML: {str(e)[:200]}") from e
     unknown = [key for key in content if key != "gates"]
     if unknown:
-        raise UsageError(
-            f"gates file {path}: unknown table {_shown(unknown[0])}; it holds [[gates]] tables and nothing else"
-        )
+        raise UsageError(f"gates file {path}: unknown table {_shown(unknown[0])}; only [[gates]] tables are allowed")
     tables = content.get("gates", [])
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise UsageError(f"gates file {path} has no [[gates]] table; write one for each gate, or leave --gates out")
@@ -170,7 +168,7 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
     if against == "reference" and metric not in RATES:
         raise UsageError(f'{where}: against = "reference" is for {", ".join(RATES)}; write against = "baseline"')
     if against is not None and metric in TRUE_RATES:
-        raise UsageError(f"{where}: {metric} is of one run and has no baseline; remove against")
+        raise UsageError(f"{where}: {metric} describes one run; remove against")
     _check_chance(table, where)
     warn, fail = _thresholds(table, where)
     group = _group(table.group, where)
@@ -209,7 +207,7 @@ def _thresholds(table: GateTable, where: str) -> tuple[float | None, float | Non
         raise UsageError(f"{where}: neither warn nor fail is given; write at least one of them")
     sign = -1 if table.metric in LOWER_IS_WORSE and not falls else 1
     if warn is not None and fail is not None and sign * warn > sign * fail:
-        raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; exchange them")
+        raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; swap them")
     return warn, fail
 
 
@@ -290,7 +288,7 @@ def check_columns(
 def _check_true_rate(rule: Rule, rates: RatesFile | None) -> None:
     if rates is None:
         raise UsageError(
-            f"{rule.where}: {rule.metric} needs labels of people: pass the file of `scorer rate --save` with --rates"
+            f"{rule.where}: {rule.metric} needs human labels: pass the file of `scorer rate --save` with --rates"
         )
     if rule.grouping and rule.grouping != (rates.by,):
         grouped = f"groups rows by {rates.by!r}" if rates.by is not None else "has no groups"

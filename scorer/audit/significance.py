@@ -46,7 +46,7 @@ def stability_index(before: Floats, after: Floats) -> float | None:
     """Population stability index: Σ (a - b) · ln(a / b) over buckets that hold a tenth of ``before`` each.
 
     Half a row is added to each bucket, so that an empty one does not make it infinite; buckets that ties make equal
-    are one. Null when a side is empty. By custom, below 0.1 is no shift and above 0.25 a large one.
+    are one. Null when a side is empty. By custom, below 0.1 is not a shift and above 0.25 a large one.
     """
     if not len(before) or not len(after):
         return None

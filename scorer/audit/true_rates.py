@@ -10,7 +10,7 @@ from .shown_rows import Part
 
 
 class TrueRate(Part):
-    """A rate of all rows (``group`` is null) or of a group, from ``labels`` of people: ``value`` with its 95 %
+    """A rate of all rows (``group`` is null) or of a group, from human ``labels``: ``value`` with its 95 %
     interval; ``metric``: what the metric's own labels say."""
 
     rate: str

@@ -171,7 +171,7 @@ def _audited(out: Location, baseline: Location | None, options: AuditOptions) ->
     from ..storage.objects.copy import local_copy
 
     if baseline is not None and not isinstance(baseline, Path) and baseline == out:
-        raise UsageError(f"--baseline {baseline} is the output itself; give that of an earlier run")
+        raise UsageError(f"--baseline {baseline} is the output itself; pass the output of an earlier run")
     with ExitStack() as stack:
         folder = stack.enter_context(local_copy(out))
         earlier = stack.enter_context(local_copy(baseline)) if baseline is not None else None

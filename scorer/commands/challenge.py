@@ -106,7 +106,7 @@ def _judge(
     bundle = bundle_argument(name, "BUNDLE")
     one_text = Bundle.load(bundle).layout.one_text
     if natural is not None and one_text:
-        raise UsageError(f"--natural has sentences for facts, and {name} takes triples alone; leave it out")
+        raise UsageError(f"--natural has sentences for facts, and {name} accepts only triples; leave it out")
     shown = 0
 
     def progress(done: int, rows: int) -> None:

@@ -62,7 +62,7 @@ def check_command(
     sources = {"--triples": triples is not None, "--fact": bool(fact), "--document": bool(document)}
     given = [option for option, there in sources.items() if there]
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} all say what the text is checked against; pass one of them")
+        raise UsageError(f"{' and '.join(given)} cannot be combined; pass one of them")
     if bool(given) != (text is not None):
         raise UsageError("pass both --triples (or --fact, or --document) and --text, or neither to open the console")
     if any(not one.strip() for one in fact or ()):

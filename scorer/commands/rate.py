@@ -84,8 +84,8 @@ def rate_command(
     if threshold is not None and label_column is None:
         raise UsageError("--threshold applies to --label-column; remove it")
     if by is not None and not labels and label_column is None:
-        raise UsageError("--by needs labels of this output; a calibration is of all rows")
-    if save is not None:  # beside each file of labels is its design, which is read too
+        raise UsageError("--by needs labels of this output; a calibration covers all rows")
+    if save is not None:  # next to each file of labels is its design, which is read too
         check_user_file(save, "--save", inputs=[design_path(file) for file in labels or ()])
     with local_copy(out) as folder:
         population = read_population(folder, tuple(name for name in (by, label_column) if name), str(out))

@@ -65,7 +65,7 @@ def run_command(
     if devices is not None and ray is not None:
         raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
     if workers and asked["part"] is not None:
-        raise UsageError("--part is for processes that know nothing of each other; leave out --devices and --ray")
+        raise UsageError("--part is for independent processes; leave out --devices and --ray")
     if ray_cpus is not None and ray is None:
         raise UsageError("--ray-cpus is for the workers of --ray; add --ray, or leave it out")
     if devices is not None and settings.device != "auto":

@@ -144,4 +144,6 @@ def _say_plan(needed: Sequence[Needed], width: float, by: str | None, *, assumed
         total = sum(one.labels for one in needed[1:])
         say(f"an interval of that width for every {by} needs about {total:,} labels ({len(needed) - 1} groups)")
     if assumed:
-        say("assumed: the metric is wrong in 20% of the rows; label a first sample and pass it as --pilot to know")
+        say(
+            "assumed: the metric is wrong in 20% of the rows; label a first sample and pass it as --pilot to measure it"
+        )

@@ -56,8 +56,8 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
     """Read a scored folder or a single scored file.
 
     Args:
-        columns: read only those of these columns that exist; all columns by default. A missing column is no error here:
-            the code that needs it reports it.
+        columns: read only those of these columns that exist; all columns by default. A missing column is not an error
+        here: the code that needs it reports it.
 
     Raises:
         InputError: nothing to read, a file that is not Parquet, files of different columns.

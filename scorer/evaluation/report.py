@@ -198,7 +198,7 @@ class _Evaluation:
         used = (self.labels.gold_rough >= 0) & ~np.isnan(confidence)
         if used.any() and not 0 <= confidence[used].min() <= confidence[used].max() <= 1:
             outside = confidence[used][(confidence[used] < 0) | (confidence[used] > 1)][0]
-            raise UsageError(f"--calibration is about probabilities, and a confidence is {outside:g}; leave it out")
+            raise UsageError(f"--calibration compares probabilities, but a confidence is {outside:g}; leave it out")
         right = self.labels.gold_rough[used] == 0
         return calibration(confidence[used], right, self.inputs.codes[used], self.resamples)
 

@@ -184,7 +184,7 @@ class ModelSession:
 
         Raises:
             OutOfMemoryError: it does not fit the memory. CancelledError: it was given up.
-            CallError: it failed. BundleError: what it gave are no logits.
+            CallError: it failed. BundleError: its outputs are not logits.
         """
         arena = self.device.row.arena
         settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{self.device.index}"} if shrink and arena else {}

@@ -54,7 +54,7 @@ def read_attributes(value: Any, subject: str | None, key: str = NAME) -> Attribu
         key: the attribute that names the subject otherwise.
 
     Raises:
-        BadAttributesError: it is no object, has no subject, or a key is blank.
+        BadAttributesError: it is not an object, has no subject, or a key is blank.
     """
     if value is None:
         return Attributes()
@@ -75,9 +75,9 @@ def _from_json(text: str) -> Any:
     if not text.strip():
         raise BadAttributesError(MALFORMED_ATTRIBUTES, "is blank; write a JSON object")
     try:
-        return parse_json(text, constant=lambda name: None)  # "NaN" is no value of JSON
+        return parse_json(text, constant=lambda name: None)  # "NaN" is not a JSON value
     except ValueError as error:
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is no JSON object ({error}): {shown(text)}") from error
+        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is not a JSON object ({error}): {shown(text)}") from error
 
 
 def _walk(attributes: Mapping[str, Any], subject: str, found: Attributes, depth: int) -> None:

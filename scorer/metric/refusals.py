@@ -103,17 +103,17 @@ def why_malformed(value: Any, form: FactForm, key: str = NAME) -> str | None:
         except BadAttributesError as error:
             return str(error)
         except (TypeError, ValueError):
-            return "it is no object"
+            return "it is not an object"
         return None
     if form == "mr":
-        return "it is no list of slots with exactly one name" if parse_mr(value or "") is None else None
+        return "it is not a list of slots with exactly one name" if parse_mr(value or "") is None else None
     if isinstance(value, str):
         try:
             value = split_text(value) if form == "triples" else parse_json(value)
         except ValueError as error:
-            return f"it is no JSON: {error}"
+            return f"it is not JSON: {error}"
     if not isinstance(value, list):
-        return "it is no list" if value is not None else None
+        return "it is not a list" if value is not None else None
     check = _why_no_triple if form == "triples" else _why_no_fact
     reasons = ((number, check(element)) for number, element in enumerate(value))
     return next((f"{form[:-1]} {number} {reason}" for number, reason in reasons if reason), None)

@@ -189,7 +189,7 @@ def parse_optional(specs: Iterable[str]) -> frozenset[tuple[str, str]]:
 
     Raises:
         UsageError: a specification without ``=``, or with an empty side.
-        TypeError: a single string instead of a list, or an item that is no string.
+        TypeError: a single string instead of a list, or an item that is not a string.
     """
     pairs = set()
     for spec in strings("specs", specs):

@@ -128,7 +128,8 @@ def parse_triples(text: str) -> list[Triple] | None:
 
 
 def parse_sentences(text: str) -> list[Triple] | None:
-    """Read all facts of a row from a string of a JSON list; ``None`` if it is none, or one is no sentence."""
+    """Read all facts of a row from a string of a JSON list; ``None`` if it is not a list, or an item is not a
+    sentence."""
     try:
         found = parse_json(text) if text.strip() else []
     except ValueError:
@@ -213,7 +214,7 @@ def from_python_sentences(rows: Iterable[Iterable[str]]) -> RowTriples:
     """Intern facts given as Python strings; see :func:`from_sentences`.
 
     Raises:
-        TypeError: facts that are no list of strings; names the position.
+        TypeError: facts that are not a list of strings; names the position.
     """
     given = [[to_bytes(fact) for fact in strings("facts", row)] for row in rows]
     return from_sentences(pa.array(given, pa.list_(pa.binary())))

@@ -16,7 +16,7 @@ MOST_CHARACTERS = 120
 def scalar(value: Any) -> str | None:
     """A string as it is, and a number, Boolean, date or time as JSON writes it.
 
-    ``None`` for what is not a number, for null, bytes, lists, objects and whatever else is no single value.
+    ``None`` for what is not a number, for null, bytes, lists, objects and whatever else is not a single value.
     """
     if isinstance(value, str):
         return value

@@ -36,7 +36,7 @@ class Losses:
         """Refuse a run that was not told to prune.
 
         Args:
-            limited, parts: the run has a ``--limit``, or is one of several parts; pruning is no way out then.
+            limited, parts: the run has a ``--limit``, or is one of several parts; pruning is not offered then.
 
         Raises:
             OutputError: something would be lost; says what, and the ways out.

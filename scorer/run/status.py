@@ -48,7 +48,7 @@ def status_of(out: Location) -> RunStatus:
     """Look at an output; nothing is written.
 
     Raises:
-        OutputError: it is no output, or cannot be read.
+        OutputError: it is not an output, or cannot be read.
     """
     output = SeenOutput(out)
     plan, entry = Plan.load(output), output.store.look(PLAN)

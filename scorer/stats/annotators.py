@@ -1,4 +1,4 @@
-"""Labels of people are sometimes wrong: how often, from rows labelled twice, and the rate that this leaves.
+"""Human labels are sometimes wrong: how often, from rows labelled twice, and the rate that this leaves.
 
 With ``miss`` the share of wrong rows that a person labels right, and ``alarm`` the share of right rows labelled wrong,
 a share q of labels means a true share p = (q − alarm) / (1 − miss − alarm) (Rogan & Gladen, American Journal of

@@ -34,9 +34,9 @@ def inspect_folder(out: Path) -> Found:
                 raise OutputError(f"{out} is a link that leads nowhere; remove it or choose another --out")
             above = next(path for path in out.absolute().parents if path.exists())
             if not above.is_dir():
-                raise OutputError(f"{out} cannot be made: {above} is a file; choose another --out")
+                raise OutputError(f"{out} cannot be created: {above} is a file; choose another --out")
             if not os.access(above, os.W_OK | os.X_OK):
-                raise OutputError(f"{out} cannot be made: {above} cannot be written; choose another --out")
+                raise OutputError(f"{out} cannot be created: {above} cannot be written; choose another --out")
             return "absent"
         if not out.is_dir():
             raise OutputError(f"{out} is a file, and the output is a folder; choose another --out")

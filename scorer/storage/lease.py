@@ -91,7 +91,7 @@ class Lease:
         """
         if not self._is_mine():
             raise OutputError(
-                f"{self.path}: another run took over this output folder, since this run gave no sign of life; "
+                f"{self.path}: another run took over this output folder, because this run's heartbeat stopped; "
                 "run again when the other run has ended"
             )
 
@@ -223,7 +223,7 @@ def _await_expiry(path: Path, say: Callable[[str], None]) -> bool:
     seen = _beaten(path)
     # An old heartbeat may only seem old, since clocks can be set: wait for two heartbeats in any case.
     wait_s = EXPIRY_S if _age(path) < EXPIRY_S else min(EXPIRY_S, 2 * BEAT_S + 1)
-    say(f"{path.parent}: waiting up to {wait_s:.0f} s for a sign of life from {_named(line)}")
+    say(f"{path.parent}: waiting up to {wait_s:.0f} s for a heartbeat of {_named(line)}")
     deadline = time.monotonic() + wait_s
     while time.monotonic() < deadline:
         time.sleep(min(1.0, EXPIRY_S / 4))

@@ -1,4 +1,4 @@
-"""Names of what lies beside the outputs, and which names an output may have."""
+"""Names of the files next to the outputs, and which names an output may have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_relative(relative: str) -> None:
     """
     parts = relative.split("/")
     if relative.startswith("/") or "\0" in relative or any(not part or part[0] in "_." for part in parts):
-        raise OutputError(f"{relative!r} is no path of an output: it must lie below the output folder, "
+        raise OutputError(f"{relative!r} is not a valid output path: it must be inside the output folder, "
                           "and no part of it may begin with '_' or '.'")  # fmt: skip
 
 

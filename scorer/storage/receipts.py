@@ -262,7 +262,7 @@ def receipt_name(relative: str) -> str:
     """The name of a shard's receipt.
 
     Raises:
-        OutputError: it is no path of an output.
+        OutputError: it is not a valid output path.
     """
     check_relative(relative)
     return f"{RECEIPTS}/{relative}{_SUFFIX}"

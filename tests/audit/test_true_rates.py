@@ -56,7 +56,7 @@ def test_by_group_a_group_without_labels_has_no_figure(out: Path) -> None:
     found = audited(out, GATE + 'by = ["system"]').gates
     assert [(gate.group, gate.status) for gate in found] == [({"system": "a"}, "fail"), ({"system": "b"}, "fail")]
     assert [gate.value for gate in found] == [0.6, None]
-    assert "no row of it has a label of people" in found[1].message
+    assert "no row in this group has a usable human label" in found[1].message
     (one,) = audited(out, GATE + 'group = { system = "b" }\nmissing = "pass"').gates
     assert one.status == "pass"
 
@@ -64,9 +64,9 @@ def test_by_group_a_group_without_labels_has_no_figure(out: Path) -> None:
 @pytest.mark.parametrize(
     ("gates", "rates", "message"),
     [
-        (GATE, None, "needs labels of people"),
+        (GATE, None, "needs human labels"),
         (GATE + 'by = ["n"]', RATES, "a gate by n, but the file of --rates groups rows by 'system'"),
-        (GATE + 'against = "baseline"', RATES, "has no baseline; remove against"),
+        (GATE + 'against = "baseline"', RATES, "describes one run; remove against"),
         (GATE, replace(RATES, rows=5), "is of an output of 5 rows"),
         (GATE, replace(RATES, digest="00" * 16), "is of other rows or labels"),
         (GATE, replace(RATES, signature="model:other"), "run `scorer rate` on this output"),

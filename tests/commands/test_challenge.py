@@ -31,7 +31,7 @@ def test_keywords_see_no_hallucination() -> None:
 
 def test_slots_judge_restaurants_alone_and_fail_under_is_an_exit_code() -> None:
     shown = scorer("e2e-slots", "--per-kind", 16, "--fail-under", 0.99, code=1)
-    assert "pairs are left out, because their facts mean nothing to this metric" in shown.stdout
+    assert "pairs are left out, because this metric cannot judge their facts" in shown.stdout
     assert "is below 0.99 (--fail-under)" in shown.stderr
     assert "number by one" not in shown.stdout
     scorer("e2e-slots", "--per-kind", 16, "--fail-under", 0.1)

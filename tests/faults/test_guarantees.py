@@ -1,4 +1,4 @@
-"""docs/guarantees.md names tests; a promise whose test is gone is no promise."""
+"""docs/guarantees.md names tests; each of them exists."""
 
 from __future__ import annotations
 

@@ -173,5 +173,5 @@ def test_shards_set_aside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../a", "/a", "a/../b", "a//b", "_plan", "a/_b", ".a", "", "a/", "a\0"])
 def test_names_outside_the_folder_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OutputError, match="is no path of an output"):
+    with pytest.raises(OutputError, match="is not a valid output path"):
         Receipts(tmp_path).read(name)

@@ -19,19 +19,19 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
     say(f"{visible(result.metric)}: {result.rows:,} texts, {result.per_kind:,} pairs of each kind, seed {result.seed}")
     say(f"signature: {visible(result.signature)}")
     if result.left_out:
-        say(f"note: {result.left_out:,} pairs are left out, because their facts mean nothing to this metric")
+        say(f"note: {result.left_out:,} pairs are left out, because this metric cannot judge their facts")
     if result.errors:
         say(f"note: {result.errors:,} texts have errors and count as flagged")
     say("\nChanged texts that are wrong: flagged (for one side: that side flagged); the same texts unchanged: passed")
     say(_kinds(result, wrong=True))
-    say("\nChanged texts that are still right: passed")
+    say("\nChanged texts that are still correct: passed")
     say(_kinds(result, wrong=False))
     say(
         f"\nsensitivity {share(result.sensitivity.value)} ({_interval(result.sensitivity)}), "
         f"specificity {share(result.specificity.value)} ({_interval(result.specificity)}), "
         f"balanced accuracy over kinds {number(result.score)} ({interval((result.low, result.high))})"
     )
-    say("\nBy domain (sensitivity: wrong texts flagged; specificity: right texts, changed or not, passed)")
+    say("\nBy domain (sensitivity: wrong texts flagged; specificity: correct texts, changed or not, passed)")
     say(_domains(result))
     if result.checks:
         say("\nWhat must hold between texts")

@@ -83,13 +83,13 @@ def _notes(report: RateReport, say: Callable[..., None]) -> None:
     """Bounds, and what rows labelled twice say."""
     if any(rate.bounds is not None for rate in report.rates):
         say(
-            "note: labels not_OK name no side: the omission and hallucination rates are bounds (none of these rows, "
-            "all of them); a gate uses the larger"
+            "note: labels not_OK do not name a side: the omission and hallucination rates are bounds (none "
+            "of these rows, all of them); a gate uses the larger"
         )
     for one in report.agreement:
         say(
-            f"{_NAMES[one.rate]}: two people agree on {one.agree:,} of {one.rows:,} rows; Krippendorff's alpha "
-            f"{number(one.alpha)} ({interval((one.low, one.high))}); a person misses about {share(one.miss)} and "
+            f"{_NAMES[one.rate]}: two annotators agree on {one.agree:,} of {one.rows:,} rows; Krippendorff's alpha "
+            f"{number(one.alpha)} ({interval((one.low, one.high))}); an annotator misses about {share(one.miss)} and "
             f"raises a false alarm in {share(one.alarm)}"
         )
     for rate in report.rates:

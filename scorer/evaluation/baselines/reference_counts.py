@@ -102,7 +102,7 @@ def references_of(table: pa.Table, column: str) -> list[list[str] | None]:
 
 
 def reference_lists(column: pa.ChunkedArray) -> list[list[str] | None]:
-    """The references of each row, those left out that are no UTF-8: Parquet strings are not checked on reading."""
+    """The references of each row, without those that are not UTF-8: Parquet strings are not checked on reading."""
     found: list[list[str] | None] = []
     for references in column.cast(pa.large_list(pa.large_binary())).to_pylist():
         decoded = [decode(reference) for reference in references or () if reference is not None]

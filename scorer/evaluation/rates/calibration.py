@@ -2,7 +2,7 @@
 
 The labels of a run tell how often the metric's label is right. Another run under the same signature has other shares
 of the two labels; if the metric is right as often there, its true rates follow without a new label. Whether it is can
-only be seen from new labels; without any, a shift of the confidences is a warning, and no shift is no proof.
+only be seen from new labels; without any, a shift of the confidences is a warning, and no shift proves nothing.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Codes = npt.NDArray[np.int8]
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows with a label of people. ``rows``: their numbers; ``strata``: positions in ``design``, int64; ``fine``: int8,
+    """Rows with a human label. ``rows``: their numbers; ``strata``: positions in ``design``, int64; ``fine``: int8,
     -1 where only ``rough`` is known; ``rough``: int8. *Shape:* (labels,) each. ``designed``: drawn by ``scorer
     sample``. ``skipped``: rows of the sample that nobody labelled. ``inputs``: input of each row where variances are
     between inputs. ``second_fine``, ``second_rough``: labels of a second person, -1 without one."""
@@ -264,7 +264,7 @@ def _end(
         counts = [_counts(one, truth, second, mine & (predicted[rows] == one.predicted), also) for one in classes]
         errors = pooled.errors if pooled is not None and pooled.errors is not None else annotators.label_errors(counts)
         value, low, high = annotators.corrected(counts, errors)
-        # Errors of people cannot raise a lower limit of 0, which the middle of a posterior leaves out.
+        # Annotation errors cannot raise a lower limit of 0, which the middle of a posterior leaves out.
         corrected = Interval(value=value, low=low if own.low > 0 else 0.0, high=high)
     return _End(own, corrected, _alone(truth, mine, design.weights, total), int(mine.sum()), classes, errors)
 

@@ -1,4 +1,4 @@
-"""Labels of people, joined to the rows of an output: from a label file, or from a column of the data."""
+"""Human labels, joined to the rows of an output: from a label file, or from a column of the data."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def from_column(population: Population, name: str, threshold: float | None) -> L
     The labelled rows are taken for a random sample of all rows, or of all inputs: variances are between inputs.
 
     Raises:
-        ColumnError: there is no such column, its values are no labels, or a threshold is missing or too much.
+        ColumnError: there is no such column, its values are not labels, or a threshold is missing or too much.
         InputError: all values are null.
     """
     if not population.scored.has(name):
@@ -167,8 +167,8 @@ def from_column(population: Population, name: str, threshold: float | None) -> L
     is_text = is_text or pa.types.is_dictionary(column.type)
     if is_text == (threshold is not None):
         if is_text:
-            raise ColumnError(f"--label-column {name!r} holds labels, and --threshold applies to ratings: remove it")
-        raise ColumnError(f"--label-column {name!r} holds ratings; say from which rating on a row is OK: --threshold")
+            raise ColumnError(f"--label-column {name!r} has labels, and --threshold applies to ratings; remove it")
+        raise ColumnError(f"--label-column {name!r} has ratings; pass the lowest rating that means OK with --threshold")
     fine = np.full(len(population), -1, np.int8)
     if threshold is not None:
         rough = from_scores(numbers(column, name), threshold)

@@ -158,7 +158,7 @@ def read_items(path: Path) -> list[LabelledItem]:
             )
         return [_item(path, reader.line_num, row) for row in reader]
     except csv.Error as e:
-        raise InputError(f"--labels {path} is no CSV: {e}") from e
+        raise InputError(f"--labels {path} is not CSV: {e}") from e
 
 
 def _harmless(value: str) -> str:

@@ -1,7 +1,7 @@
 """Which rows to label: stratified by the metric's label and confidence, spread over the groups, with known chances.
 
 The first sample is in proportion to the strata. A second one is drawn where the labels of the first say that the metric
-errs (Neyman's allocation); the confidence itself is no probability and is not trusted.
+errs (Neyman's allocation); the confidence itself is not a probability and is not trusted.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def quantities(text: str) -> list[Quantity]:
 
 
 def _without(text: str, taken: Sequence[Quantity]) -> str:
-    """The text with characters that are no part of any number in the place of what was read."""
+    """The text with characters that are not part of any number in the place of what was read."""
     pieces: list[str] = []
     position = 0
     for one in sorted(taken, key=lambda one: one.start):
@@ -117,7 +117,7 @@ def _finished(text: str, read: Number, sign: str | None, money: str | None) -> N
 
 
 def _value(digits: str) -> tuple[Fraction, Fraction] | None:
-    """The value of digits with separators, and that of a one in their last place; ``None`` where it is no number."""
+    """The value of digits with separators, and that of a one in their last place; ``None`` where it is not a number."""
     if len(digits) > _LONGEST:
         return None
     plain = digits.replace("\u202f", "").replace("'", "")

@@ -154,7 +154,7 @@ def unit_after(text: str, position: int) -> tuple[Unit, int] | None:
 def unit_named(words: str) -> Unit | None:
     """The unit that a name of a fact ends with, as in ``height_mm`` or ``weight (kg)``; ``None`` without one.
 
-    One letter alone (``vitamin C``), the least (``temp_min``) and money are no units there.
+    One letter alone (``vitamin C``), the least (``temp_min``) and money are not units there.
     """
     last = re.split(r"[\s_(\[]", words.rstrip(")] "))[-1]
     return None if len(last) < 2 or last == "min" else _SYMBOLS.get(last) or _NAMES.get(last.lower())

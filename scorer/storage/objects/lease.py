@@ -56,8 +56,8 @@ class StoreLease:
             self._lost = found is None or parsed(found[0]).get("token") != self.token
         if self._lost:
             raise OutputError(
-                f"{self._store.uri(self._name)}: another run took over this output, since this run gave no sign of "
-                "life; run again when the other run has ended"
+                f"{self._store.uri(self._name)}: another run took over this output, because this run's heartbeat "
+                "stopped; run again when the other run has ended"
             )
 
     def release(self) -> None:
@@ -127,7 +127,7 @@ def _await_end(store: BucketStore, name: str, say: Callable[[str], None]) -> Non
     found = store.read(name)
     if found is None or has_ended(parsed(found[0]).get("process")):
         return
-    say(f"{store.place}: waiting up to {EXPIRY_S:.0f} s for a sign of life from {described(parsed(found[0]))}")
+    say(f"{store.place}: waiting up to {EXPIRY_S:.0f} s for a heartbeat of {described(parsed(found[0]))}")
     deadline = time.monotonic() + EXPIRY_S
     while time.monotonic() < deadline:
         time.sleep(min(_POLL_S, EXPIRY_S / 4))

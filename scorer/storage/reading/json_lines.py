@@ -47,7 +47,7 @@ def parse_lines(lines: Iterable[bytes]) -> Iterator[Row]:
     """The objects of the lines; blank lines are passed over.
 
     Raises:
-        RefusedError: a line that is no JSON object of UTF-8 text, or with a key twice; says which line.
+        RefusedError: a line that is not a JSON object of UTF-8 text, or with a key twice; says which line.
     """
     for number, line in enumerate(lines, 1):
         text = line.strip()

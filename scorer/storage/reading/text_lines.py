@@ -69,7 +69,9 @@ class TextLines:
             rest.append(text)
             length += len(text)
             if length > MOST_LINE_BYTES:
-                raise RefusedError(f"line {self._lines + 1} is longer than {MOST_LINE_BYTES >> 20} MiB; is this text?")
+                raise RefusedError(
+                    f"line {self._lines + 1} is longer than {MOST_LINE_BYTES >> 20} MiB; check that the file is text"
+                )
         if length:
             yield b"".join(rest)
 

@@ -68,7 +68,7 @@ def test_verdict_rates_stand_with_their_intervals(page: Node) -> None:
 
 def test_true_rates_stand_next_to_the_metric_s_own(page: Node) -> None:
     section = page.one("section", id="true_rates")
-    assert "From labels of people on a sample of this run." in words(section)
+    assert "From human labels of a sample of this run." in words(section)
     rows = cells(table_of(section, "Not OK: the true rate"))
     assert rows[0] == ["All rows", "48,210", "200", "7.1%", "9.4% 6.8–12.4"]
     assert [row[0] for row in rows] == ["All rows", "tgen", "slug"]
