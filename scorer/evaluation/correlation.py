@@ -45,7 +45,9 @@ def available() -> bool:
 
 def statistic(kind: Kind) -> Statistic:
     """A function that computes the coefficient of two float64 arrays, *Shape:* (n,), without NaN; its result is NaN
-    with fewer than three values, or if one of them is constant."""
+    with fewer than three values, if one of them is constant, or without the extra."""
+    if not available():
+        return lambda x, y: float("nan")
     from scipy import stats
 
     def compute(x: Floats, y: Floats) -> float:
@@ -76,12 +78,10 @@ def correlate(
     there = ~(np.isnan(x) | np.isnan(y))
     x, y = x[there], y[there]
     result = Correlation(n=len(x), pearson=None, spearman=None, kendall=None)
-    if not available():
-        return result
     statistics = {kind: statistic(kind) for kind in kinds}
     for kind, compute in statistics.items():
         result[kind] = _plain(compute(x, y))
-    if inputs is not None and resamples and len(x) >= MINIMUM:
+    if inputs is not None and resamples and len(x) >= MINIMUM and available():
         values: dict[Kind, list[float]] = {kind: [] for kind in kinds if len(x) <= _INTERVAL_ROWS[kind]}
         for rows in drawn_rows(inputs[there], resamples) if values else ():
             for kind, found in values.items():
@@ -111,7 +111,7 @@ class Levels:
         order = np.argsort(self.inputs[there], kind="stable")
         ends = np.flatnonzero(np.diff(self.inputs[there][order])) + 1
         each = zip(*(np.split(values[there][order], ends) for values in (metric, human)), strict=True)
-        compute = statistic("spearman") if available() else _undefined
+        compute = statistic("spearman")
         found = np.array([value for x, y in each if not np.isnan(value := compute(x, y))])
         if not len(found):
             return Estimate(n=0, value=None, interval=None)
@@ -130,7 +130,7 @@ class Levels:
             np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
             for weights in (None, metric[there], human[there])
         )
-        compute = statistic("spearman") if available() else _undefined
+        compute = statistic("spearman")
         rng, values = np.random.default_rng(SEED + 1), []
         for block in drawn(shape[0], self.resamples):
             for total, x, y in zip(block @ counts, block @ xs, block @ ys, strict=True):
@@ -207,10 +207,6 @@ def spearman_with_count(counts: Floats, correct: Bools, inputs: Indices, resampl
     value, interval = found["value"], found["interval"]
     errors = None if value is None else -value
     return CountCorrelation(n=len(counts), correctness=value, errors=errors, interval=interval)
-
-
-def _undefined(x: Floats, y: Floats) -> float:
-    return float("nan")
 
 
 def _plain(value: float) -> float | None:

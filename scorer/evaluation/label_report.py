@@ -19,15 +19,20 @@ Confusion = dict[str, dict[str, int]]
 """Gold label → predicted label (or ``error``) → number of rows."""
 
 
-class RoughBlock(TypedDict):
-    """Figures of OK and not_OK; not_OK is the positive class."""
+class SideBlock(TypedDict):
+    """Figures of omissions or of hallucinations, regardless of the other."""
 
     n: int
-    accuracy: float | None
     precision: float | None
     recall: float | None
     f1: float | None
     interval: NotRequired[dict[str, Ends]]
+
+
+class RoughBlock(SideBlock):
+    """Figures of OK and not_OK; not_OK is the positive class."""
+
+    accuracy: float | None
     confusion: NotRequired[Confusion | None]
 
 
@@ -39,16 +44,6 @@ class FineBlock(TypedDict):
     macro_f1: float | None
     interval: NotRequired[dict[str, Ends]]
     confusion: NotRequired[Confusion | None]
-
-
-class SideBlock(TypedDict):
-    """Figures of omissions or of hallucinations, regardless of the other."""
-
-    n: int
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    interval: NotRequired[dict[str, Ends]]
 
 
 class Blocks(TypedDict):

@@ -15,7 +15,7 @@ from .bootstrap import Indices, drawn_interval
 from .figures import Values, ratio
 from .span_files import Flags, Ints, Spans
 from .span_gold import Gold
-from .span_report import CategoryRecall, FigureIntervals, SpanBlocks, SpanFigures, SystemLine, UnitFigures
+from .span_report import CategoryRecall, FlagFigures, SpanBlocks, SpanFigures, SystemLine, UnitFigures
 
 CATEGORIES = (
     "incorrect", "contradictory", "misleading", "number", "name", "word", "context", "not_checkable", "incoherent",
@@ -112,22 +112,13 @@ class SpanCounts:
     def spans(self, resamples: int, which: str = "") -> SpanFigures:
         """Flags against errors. ``which``: ``:checkable`` leaves out the errors that cannot be checked."""
         names = [f"{name}{which}" for name in ("right", "flags", "found", "errors")]
-        precision, recall, f1, interval = self._shares(names, resamples)
-        right, flags, found, errors = (self._sum(name) for name in names)
-        return {
-            "errors": errors, "found": found, "flags": flags, "right": right,
-            "recall": recall, "precision": precision, "f1": f1, "interval": interval,
-        }  # fmt: skip
+        return {"errors": self._sum(names[3]), "found": self._sum(names[2]), **self._shares(names, resamples)}
 
     def units(self, unit: str, resamples: int) -> UnitFigures:
         """Flagged sentences (or texts) against those with an error. ``unit``: ``sentence`` or ``text``."""
         names = [f"{unit}:{name}" for name in ("right", "flagged", "right", "wrong")]
-        precision, recall, f1, interval = self._shares(names, resamples)
-        right, flagged, _, wrong = (self._sum(name) for name in names)
-        return {
-            "units": self._sum(f"{unit}:all"), "with_error": wrong, "flags": flagged, "right": right,
-            "recall": recall, "precision": precision, "f1": f1, "interval": interval,
-        }  # fmt: skip
+        every, wrong = self._sum(f"{unit}:all"), self._sum(names[3])
+        return {"units": every, "with_error": wrong, **self._shares(names, resamples)}
 
     def by_system(self, systems: dict[str, str]) -> list[SystemLine]:
         """Errors and flags per text, by system; texts of unknown systems last."""
@@ -159,24 +150,26 @@ class SpanCounts:
             line["interval"] = self._interval(f"found:{name}", f"errors:{name}", resamples)
         return line
 
-    def _shares(
-        self, names: list[str], resamples: int
-    ) -> tuple[float | None, float | None, float | None, FigureIntervals]:
+    def _shares(self, names: list[str], resamples: int) -> FlagFigures:
         """Precision (first of ``names`` over second), recall (third over fourth), F1, and their intervals."""
         right, flags, found, errors = (self._by_input(name) for name in names)
 
-        def f1(weights: Indices) -> Values:
-            precision, recall = ratio(weights @ right, weights @ flags), ratio(weights @ found, weights @ errors)
+        def f1(times: Indices) -> Values:
+            precision, recall = ratio(times @ right, times @ flags), ratio(times @ found, times @ errors)
             return ratio(2 * precision * recall, precision + recall)
 
-        every = np.ones((1, len(right)), np.int64)
-        intervals = FigureIntervals(
-            precision=self._interval(names[0], names[1], resamples),
-            recall=self._interval(names[2], names[3], resamples),
-            f1=drawn_interval(f1, len(right), resamples),
-        )
-        precision, recall = ratio(right.sum(), flags.sum()), ratio(found.sum(), errors.sum())
-        return _plain(precision), _plain(recall), _plain(f1(every)[0]), intervals
+        return {
+            "flags": int(flags.sum()),
+            "right": int(right.sum()),
+            "precision": _plain(ratio(right.sum(), flags.sum())),
+            "recall": _plain(ratio(found.sum(), errors.sum())),
+            "f1": _plain(f1(np.ones((1, len(right)), np.int64))[0]),
+            "interval": {
+                "precision": self._interval(names[0], names[1], resamples),
+                "recall": self._interval(names[2], names[3], resamples),
+                "f1": drawn_interval(f1, len(right), resamples),
+            },
+        }
 
     def _interval(self, part: str, whole: str, resamples: int) -> list[float] | None:
         return share_interval(self._by_input(part), self._by_input(whole)) if resamples else None

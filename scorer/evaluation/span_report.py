@@ -27,31 +27,29 @@ class FigureIntervals(TypedDict):
     f1: Ends
 
 
-class SpanFigures(TypedDict):
-    """``errors`` and ``found`` of them; ``flags`` and those that meet an error (``right``); F1 of the two shares."""
+class FlagFigures(TypedDict):
+    """``flags``, and those that meet an error (``right``); F1 of the two shares."""
+
+    flags: int
+    right: int
+    recall: float | None
+    precision: float | None
+    f1: float | None
+    interval: FigureIntervals
+
+
+class SpanFigures(FlagFigures):
+    """``errors`` and ``found`` of them."""
 
     errors: int
     found: int
-    flags: int
-    right: int
-    recall: float | None
-    precision: float | None
-    f1: float | None
-    interval: FigureIntervals
 
 
-class UnitFigures(TypedDict):
-    """All units (sentences, or texts), those with an error, those that are flagged (``flags``), and how far the
-    two agree."""
+class UnitFigures(FlagFigures):
+    """All units (sentences, or texts), and those with an error."""
 
     units: int
     with_error: int
-    flags: int
-    right: int
-    recall: float | None
-    precision: float | None
-    f1: float | None
-    interval: FigureIntervals
 
 
 class SpanBlocks(TypedDict):

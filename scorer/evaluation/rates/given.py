@@ -104,7 +104,7 @@ def _rows(
         known = design.items.get(item.item)
         if known is None:
             raise InputError(f"{where}: item {item.item[:60]!r} is not in {design_path(path)}; do not change the ids")
-        row = population.find(known.file, known.row)
+        row = population.places.find(known.file, known.row)
         if row is None:
             raise InputError(
                 f"{where}: {population.name} has no row {known.file}:{known.row}; give the output that the sample was "

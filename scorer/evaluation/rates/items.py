@@ -41,7 +41,7 @@ def make_items(population: Population, sample: Sample, templates: Templates, see
     shown = _contents(population, np.unique(sample.rows), templates)
     keys = population.keys(sample.rows)
     return [
-        Item(_opaque(seed, row), *population.locate(row), key, *shown[row])
+        Item(_opaque(seed, row), *population.places.locate(row), key, *shown[row])
         for row, key in zip(sample.rows.tolist(), keys, strict=True)
     ]
 
@@ -76,8 +76,8 @@ def _contents(
     """By row number, its facts in words and its text; only the row groups that hold the rows are read."""
     found: dict[int, tuple[tuple[str, ...], str]] = {}
     for number, path in enumerate(population.files):
-        first = int(population.starts[number])
-        inside = rows[(rows >= first) & (rows < population.starts[number + 1])] - first
+        first = int(population.places.starts[number])
+        inside = rows[(rows >= first) & (rows < population.places.starts[number + 1])] - first
         if not len(inside):
             continue
         with open_parquet(path) as parquet:

@@ -97,19 +97,6 @@ class Population:
             return np.asarray(self.fine != 0)
         return np.asarray((self.fine >= 0) & (self.fine & _SIDE[rate] > 0))
 
-    @property
-    def starts(self) -> Ints:
-        """Number of each file's first row. *Shape:* (files + 1,), int64."""
-        return self.places.starts
-
-    def locate(self, row: int) -> tuple[str, int]:
-        """Shard, as a path below the output, and the row in it."""
-        return self.places.locate(row)
-
-    def find(self, file: str, row: int) -> int | None:
-        """The number of a row, ``None`` where there is no such row. ``file``: a shard, or a piece of one."""
-        return self.places.find(file, row)
-
     def groups(self, column: str) -> tuple[Ints, list[str]]:
         """Group of every row by a column, and the groups' names as all reports spell them.
 
