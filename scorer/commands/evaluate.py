@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -175,25 +176,26 @@ def evaluate_command(
         }
         if given := [name for name, value in about_labels.items() if value is not None]:
             raise UsageError(f"{given[0]} applies to labels, and --spans evaluates spans; remove {given[0]}")
-        _spans(
-            out,
-            spans,
-            text_id,
-            system,
-            prefix,
-            flag_below,
-            annotations,
-            resamples,
-            tuple(by or ()),
-            input_column,
-            rivals,
-            as_json,
+        from ..evaluation.spans import SpanOptions, evaluate_spans
+        from .show.spans import print_spans
+
+        about_spans = SpanOptions(
+            gold=spans,
+            id_column=text_id,
+            system=system,
+            prefix=prefix,
+            below=flag_below,
+            annotations=annotations,
+            resamples=resamples,
+            by=tuple(by or ()),
+            inputs=input_column,
+            rivals=rivals,
         )
+        _report(out, partial(evaluate_spans, options=about_spans), print_spans, as_json)
         return
     if rivals is not None:
         raise UsageError("--rivals has spans of other metrics, and is read with --spans alone; remove it")
     from ..evaluation.report import EvaluateOptions, evaluate
-    from ..storage.objects.copy import local_copy
     from .show.evaluation import print_report
 
     options = EvaluateOptions(
@@ -213,25 +215,14 @@ def evaluate_command(
         calibration=calibration,
         resamples=resamples,
     )
-    with local_copy(out) as folder:
-        report = evaluate(folder, options, lambda message: say(f"note: {message}"))
-    if not isinstance(out, Path):
-        report = report | {"path": str(out)}
-    present(report, as_json, partial(print_report, by=tuple(by or ()), full=full))
+    shown = partial(print_report, by=tuple(by or ()), full=full)
+    _report(out, partial(evaluate, options=options), shown, as_json)
 
 
-def _spans(
-    out: Location, gold: Path, text_id: str, system: str, prefix: str | None, below: float, annotations: Path | None,
-    resamples: int, by: tuple[str, ...], inputs: str | None, rivals: Path | None, as_json: bool,
-) -> None:  # fmt: skip
-    """Evaluate error spans instead of labels."""
-    from ..evaluation.spans import SpanOptions, evaluate_spans
+def _report(out: Location, evaluate: Callable[..., Any], show: Callable[[Any], None], as_json: bool) -> None:
+    """Evaluate an output and print the report; what is in a store is copied for it, and named by its URI."""
     from ..storage.objects.copy import local_copy
-    from .show.spans import print_spans
 
-    options = SpanOptions(gold, text_id, system, prefix, below, annotations, resamples, by, inputs, rivals)
     with local_copy(out) as folder:
-        report = evaluate_spans(folder, options, lambda message: say(f"note: {message}"))
-    if not isinstance(out, Path):
-        report = report | {"path": str(out)}
-    present(report, as_json, print_spans)
+        report = evaluate(folder, note=lambda message: say(f"note: {message}"))
+    present(report if isinstance(out, Path) else report | {"path": str(out)}, as_json, show)
