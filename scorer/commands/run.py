@@ -14,7 +14,7 @@ from ..scoring.settings import Settings
 from .common import InputsArgument, metric_scoring, note_of, say, with_documents
 from .ending import Command
 from .settings import takes_settings
-from .sharded import OutOption, RunJsonOption, run_on_devices, run_on_ray, run_shards, takes_run_options
+from .sharded import OutOption, RunJsonOption, run_here, run_on_devices, run_on_ray, takes_run_options
 
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
@@ -81,7 +81,7 @@ def run_command(
         elif ray is not None:
             run_on_ray(options, chosen, scoring, ray, ray_cpus, as_json=as_json)
         else:
-            run_shards(options, scoring, as_json=as_json)
+            run_here(options, chosen, scoring, as_json=as_json)
 
     with_documents(settings, score)
     if asked["part"] is None:

@@ -161,6 +161,25 @@ def _as_fields(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def run_here(options: RunOptions, settings: Settings, scoring: RowScoring, *, as_json: bool) -> None:
+    """Run in this process, and print the summary; the bound of ``--exact`` is measured in a process of its own.
+
+    Raises:
+        typer.Exit: with 3, as :func:`run_shards`.
+    """
+    from ..run.devices import Slot
+    from ..run.executors import Inline
+    from ..run.pool import Pool
+    from ..run.processes import LocalCrew
+    from .device_worker import MODULE, Job
+
+    first = None
+    if settings.exact:
+        job = Job(replace(options, reuse=()), settings)
+        first = Pool(LocalCrew([Slot("first use", settings.device)], MODULE), job)
+    run_shards(options, scoring, as_json=as_json, executor=Inline(scoring, options.max_error_rate, first))
+
+
 def run_on_devices(
     options: RunOptions, settings: Settings, scoring: RowScoring, devices: str, *, as_json: bool
 ) -> None:

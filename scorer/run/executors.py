@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 from ..scoring.plan import Budgets, Plan
-from ..scoring.row_scorer import Report, RowScoring
+from ..scoring.row_scorer import Known, Report, RowScoring
 from ..storage import Counts, RunOutput, ShardReader
 from ..storage.lock_files import Worker
 from ..storage.objects.uri import Location
@@ -73,10 +73,15 @@ class Executor(Closing):
 
 
 class Inline(Executor):
-    """This process: one stream over all shards, so that the device does not wait where one ends and the next begins."""
+    """This process: one stream over all shards, so that the device does not wait where one ends and the next begins.
 
-    def __init__(self, scoring: RowScoring, max_error_rate: float) -> None:
-        self._scoring, self._max_error_rate = scoring, max_error_rate
+    Args:
+        first_use: measures in a process of its own what no earlier plan says, where data are to be computed for that;
+            a crash or a hang there blames the device or the bundle.
+    """
+
+    def __init__(self, scoring: RowScoring, max_error_rate: float, first_use: Executor | None = None) -> None:
+        self._scoring, self._max_error_rate, self._first_use = scoring, max_error_rate, first_use
         self._stack = ExitStack()
         self._opened: OpenScorer | None = None
         self._reused: tuple[Location, ...] = ()
@@ -92,8 +97,13 @@ class Inline(Executor):
     ) -> Facts:
         self.close()
         self.reader, self._reused = reader, reused or self._reused
+        known: Known | None = earlier
+        if self._first_use is not None and (earlier is None or earlier.budgets.exact is None):
+            with self._first_use as worker:
+                known = worker.prepare(budgets, earlier, found, reader, (), reporter)
+                budgets = known.budgets
         self._opened = OpenScorer.open(
-            self._stack.enter_context, self._scoring, budgets, earlier, found, reader, self._reused
+            self._stack.enter_context, self._scoring, budgets, known, found, reader, self._reused
         )
         return self._opened.facts
 

@@ -17,7 +17,7 @@ from ..errors import ScorerError, ShardError
 from ..scoring.counts import total
 from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse import RecheckLog, Reuse
-from ..scoring.row_scorer import RowScorer, RowScoring
+from ..scoring.row_scorer import Known, RowScorer, RowScoring
 from ..scoring.windows import Mark
 from ..storage import Counts, InputFile, ShardReader, ShardWriter
 from ..storage.counts import RecheckCounts
@@ -48,7 +48,7 @@ class OpenScorer:
         enter: Callable[[AbstractContextManager[object]], object],
         scoring: RowScoring,
         budgets: Budgets,
-        earlier: Plan | None,
+        earlier: Known | None,
         found: Survey,
         reader: ShardReader,
         reused: Sequence[Location],
@@ -57,7 +57,7 @@ class OpenScorer:
 
         Args:
             enter: keeps what is opened until the end.
-            budgets: of an earlier plan, if there is one. earlier: that plan.
+            budgets: of an earlier plan, if there is one. earlier: that plan, or what another process found out.
             reused: the outputs of ``--reuse``.
         """
         scorer: RowScorer = enter(scoring.open(budgets))  # type: ignore[assignment]  # what its context gives

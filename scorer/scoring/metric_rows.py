@@ -18,9 +18,9 @@ from ..stats.percentages import percent
 from ..storage import Counts
 from ..storage.objects.uri import Location
 from .origin import Origin
-from .plan import Budgets, Plan
+from .plan import Budgets
 from .reuse import Reuse, open_sources
-from .row_scorer import Report, Starts
+from .row_scorer import Known, Report, Starts
 from .scorer import Scorer
 from .settings import Settings
 from .signature import Signature
@@ -103,7 +103,7 @@ class MetricRows(ScorerRows):
     def signature(self) -> Signature:
         return self.scorer.full_signature
 
-    def warm_up(self, earlier: Plan | None, starts: Starts[TextColumns]) -> MetricRows:
+    def warm_up(self, earlier: Known | None, starts: Starts[TextColumns]) -> MetricRows:
         """With ``exact``, take the bound from an earlier plan of the same model and provider, or measure it."""
         if self.scorer.exact is None:
             return self

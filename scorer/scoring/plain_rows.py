@@ -11,9 +11,9 @@ from ..errors import ScorerError, UsageError
 from ..storage import Counts
 from ..storage.objects.uri import Location
 from .origin import Device, Origin
-from .plan import Budgets, Plan
+from .plan import Budgets
 from .reuse import Reuse
-from .row_scorer import Report, Starts
+from .row_scorer import Known, Report, Starts
 from .signature import Signature
 from .summary import Speed
 from .windows import Columns, FailedWindow, Mark, ScoredWindow, Tag, Window
@@ -68,7 +68,7 @@ class PlainRows(ABC, Generic[Columns]):
     def seconds(self) -> Mapping[str, float]:
         return self._seconds
 
-    def warm_up(self, earlier: Plan | None, starts: Starts[Columns]) -> PlainRows[Columns]:
+    def warm_up(self, earlier: Known | None, starts: Starts[Columns]) -> PlainRows[Columns]:
         """Nothing has to be known before."""
         return self
 

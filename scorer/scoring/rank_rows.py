@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Generic
+from typing import Generic, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,9 @@ from ..storage import Counts
 from ..storage.counts import RowCounts
 from ..storage.objects.uri import Location
 from .metric_rows import MetricRows, ScorerRows
-from .plan import Budgets, Plan
+from .plan import Budgets
 from .reuse import Reuse
-from .row_scorer import Starts
+from .row_scorer import Known, Starts
 from .scorer import Scorer
 from .settings import Settings
 from .signature import Signature, of_parts
@@ -40,6 +40,14 @@ from .windows import WINDOW_ROWS, Mark, ScoredWindow, Tag, Window
 SCORES = "scores"
 _LEFT_OUT = ("rough", "reused")
 """Output columns of a run that :data:`SCORES` lacks: the first follows from ``fine``, the second is counted."""
+
+
+class _OfMetric(NamedTuple):
+    """See :class:`.row_scorer.Known`."""
+
+    signature: Signature
+    provider: str
+    budgets: Budgets
 
 
 def rank_schema(names: ColumnNames) -> list[pa.Field]:
@@ -78,11 +86,10 @@ class RankRows(ScorerRows):
         """That of the metric, and what orders the candidates."""
         return of_parts({**self.scorer.full_signature.parts, "rank": REVISION, "worse": self.worse})
 
-    def warm_up(self, earlier: Plan | None, starts: Starts[CandidateColumns]) -> RankRows:
+    def warm_up(self, earlier: Known | None, starts: Starts[CandidateColumns]) -> RankRows:
         """As the metric; a plan of an earlier ranking has the metric's bound."""
         if earlier is not None and earlier.signature == self.signature:
-            metric = self.scorer.full_signature
-            earlier = structs.replace(earlier, signature_line=metric.line, signature_parts=metric.parts)
+            earlier = _OfMetric(self.scorer.full_signature, earlier.provider, earlier.budgets)
         warm = MetricRows(self.scorer).warm_up(earlier, [_AsRows(start) for start in starts])
         return replace(self, scorer=warm.scorer)
 

@@ -18,7 +18,7 @@ from ..inference.exact import ExactBound
 from ..storage import Counts
 from ..storage.objects.uri import Location
 from .origin import Origin
-from .plan import Budgets, Plan
+from .plan import Budgets
 from .reuse import Reuse
 from .signature import Signature
 from .summary import Speed
@@ -27,6 +27,19 @@ from .windows import Columns, FailedWindow, Mark, ScoredWindow, Tag, Window
 Starts = Sequence[Iterable[Window[None, Columns]]]
 """The first rows of some shards, spread evenly over a run, each read when it is iterated over; a shard that cannot be
 read gives fewer windows."""
+
+
+class Known(Protocol):
+    """What an earlier run, or another process, found out: a :class:`.plan.Plan`, for example."""
+
+    @property
+    def signature(self) -> Signature: ...
+
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def budgets(self) -> Budgets: ...
 
 
 @dataclass(frozen=True)
@@ -77,11 +90,11 @@ class RowScorer(Protocol[Columns]):
         """Busy host seconds so far, by stage."""
         ...
 
-    def warm_up(self, earlier: Plan | None, starts: Starts[Columns]) -> RowScorer[Columns]:
+    def warm_up(self, earlier: Known | None, starts: Starts[Columns]) -> RowScorer[Columns]:
         """Find out what must be known before the plan is written. Returns the row scorer to go on with.
 
         Args:
-            earlier: the plan of an earlier run into the same folder, if there is one.
+            earlier: what is known, from the plan of an earlier run into the same folder for example.
         """
         ...
 

@@ -28,7 +28,7 @@ def under(shift: str, command: list[str], code: int) -> str:
     return found.stderr
 
 
-@pytest.mark.parametrize("jump_s", [3600, -3600, 86400 * 365])
+@pytest.mark.parametrize("jump_s", [120, -120, 86400 * 365])
 def test_a_jump_of_the_file_system_s_clock_costs_no_living_run_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: int
 ) -> None:

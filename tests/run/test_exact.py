@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.inference import exact
 from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest
+from tests.conftest import ROOT
 
 ROWS = 6
 
@@ -58,7 +59,9 @@ def data(tmp_path: Path) -> Path:
 def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exact, "FACTOR", 6)  # the sample has nothing that is too close to call
+    (tmp_path / "site").mkdir()  # of the process that measures: the sample has nothing that is too close to call
+    (tmp_path / "site" / "sitecustomize.py").write_text("from scorer.inference import exact\nexact.FACTOR = 6\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
     out = tmp_path / "out"
     table, summary = run(data, out, bundle, "--exact")
     assert "exact:yes" in summary["signature"]
@@ -81,6 +84,20 @@ def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path,
     _, both = run(data, tmp_path / "out", bundle, "--exact")
     _, one = run(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination", "--rescore")
     assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
+
+
+def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
+    data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site").mkdir()
+    crash = "import os, signal\nfrom scorer.inference import exact_engine as one\n"
+    crash += "one.bound_of = lambda *given, **more: os.kill(os.getpid(), signal.SIGSEGV)\n"
+    (tmp_path / "site" / "sitecustomize.py").write_text(crash)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
+    asked = ["run", data, "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu", "--exact"]
+    result = CliRunner().invoke(app, list(map(str, asked)))
+    assert result.exit_code == 2 and not (tmp_path / "out").exists()
+    assert "no worker is left: first use: ended with SIGSEGV; the device or the bundle cannot be used" in result.stderr
 
 
 def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path, bundle: Path) -> None:

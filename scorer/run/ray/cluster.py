@@ -51,16 +51,21 @@ def connect(address: str) -> Iterator[Any]:
         import ray
     except ImportError as error:
         raise MissingDependencyError("--ray needs Ray 2.60 or later: pip install 'd2t-scorer[ray]'") from error
-    where = os.environ.get("RAY_ADDRESS") or _on_this_machine() if address == "auto" else address
-    if where != "local" and (why := answers(where, _CONNECT_S)):  # Ray tries for a minute, and then ends the process
+    more = {}
+    if address == "auto" and not os.environ.get("RAY_ADDRESS") and not _is_on_this_machine():
+        address, more = "local", {"include_dashboard": False}
+    elif why := answers(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address, _CONNECT_S):
+        # Ray tries for a minute, and then ends the process
         raise DeviceError(
             f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
         )
-    more = {"include_dashboard": False} if where == "local" else {}
     try:
-        ray.init(address=where, log_to_driver=False, logging_level=logging.ERROR, **more)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, and some of Ray's own
-        raise DeviceError(f"--ray {address}: {_first_line(error)}; start a cluster with `ray start --head`") from error
+        raise DeviceError(
+            f"--ray {address}: {_first_line(error)}; start a cluster with `ray start --head`, and set "
+            "RAY_AUTH_MODE=token if it authenticates by tokens"
+        ) from error
     try:
         yield ray
     finally:
@@ -219,15 +224,15 @@ class RayCrew(Closing):
             self._ray.kill(handle)
 
 
-def _on_this_machine() -> str:
-    """The address of the cluster that runs on this machine; ``local``, which starts one, if there is none."""
+def _is_on_this_machine() -> bool:
+    """Whether a cluster runs on this machine; one that was killed leaves its address."""
     from ray._private.services import canonicalize_bootstrap_address
 
     try:
         found: str | None = canonicalize_bootstrap_address("auto")
     except ConnectionError:
-        return "local"
-    return "local" if found is None or answers(found) else found  # a cluster that was killed leaves its address
+        return False
+    return found is not None and not answers(found)
 
 
 def _first_line(error: BaseException) -> str:
