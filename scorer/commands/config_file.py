@@ -54,7 +54,7 @@ def configured(command: Any) -> dict[str, Any]:
         if not all(isinstance(one, str) or type(one) is int for one in values):
             raise UsageError(f"{path}: {key} is {str(value)[:60]}; write a string, a number or a list of files")
         if key in PATHS:
-            values = [one if one in SHIPPED else _from(path, str(one)) for one in values]
+            values = [one if one in SHIPPED else _from(path, key, str(one)) for one in values]
         content[key] = values if known[key] else values[0]
     return _default_map(command, content)
 
@@ -72,6 +72,9 @@ def _options(command: Any) -> Iterator[Any]:
     yield from (one for one in command.params if isinstance(getattr(one, "envvar", None), str))
 
 
-def _from(path: Path, given: str) -> str:
+def _from(path: Path, key: str, given: str) -> str:
     """A path of the file, which is relative to the file's folder."""
-    return given if "://" in given else str(path.absolute().parent / user_path(given))
+    try:
+        return given if "://" in given else str(path.absolute().parent / user_path(given))
+    except UsageError as error:
+        raise UsageError(f"{path}: {key}: {error}") from error

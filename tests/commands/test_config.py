@@ -81,7 +81,7 @@ BAD = {
     'protocol = "papr"': "--protocol",
     "device_memory = 'much'": "--device-memory",
     'text_column = ["a"]': "text_column is ['a']",
-    'bundle = "~nosuchuser/b"': "no user 'nosuchuser'",
+    'bundle = "~nosuchuser/b"': "scorer.toml: bundle: '~nosuchuser/b': there is no user 'nosuchuser'",
     "bundle =": "scorer.toml is not TOML",
 }
 
