@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -24,6 +25,9 @@ MEMORY = "600MB"
 MOST_THREADS = 4
 """More of them would share :data:`MEMORY` in parts too small to work with."""
 
+_BATCH = 1 << 17
+"""Rows that are inserted, or fetched, at once."""
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -37,6 +41,7 @@ class Database:
 
     def __init__(self, groupings: Sequence[Grouping]) -> None:
         self.groups = {grouping: GroupCodes(grouping) for grouping in dict.fromkeys([(), *groupings])}
+        self._waiting: dict[str, list[pa.Table]] = {}
         self._folder = TemporaryDirectory(prefix="d2t-audit-")
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY,
@@ -78,20 +83,40 @@ class Database:
         counts[tuple(np.asarray(place, np.int64) for place in places)] = np.asarray(numbers, np.int64)
         return counts
 
-    def floats(self, query: str, rows: int) -> npt.NDArray[np.float32]:
-        """The one column of a query, float32, *Shape:* (rows,)."""
-        values = np.empty(rows, np.float32)
-        start = 0
+    def floats(self, query: str, sizes: Ints) -> tuple[npt.NDArray[np.float32], Ints]:
+        """The values of a query of codes and values, by code, rising in each.
+
+        Numpy sorts them in place: a sort of DuckDB's holds them several times.
+
+        Args:
+            sizes: rows of each code. *Shape:* (codes,).
+
+        Returns:
+            float32, *Shape:* (rows,); where each code begins and the last one ends, int64, *Shape:* (codes + 1,).
+        """
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        values, free = np.empty(ends[-1], np.float32), ends[:-1].copy()
         with _errors():
-            for batch in pa.RecordBatchReader.from_stream(self._connection.sql(query)):
-                values[start : start + len(batch)] = batch.column(0).to_numpy(zero_copy_only=False)
-                start += len(batch)
-        return values
+            for batch in self._connection.sql(query).to_arrow_reader(_BATCH):
+                codes, found = (batch.column(place).to_numpy(zero_copy_only=False) for place in (0, 1))
+                order, counts = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(sizes))
+                place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+                values[np.repeat(free, counts) + place] = found[order]
+                free += counts
+        for first, end in pairwise(ends.tolist()):
+            values[first:end].sort()
+        return values, ends
 
     def append(self, statement: str, batch: pa.Table) -> None:
-        """Insert by a statement that reads the table ``batch``."""
+        """Insert by a statement that reads the table ``batch``; small tables wait, inside of :meth:`transaction`."""
+        waiting = self._waiting.setdefault(statement, [])
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= _BATCH:
+            self._insert(statement)
+
+    def _insert(self, statement: str) -> None:
         with _errors():
-            self._connection.register("batch", batch)
+            self._connection.register("batch", pa.concat_tables(self._waiting.pop(statement)))
             self._connection.execute(statement)
             self._connection.unregister("batch")
 
@@ -100,6 +125,8 @@ class Database:
         """All that is appended inside is written together."""
         self.run("BEGIN")
         yield
+        for statement in list(self._waiting):
+            self._insert(statement)
         self.run("COMMIT")
 
 

@@ -3,7 +3,7 @@ whole output; a *state* is a row's label and more in a byte (:mod:`.states`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -63,18 +63,21 @@ def states(run: ScannedRun, grouping: Grouping) -> Ints:
 
 def added(run: ScannedRun, grouping: Grouping) -> Ints:
     """Rows that the other run does not have, by group and state. *Shape:* (groups, STATES)."""
-    return _by(run, grouping, "state", STATES, f"{_other(run, grouping)} IS NULL")
+    return _states_apart(run, grouping, f"{_other(run, grouping)} IS NULL")
 
 
 def kept(after: ScannedRun, grouping: Grouping) -> Ints:
     """Rows in both runs, by group, state in the baseline, and state in this run. *Shape:* (groups, STATES, STATES)."""
     group, other = after.database.column(grouping), _other(after, grouping)
-    return after.database.counts(
-        f"SELECT {group}, {other}, state, count(*) FROM {after.table} WHERE {other} IS NOT NULL GROUP BY ALL",
+    counts = after.database.counts(
+        f"SELECT {group}, {other}, state, count(*) FROM {after.table}_apart WHERE {other} IS NOT NULL GROUP BY ALL",
         after.groups(grouping),
         STATES,
         STATES,
     )
+    same = np.arange(STATES)
+    counts[:, same, same] += states(after, grouping) - _states_apart(after, grouping)
+    return counts
 
 
 def rewritten(after: ScannedRun, grouping: Grouping) -> Ints:
@@ -100,12 +103,12 @@ def clusters(run: ScannedRun, grouping: Grouping, masks: Masks, rows: Rows = "al
     Returns:
         By rate, int64, *Shape:* (groups, 6): inputs with n > 0, Σn, Σx, Σn², Σnx, Σx².
     """
-    where = "TRUE" if rows == "all" else f"{_other(run, grouping)} IS NULL"
+    table = run.table if rows == "all" else f"(FROM {run.table}_apart WHERE {_other(run, grouping)} IS NULL"
     if rows == "single":
         side = "before_row" if run.table == "was" else "row"
-        where += f" AND row NOT IN (SELECT {side} FROM rewritten WHERE {_other(run, grouping)} IS NULL)"
+        table += f" AND row NOT IN (SELECT {side} FROM rewritten WHERE {_other(run, grouping)} IS NULL)"
     rates = {name: (_among("state", counted), _among("state", hits)) for name, (counted, hits) in masks.items()}
-    return _sums(run, grouping, f"{run.table} WHERE {where}", rates)
+    return _sums(run, grouping, table if rows == "all" else f"{table})", "state", rates)
 
 
 def clusters_of_pairs(after: ScannedRun, grouping: Grouping, before: Masks, now: Masks) -> dict[str, Ints]:
@@ -116,7 +119,8 @@ def clusters_of_pairs(after: ScannedRun, grouping: Grouping, before: Masks, now:
         (counted0, hits0), (counted1, hits1) = before[name], now[name]
         counted = f"{_among('before_state', counted0)} * {_among('state', counted1)}"
         rates[name] = counted, f"{counted} * ({_among('state', hits1)} - {_among('before_state', hits0)})"
-    return _sums(after, grouping, f"rewritten WHERE {_other(after, grouping)} IS NULL", rates)
+    table = f"(FROM rewritten WHERE {_other(after, grouping)} IS NULL)"
+    return _sums(after, grouping, table, "before_state, state", rates)
 
 
 def errors(run: ScannedRun, grouping: Grouping) -> Ints:
@@ -162,15 +166,11 @@ def objects(run: ScannedRun) -> list[tuple[int, int, int, int]]:
 def repeats(run: ScannedRun, grouping: Grouping) -> Repeats:
     """How often keys occur in the groups. Only keys that occur more than once in the whole run are grouped."""
     group, count = run.database.column(grouping), run.groups(grouping)
-    run.database.run(
-        f"CREATE TEMP TABLE IF NOT EXISTS {run.table}_repeated AS "
-        f"SELECT high, low FROM {run.table} GROUP BY ALL HAVING count(*) > 1"
-    )
     keys = (
-        f"(SELECT {group}, count(*) AS n FROM {run.table} SEMI JOIN {run.table}_repeated USING (high, low) "
+        f"(SELECT {group}, count(*) AS n FROM {run.table} SEMI JOIN {_repeated(run)} USING (high) "
         f"GROUP BY {group}, high, low)"
     )
-    rows = run.database.counts(f"SELECT {group}, count(*) FROM {run.table} GROUP BY ALL", count)
+    rows = states(run, grouping).sum(axis=1)
     more = run.database.counts(f"SELECT {group}, sum(n - 1)::BIGINT FROM {keys} GROUP BY ALL", count)
     most = run.database.counts(f"SELECT {group}, max(n) FROM {keys} GROUP BY ALL", count)
     return Repeats(rows - more, np.maximum(most, rows > 0))
@@ -179,55 +179,58 @@ def repeats(run: ScannedRun, grouping: Grouping) -> Repeats:
 def confidences(run: ScannedRun, grouping: Grouping, *, unmatched: bool = False) -> Confidences:
     """Confidences by group in rising order, of all rows or of those that the other run does not have."""
     group = run.database.column(grouping)
-    of = f"FROM {run.table} WHERE confidence IS NOT NULL"
-    of += f" AND {_other(run, grouping)} IS NULL" if unmatched else ""
+    of = f"FROM {run.table}_apart WHERE {_other(run, grouping)} IS NULL AND" if unmatched else f"FROM {run.table} WHERE"
+    of += " confidence IS NOT NULL"
     sizes = run.database.counts(f"SELECT {group}, count(*) {of} GROUP BY ALL", run.groups(grouping))
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    values = run.database.floats(f"SELECT confidence {of} ORDER BY {group}, confidence", int(ends[-1]))
-    return Confidences(values, ends)
+    return Confidences(*run.database.floats(f"SELECT {group}, confidence {of}", sizes))
 
 
 def match(before: ScannedRun, after: ScannedRun) -> None:
     """Match the rows of two runs, as multisets of keys within each group of each grouping.
 
     Of rows with one key, those with equal labels are matched first, so that few count as changed; the others in their
-    order. Each table gets a column ``partner``, the row of the other run (in the grouping of all rows), and ``other0``,
-    ``other1``, ... by grouping: the state of the row of the other run, null where it has none.
+    order. Most rows have a partner in the same groups with the same state, and nothing is kept of them; all others are
+    in a table of their own (``was_apart``, ``now_apart``), with the columns ``partner``, the row of the other run (in
+    the grouping of all rows), and ``other0``, ``other1``, ... by grouping: the state of the row of the other run, null
+    where it has none.
 
     Of what is left, rows with equal facts in equal groups are paired in their order, in a table ``rewritten``.
     """
     database, groups = after.database, [after.database.column(one) for one in after.database.groups]
-    database.run(
-        f"CREATE TEMP TABLE repeated AS SELECT high, low FROM {before.table} GROUP BY ALL HAVING count(*) > 1 "
-        f"UNION SELECT high, low FROM {after.table} GROUP BY ALL HAVING count(*) > 1"
-    )
+    database.run(f"CREATE TEMP TABLE repeated AS FROM {_repeated(before)} UNION FROM {_repeated(after)}")
     sides = (before.table, "before"), (after.table, "after")
     for table, side in sides:
-        database.run(f"CREATE TEMP TABLE repeated_{side} AS FROM {table} SEMI JOIN repeated USING (high, low)")
+        database.run(f"CREATE TEMP TABLE repeated_{side} AS FROM {table} SEMI JOIN repeated USING (high)")
     for group in groups:
         database.run(_MATCH_REPEATED.format(group=group, fine=_FINE))
-    for (ours, side), (theirs, other) in (sides, sides[::-1]):
+    narrow = ", ".join(["high", "low", "row", "state", *groups])
+    apart = " OR ".join(f"was.{column} IS DISTINCT FROM now.{column}" for column in ("state", *groups))
+    columns = ", ".join(
+        f"{table}.{column} AS {side}_{column}"
+        for table, side in (("was", "before"), ("now", "after"))
+        for column in ("row", "state", *groups)
+    )
+    once = {table: f"(SELECT {narrow} FROM {table} ANTI JOIN repeated USING (high))" for table, _ in sides}
+    database.run(
+        f"CREATE TEMP TABLE differing AS SELECT {columns} FROM {once[before.table]} AS was "
+        f"FULL JOIN {once[after.table]} AS now USING (high, low) WHERE {apart}"
+    )
+    same = ", ".join(groups)
+    for (table, side), (_, other) in (sides, sides[::-1]):
         states = ", ".join(
-            f"CASE WHEN theirs.{group} = ours.{group} THEN theirs.state END AS other{group[1:]}" for group in groups
+            f"CASE WHEN {other}_{group} = ours.{group} THEN {other}_state END AS other{group[1:]}" for group in groups
         )
         matched = ", ".join(f"match_{group}.{other}_state AS other{group[1:]}" for group in groups)
         joins = " ".join(f"LEFT JOIN match_{group} ON ours.row = match_{group}.{side}_row" for group in groups)
         database.run(
-            f"CREATE TABLE matched_{side} AS "
-            f"SELECT ours.*, theirs.row AS partner, {states} "
-            f"FROM (FROM {ours} ANTI JOIN repeated USING (high, low)) AS ours "
-            f"LEFT JOIN {theirs} AS theirs USING (high, low) UNION ALL "
-            f"SELECT ours.*, match_g0.{other}_row AS partner, {matched} "
-            f"FROM repeated_{side} AS ours {joins}"
+            f"CREATE TEMP TABLE {table}_apart AS "
+            f"SELECT ours.*, {other}_row AS partner, {states} "
+            f"FROM {table} AS ours JOIN differing ON ours.row = {side}_row UNION ALL "
+            f"SELECT ours.*, match_g0.{other}_row AS partner, {matched} FROM repeated_{side} AS ours {joins}"
         )
-    for table, side in sides:
-        database.run(f"DROP TABLE {table}")
-        database.run(f"ALTER TABLE matched_{side} RENAME TO {table}")
-    same = ", ".join(groups)
-    for table, side in sides:
         database.run(
             f"CREATE TEMP TABLE left_{side} AS SELECT *, row_number() OVER (PARTITION BY input, {same} ORDER BY row) "
-            f"AS place FROM {table} WHERE partner IS NULL"
+            f"AS place FROM {table}_apart WHERE partner IS NULL"
         )
     database.run(
         "CREATE TEMP TABLE rewritten AS SELECT now.*, was.row AS before_row, was.state AS before_state "
@@ -263,9 +266,9 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
 def flipped(after: ScannedRun) -> Flipped:
     """Kept rows whose label differs."""
     differs = f"WHERE {_FINE} >= 0 AND {_FINE_BEFORE} >= 0 AND {_FINE} <> {_FINE_BEFORE}"
-    count = after.database.rows(f"SELECT count(*) FROM {after.table} {differs}")[0][0]
+    count = after.database.rows(f"SELECT count(*) FROM {after.table}_apart {differs}")[0][0]
     pairs = after.database.rows(
-        f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {after.table} {differs} "
+        f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {after.table}_apart {differs} "
         f"ORDER BY row LIMIT {MOST_FLIPS_MEASURED}"
     )
     return Flipped(count, [Pair(*pair) for pair in pairs])
@@ -275,11 +278,11 @@ def failing_now(after: ScannedRun, most: int) -> dict[Why, list[Pair]]:
     """Rows that fail and did not before, those of least confidence of each kind: ``flipped`` (in both runs),
     ``rewritten`` (another text for the same facts) and ``new`` (facts that the baseline does not have)."""
     queries: dict[Why, str] = {
-        "flipped": f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {after.table} "
+        "flipped": f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {after.table}_apart "
         f"WHERE {_FINE} > {OK} AND {_FINE_BEFORE} = {OK}",
         "rewritten": f"SELECT row, before_row, {_FINE}, {OK} FROM rewritten "
         f"WHERE {_FINE} > {OK} AND {_FINE_REWRITTEN} = {OK}",
-        "new": f"SELECT row, -1, {_FINE}, -1 FROM {after.table} ANTI JOIN rewritten USING (row) "
+        "new": f"SELECT row, -1, {_FINE}, -1 FROM {after.table}_apart ANTI JOIN rewritten USING (row) "
         f"WHERE {_FINE} > {OK} AND partner IS NULL",
     }
     return {
@@ -332,34 +335,92 @@ def _among(column: str, mask: Bools) -> str:
     return f"({column} IN ({chosen}))::INTEGER" if chosen else "0"
 
 
-def _sums(run: ScannedRun, grouping: Grouping, table: str, rates: Mapping[str, tuple[str, str]]) -> dict[str, Ints]:
-    """Sums over inputs by group. ``rates``: by name, SQL of what counts and of what is added up, of a row."""
-    group = run.database.column(grouping)
-    inner = ", ".join(f"sum({n}) AS n{i}, sum({x}) AS x{i}" for i, (n, x) in enumerate(rates.values()))
-    moments = ("(n{0} > 0)::INTEGER", "n{0}", "x{0}", "n{0} * n{0}", "n{0} * x{0}", "x{0} * x{0}")
-    outer = ", ".join(f"sum({one.format(i)})::BIGINT" for i in range(len(rates)) for one in moments)
+def _repeated(run: ScannedRun) -> str:
+    """A table of the first halves of the keys that occur more than once, or share that half."""
+    run.database.run(
+        f"CREATE TEMP TABLE IF NOT EXISTS {run.table}_repeated AS "
+        f"SELECT high FROM {run.table} GROUP BY high HAVING count(*) > 1"
+    )
+    return f"{run.table}_repeated"
+
+
+def _sums(
+    run: ScannedRun, grouping: Grouping, table: str, keys: str, rates: Mapping[str, tuple[str, str]]
+) -> dict[str, Ints]:
+    """Sums over inputs by group.
+
+    Only inputs with more than one row in a group are added up one by one; of the others, those with equal ``keys`` at
+    once. A narrow query finds out which is which: it takes far less memory, and most rows may have an input of their
+    own.
+
+    Args:
+        keys: the columns that ``rates`` depend on.
+        rates: by name, SQL of what counts and of what is added up, of a row.
+    """
+    group, moments = (
+        run.database.column(grouping),
+        ("(n{0} > 0)::INTEGER", "n{0}", "x{0}", "n{0} * n{0}", "n{0} * x{0}", "x{0} * x{0}"),
+    )
+    run.database.run(
+        f"CREATE OR REPLACE TEMP TABLE shared AS SELECT {group}, input, {keys}, count(*) AS times FROM {table} "
+        f"SEMI JOIN (SELECT {group}, input FROM {table} GROUP BY ALL HAVING count(*) > 1) USING ({group}, input) "
+        "GROUP BY ALL"
+    )
+    of_input = ", ".join(
+        f"sum(times * {n})::BIGINT AS n{i}, sum(times * {x})::BIGINT AS x{i}" for i, (n, x) in enumerate(rates.values())
+    )
+    of_row = ", ".join(f"{n} AS n{i}, {x} AS x{i}" for i, (n, x) in enumerate(rates.values()))
+    outer = ", ".join(f"sum(inputs * {one.format(i)})::BIGINT" for i in range(len(rates)) for one in moments)
     found = {name: np.zeros((run.groups(grouping), len(moments)), np.int64) for name in rates}
     for code, *sums in run.database.rows(
-        f"SELECT {group}, {outer} FROM (SELECT {group}, {inner} FROM {table} GROUP BY {group}, input) GROUP BY {group}"
+        f"""
+        WITH alone AS (
+            SELECT {group}, {keys}, sum(n)::BIGINT AS inputs FROM (
+                SELECT {group}, {keys}, count(*) AS n FROM {table} GROUP BY ALL
+                UNION ALL SELECT {group}, {keys}, -sum(times) AS n FROM shared GROUP BY ALL
+            ) GROUP BY ALL
+        )
+        SELECT {group}, {outer} FROM (
+            SELECT {group}, 1 AS inputs, {of_input} FROM shared GROUP BY {group}, input
+            UNION ALL SELECT {group}, inputs, {of_row} FROM alone
+        ) GROUP BY {group}
+        """
     ):
         for i, one in enumerate(found.values()):
             one[code] = sums[i * len(moments) : (i + 1) * len(moments)]
     return found
 
 
-def _by(run: ScannedRun, grouping: Grouping, value: str, values: int, where: str = "TRUE") -> Ints:
-    """Rows by group and a value. *Shape:* (groups, values)."""
+def _states_apart(run: ScannedRun, grouping: Grouping, where: str = "TRUE") -> Ints:
+    """Rows of the table of rows that differ, by group and state. *Shape:* (groups, STATES)."""
     group = run.database.column(grouping)
     return run.database.counts(
-        f"SELECT {group}, {value}, count(*) FROM {run.table} WHERE {where} GROUP BY ALL", run.groups(grouping), values
+        f"SELECT {group}, state, count(*) FROM {run.table}_apart WHERE {where} GROUP BY ALL",
+        run.groups(grouping),
+        STATES,
     )
 
 
+def _by(run: ScannedRun, grouping: Grouping, value: str, values: int, where: str = "TRUE") -> Ints:
+    """Rows by group and a value. *Shape:* (groups, values)."""
+    return _counted(run, grouping, (value,), (values,), where)
+
+
 def _by_class(run: ScannedRun, grouping: Grouping, value: str, classes: int) -> Ints:
-    group = run.database.column(grouping)
+    return _counted(run, grouping, (value, _FINE), (classes, len(FINE)), f"{value} >= 0 AND {_FINE} >= 0")
+
+
+def _counted(run: ScannedRun, grouping: Grouping, values: Sequence[str], shape: Sequence[int], where: str) -> Ints:
+    """Rows by group and values, from a table of the rows with equal values that is made once. *Shape:* (groups,
+    *shape)."""
+    columns = ", ".join(run.database.column(one) for one in run.database.groups)
+    run.database.run(
+        f"CREATE TEMP TABLE IF NOT EXISTS {run.table}_counts AS "
+        f"SELECT {columns}, state, error, note, reused, facts, length, count(*) AS times FROM {run.table} GROUP BY ALL"
+    )
+    chosen = ", ".join([run.database.column(grouping), *values])
     return run.database.counts(
-        f"SELECT {group}, {value}, {_FINE}, count(*) FROM {run.table} WHERE {value} >= 0 AND {_FINE} >= 0 GROUP BY ALL",
+        f"SELECT {chosen}, sum(times)::BIGINT FROM {run.table}_counts WHERE {where} GROUP BY ALL",
         run.groups(grouping),
-        classes,
-        len(FINE),
+        *shape,
     )
