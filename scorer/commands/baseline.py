@@ -79,12 +79,11 @@ def baseline_command(
 ) -> None:
     """Score texts with a baseline metric.
 
-    `scorer evaluate` reads OUT like the output of a run. e2e-slots matches patterns for the E2E slots and reports the
-    slot error rate. keywords looks for values or their synonyms, entities for subjects and objects in any usual form;
-    neither finds hallucinations. overlap adds BLEU, chrF, TER, NIST, ROUGE-L, CIDEr and METEOR (words and stems)
-    against references, bertscore adds precision, recall and F1 of BERTScore. With the output of a run as IN and
-    F.parquet as OUT, the last three add columns to its scores. --limit, --prune, --part and --json need a folder as
-    OUT.
+    `scorer evaluate` reads OUT like the output of a run. e2e-slots matches patterns for the E2E slots; keywords looks
+    for values or their synonyms, entities for subjects and objects, and neither finds hallucinations. overlap adds
+    BLEU, chrF, TER, NIST, ROUGE-L, CIDEr and METEOR (words and stems), bertscore adds BERTScore. With the output of a
+    run as IN and F.parquet as OUT, the last three add columns to its scores. --limit, --prune, --part and --json need a
+    folder.
     """
     from ..evaluation.baselines.judges import EntitiesJudge, Judge, KeywordsJudge, SlotsJudge
     from ..evaluation.baselines.reference_counts import count_references

@@ -79,8 +79,8 @@ def check_command(
     """Show which gates can fire on an output.
 
     For rates, show the smallest increase that a gate detects, and how often it fails although nothing changed: per
-    group, in any group, and in 30 runs. This depends on the rows kept and rewritten since --baseline; without it, all
-    rows are assumed to be new. Exits 2 if a gate can fire in no group.
+    group, in any group, and in 30 runs. Without --baseline, all rows are assumed to be new. Exits 2 if a gate can fire
+    in no group.
     """
     from ..audit import AuditOptions, audit
     from ..audit.reach import check_gates, groupings_of, useless

@@ -59,10 +59,9 @@ def rate_command(
 ) -> None:
     """Estimate the true rates from a few human labels.
 
-    A few human labels show how often the metric is wrong. Together with its labels of all rows they give the true
-    not_OK, omission and hallucination rates with 95% intervals, the number of labels that the metric saved, and how
-    many more would halve the interval. Rows labelled twice (F.second.csv) give the annotators' agreement and correct
-    the rates for annotation errors. With --by, groups are compared (Holm).
+    A few human labels show how often the metric is wrong. Together with its labels of all rows they give the true rates
+    with 95% intervals, the number of labels that the metric saved, and how many more would halve the interval. Rows
+    labelled twice (F.second.csv) correct the rates for annotation errors. With --by, groups are compared (Holm).
     """
     from ..evaluation.rates import calibration as earlier_run
     from ..evaluation.rates.estimates import agreement, differences, true_rates

@@ -77,8 +77,8 @@ def sample_command(
 
     Rows are stratified by the metric's label and confidence. A first sample is proportional; with its labels as
     --pilot, a second one is drawn mostly where the metric errs: label about a third of the rows first. F.csv has the
-    facts as sentences, the text, and an empty column `label` for OK, omission, hallucination, omission+hallucination or
-    not_OK; it shows neither the metric's label nor the system. F.design.json has the rest, for `scorer rate`.
+    facts, the text, and a column `label` for OK, omission, hallucination, omission+hallucination or not_OK; the
+    metric's label is in F.design.json, for `scorer rate`.
     """
     from ..evaluation.rates.estimates import true_rates
     from ..evaluation.rates.given import from_files
