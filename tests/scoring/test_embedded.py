@@ -18,7 +18,7 @@ from scorer.inference.shipped import DOMAINS
 from scorer.inference.verify import measure
 from tests.bundles import RESTAURANTS, SAMPLE
 
-NAMES = ("e2e_primary", "e2e_all", "webnlg17_humeval", "webnlg20_humeval")
+NAMES = ("e2e_primary", "webnlg17_humeval")
 
 
 def pairs(n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -32,11 +32,11 @@ def pairs(n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("precision", [pytest.param("fp32", marks=pytest.mark.slow), "int8"])
 def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
     """Isolation: the same bits alone, in another order, in other company, at another token budget."""
-    texts, premise, hypothesis = pairs(200)
+    texts, premise, hypothesis = pairs(100)
     answers = {}
     for budget in (4096, 300):
         engine = Engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision, token_budget=budget, threads=2)
-        for name, order in (("all", np.arange(200)), ("turned", np.arange(200)[::-1]), ("some", np.arange(0, 200, 7))):
+        for name, order in (("all", np.arange(100)), ("turned", np.arange(100)[::-1]), ("some", np.arange(0, 100, 7))):
             found = engine.run(engine.prepare(texts, premise[order], hypothesis[order]))
             answers[budget, name] = dict(zip(order.tolist(), found.probabilities.tolist(), strict=True))
         engine.close()
@@ -111,7 +111,7 @@ def test_real_rows_columns_and_order_stay(shared_data: Path, tmp_path: Path, nam
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES[2:3])
+@pytest.mark.parametrize("name", NAMES[1:])
 def test_a_whole_real_data_set_keeps_rows_columns_and_order(shared_data: Path, tmp_path: Path, name: str) -> None:
     data = shared_data / f"{name}.parquet"
     check(data, tmp_path / "out", score(data, tmp_path / "out"), 1 << 30)

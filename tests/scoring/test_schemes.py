@@ -36,8 +36,7 @@ def supported(kind: str, first: str, second: str) -> float:
     return float(1 / (1 + np.exp(-z)))
 
 
-@pytest.mark.parametrize("order", ["premise_first", "hypothesis_first"])
-@pytest.mark.parametrize("kind", [BINARY, SCORE])
+@pytest.mark.parametrize(("kind", "order"), [(BINARY, "hypothesis_first"), (SCORE, "premise_first")])
 def test_rows_are_judged_by_the_threshold(tmp_path: Path, kind: str, order: str) -> None:
     labels = ("not_entailment", "entailment") if kind == BINARY else ("score",)
     scheme = (kind, "entailment" if kind == BINARY else None, THRESHOLD)
