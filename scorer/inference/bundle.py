@@ -126,7 +126,9 @@ class Bundle:
 
         path = self.path / "probes.parquet"
         try:
-            table = pq.read_table(path, columns=["premise", "hypothesis", "logits"], use_threads=False)
+            # Not read_table: it waits for ever if no thread can be started.
+            with pq.ParquetFile(path) as file:
+                table = file.read(["premise", "hypothesis", "logits"], use_threads=False)
             premises, hypotheses = (table[name].to_pylist() for name in ("premise", "hypothesis"))
             logits = np.array(table["logits"].to_pylist(), np.float32)
         except (pa.ArrowException, KeyError, ValueError, TypeError, OSError) as e:
