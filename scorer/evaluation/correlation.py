@@ -136,7 +136,7 @@ class Levels:
             for total, x, y in zip(block @ counts, block @ xs, block @ ys, strict=True):
                 chosen = rng.integers(0, shape[1], shape[1])
                 chosen = chosen[total[chosen] > 0]
-                values.append(compute((x / total)[chosen], (y / total)[chosen]))
+                values.append(compute(x[chosen] / total[chosen], y[chosen] / total[chosen]))
         value = compute(*(sums.sum(axis=0) / counts.sum(axis=0) for sums in (xs, ys)))
         return Estimate(n=shape[1], value=_plain(value), interval=percentiles(np.array(values)))
 

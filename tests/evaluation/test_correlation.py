@@ -75,6 +75,8 @@ def test_few_systems_say_little() -> None:
     metric = np.array([0.0, 2.0, 1.0, 3.0, 5.0, 4.0])[SYSTEMS]  # the same for every input
     low, high = Levels(INPUTS, SYSTEMS, 300).by_system(metric, human)["interval"] or (0.0, 0.0)
     assert high - low > 0.2 and high == pytest.approx(1.0)
+    rare = (SYSTEMS != 5) | (INPUTS == 0)  # one system's only row is often not drawn
+    assert Levels(INPUTS[rare], SYSTEMS[rare], 100).by_system(metric[rare], human[rare])["n"] == 6
 
 
 def test_spearman_with_the_number_of_triples_has_two_names() -> None:
