@@ -45,7 +45,7 @@ from scorer.inference.devices import KINDS
 from scorer.inference.engine import Answers, Engine, Work
 from scorer.run.driver import run
 from scorer.run.options import RunOptions
-from scorer.run.versions import versions
+from scorer.run.totals import versions
 from scorer.scoring.metric_rows import MetricScoring, metric_versions
 from scorer.scoring.plan import Budgets
 from scorer.scoring.settings import Settings

@@ -7,7 +7,7 @@ from importlib import metadata
 import pytest
 
 import scorer
-from scorer.run.versions import versions
+from scorer.run.totals import versions
 from scorer.scoring.metric_rows import metric_versions
 
 REAL = metadata.version

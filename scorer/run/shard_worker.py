@@ -29,8 +29,7 @@ from .messages import Facts, Failed, Loaded, Made, ReuseFacts, Task
 from .options import Reporter
 from .publisher import Publisher
 from .shard_stream import ShardStream
-from .starts import starts_of
-from .survey import Shard, Survey
+from .survey import Shard, Survey, starts_of
 
 Result = Made | Failed
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
 from ..errors import ColumnError, InputError, ScorerError, ShardError
 from ..scoring.signature import Signature
-from ..scoring.windows import ShardColumns
+from ..scoring.windows import ShardColumns, Window
 from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
 from ..storage.canonical import normal
 from ..storage.content import content_of
@@ -21,6 +22,10 @@ from ..storage.pieces import Piece, piece_name, shard_of
 
 LARGE_ROWS = 2_000_000
 """Rows of a unit above which a run names ``--split-rows``."""
+_STARTS = 8
+_START_ROWS = 4096
+_START_BYTES = 16 << 20
+"""Read of a shard at most, and in one window."""
 
 
 @dataclass
@@ -207,3 +212,28 @@ def large_units(shards: Sequence[Shard]) -> str | None:
         f"note: {first.file.name}{more} has {first.rows:,} rows and is one unit of work, which an interrupted run "
         f"begins again; {way}"
     )
+
+
+@dataclass(frozen=True)
+class ShardStart:
+    """The first rows of a shard, read when they are iterated over."""
+
+    shard: Shard
+    reader: ShardReader
+
+    def __iter__(self) -> Iterator[Window[None, ShardColumns]]:
+        columns = self.shard.columns
+        try:
+            for table in self.shard.windows(
+                self.reader, max_rows=_START_ROWS, max_bytes=_START_BYTES, limit=_START_ROWS
+            ):
+                yield Window(None, table, columns)
+        except ShardError:
+            return  # the run will set it aside, and say why
+
+
+def starts_of(found: Survey, reader: ShardReader) -> list[ShardStart]:
+    """The beginnings of shards spread evenly over a run."""
+    count = min(_STARTS, len(found.usable))
+    positions = np.linspace(0, len(found.usable) - 1, count).astype(int)
+    return [ShardStart(found.usable[position], reader) for position in positions]

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from importlib import metadata
 
 import msgspec
 
+from .. import __version__
 from ..scoring.counts import total
 from ..scoring.origin import Origin
 from ..scoring.plan import Plan
@@ -23,7 +25,6 @@ from .options import Outcome, Reporter, RunOptions
 from .preview import named
 from .survey import Shard, Survey
 from .verified import VerifiedOutputs
-from .versions import versions
 
 
 @dataclass
@@ -131,6 +132,12 @@ def summary_of(
         # To the microsecond, because a history tells runs apart by it, and small runs follow each other fast.
         finished=now.isoformat(timespec="microseconds"),
     )
+
+
+def versions(packages: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Versions of what a score passes through. ``packages``: those of the row scorer."""
+    own = {name: metadata.version(name) for name in ("numpy", "pyarrow")}
+    return {"d2t-scorer": __version__, **own, **(packages or {})}
 
 
 def _origins(receipts: Sequence[Receipt], here: Origin) -> list[Origin]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .counts import Counts as Counts
+    from .durable import require_space as require_space
     from .filesystems import InputFile as InputFile
-    from .filesystems import check_output_apart as check_output_apart
+    from .filesystems import check_apart as check_apart
     from .filesystems import resolve_inputs as resolve_inputs
     from .filesystems import table_notes as table_notes
-    from .locations import check_apart as check_apart
     from .output import RunOutput as RunOutput
     from .output import SeenOutput as SeenOutput
     from .output import inspect_output as inspect_output
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .records import InputRecord as InputRecord
     from .records import Maker as Maker
     from .records import WrittenFile as WrittenFile
-    from .space import require_space as require_space
     from .writer import ShardWriter as ShardWriter
 
 _HOME = {
@@ -48,10 +47,9 @@ _HOME = {
     "ShardReader": ".reading.shards",
     "ShardWriter": ".writer",
     "WrittenFile": ".records",
-    "check_apart": ".locations",
-    "check_output_apart": ".filesystems",
+    "check_apart": ".filesystems",
     "inspect_output": ".output",
-    "require_space": ".space",
+    "require_space": ".durable",
     "resolve_inputs": ".filesystems",
     "table_notes": ".filesystems",
 }

@@ -11,9 +11,11 @@ written them. So the file is deleted and the error reported; it is never synced 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -234,3 +236,37 @@ def discard(path: Path) -> None:
     """Remove a file if it exists and can be removed."""
     with suppress(OSError):
         path.unlink()
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require_space(out: Path, needed: int, what: str) -> None:
+    """Refuse to begin if the output cannot fit.
+
+    Args:
+        needed: least number of bytes that will be written. If this is too high, a run that fits is refused; if it is
+            too low, the write itself fails, and leaves no partial file.
+        what: what is to be written, for the message.
+
+    Raises:
+        OutputError: less space is free.
+    """
+    with output_errors("look at the free space of", out):
+        free = shutil.disk_usage(out).free
+    if free < needed:
+        raise OutputError(
+            f"{out} has {_size(free)} free, and {what} needs at least {_size(needed)}; free some space and run again: "
+            "it resumes"
+        )
+
+
+def _size(count: int) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:,.0f} {unit}"
+        count //= 1024
+    return f"{count:,.0f} GiB"

@@ -16,6 +16,7 @@ from ..system.input_formats import Format, format_of, output_name, suffixes_of
 from . import delta
 from .listing import LocalListing, Place, RemoteListing, expand, is_hidden, walk
 from .objects.reading import StoreListing, opened_here
+from .objects.uri import Location, check_stores_apart
 
 LONGEST_NAME = 250
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -88,7 +89,19 @@ def table_notes(files: Sequence[InputFile]) -> list[str]:
     ]
 
 
-def check_output_apart(inputs: Sequence[str], out: Path, form: Format = "auto") -> None:
+def check_apart(inputs: Sequence[str], out: Location, form: Format = "auto") -> None:
+    """Refuse an output among the inputs: the next run would take its outputs for inputs.
+
+    Raises:
+        OutputError: they contain one another.
+    """
+    if isinstance(out, Path):
+        _check_folder_apart(list(inputs), out, form)
+    else:
+        check_stores_apart(inputs, out)
+
+
+def _check_folder_apart(inputs: Sequence[str], out: Path, form: Format = "auto") -> None:
     """Refuse an output folder among the inputs: the next run would take its outputs for inputs.
 
     Raises:

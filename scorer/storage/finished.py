@@ -1,15 +1,16 @@
-"""The names of an output's own files, and what the storage itself reads of a plan."""
+"""The names of an output's own files, which names a shard's output may have, and what the storage reads of a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..errors import DamagedFileError
+from ..errors import DamagedFileError, OutputError
 from ..system.codec import OpenRecord, decode
 from ..system.formats import PLAN_SCHEMA
 from .records import InputRecord
 
 PLAN, RUN, SUCCESS = "_plan.json", "_run.json", "_SUCCESS"
+RECEIPTS, FAILED = "_receipts", "_failed"
 
 
 class _PlannedInputs(OpenRecord, frozen=True, kw_only=True):
@@ -30,3 +31,15 @@ def planned_inputs(plan: bytes, where: str) -> Mapping[str, InputRecord] | None:
         return decode(plan, _PlannedInputs, where).inputs
     except DamagedFileError:
         return None
+
+
+def check_relative(relative: str) -> None:
+    """Refuse a path that would not lie below the output folder, or that is the name of one of its own files.
+
+    Raises:
+        OutputError: it is absolute, goes up, or has a part that begins with ``_`` or ``.``.
+    """
+    parts = relative.split("/")
+    if relative.startswith("/") or "\0" in relative or any(not part or part[0] in "_." for part in parts):
+        raise OutputError(f"{relative!r} is not a valid output path: it must be inside the output folder, "
+                          "and no part of it may begin with '_' or '.'")  # fmt: skip

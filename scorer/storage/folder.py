@@ -17,12 +17,12 @@ from .durable import (
     crash_point,
     create_bytes,
     discard,
+    file_sha256,
     output_errors,
     publish,
     refuse_links,
     sync_folder,
 )
-from .receipt_files import file_sha256
 from .store import ABSENT, ANY, Entry
 
 

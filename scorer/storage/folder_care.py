@@ -10,9 +10,8 @@ from typing import Literal
 from ..errors import OutputError
 from . import lease
 from .durable import discard, is_temporary, output_errors, refuse_links, token_of
-from .finished import PLAN, RUN, SUCCESS
+from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, check_relative
 from .local_paths import local_path
-from .receipt_files import FAILED, RECEIPTS, check_relative
 from .receipts import Receipts
 
 Found = Literal["absent", "empty", "ours"]

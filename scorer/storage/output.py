@@ -17,17 +17,15 @@ from typing import IO, Self
 from ..errors import OutputError
 from ..system.closing import Closing
 from . import folder_care, lease
-from .durable import Holder, crash_point, make_folders, output_errors
-from .finished import PLAN, RUN, SUCCESS, planned_inputs
+from .durable import Holder, crash_point, make_folders, output_errors, require_space
+from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, planned_inputs
 from .folder import FolderStore
 from .folder_care import Found, inspect_folder, is_output
 from .lock_files import Activity, Worker
 from .objects import lease as store_lease
 from .objects.bucket import BucketStore
 from .objects.uri import Location, StoreUri
-from .receipt_files import FAILED, RECEIPTS
 from .receipts import Receipt, Receipts, digest_of, failed_name, receipt_name
-from .space import require_space
 from .store import ABSENT, ANY, Entry, Store
 
 _OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
@@ -353,6 +351,6 @@ class RunOutput(SeenOutput, Closing):
             folder_care.refuse_links_at(self.path, relatives)
 
     def require_space(self, needed: int, what: str) -> None:
-        """See :func:`.space.require_space`; a store has no end."""
+        """See :func:`.durable.require_space`; a store has no end."""
         if isinstance(self.path, Path):
             require_space(self.path, needed, what)

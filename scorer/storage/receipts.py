@@ -21,9 +21,9 @@ from ..system.waiting import several
 from .canonical import digest
 from .content import content_of
 from .counts import Counts
+from .finished import FAILED, RECEIPTS, check_relative
 from .folder import FolderStore
 from .listing import is_hidden
-from .receipt_files import FAILED, RECEIPTS, check_relative
 from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile
 from .store import ANY, Entry, Store
 

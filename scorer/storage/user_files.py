@@ -29,10 +29,9 @@ from ..errors import OutputError, UsageError
 from ..system.input_formats import Format, suffixes_of
 from . import lease
 from .durable import atomic_bytes, output_errors
-from .finished import PLAN, RUN, SUCCESS
+from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS
 from .listing import is_hidden
 from .local_paths import local_path
-from .receipt_files import FAILED, RECEIPTS
 
 _OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
-from .durable import Holder, crash_point, discard, open_temporary, output_errors, publish
-from .receipt_files import file_sha256
+from .durable import Holder, crash_point, discard, file_sha256, open_temporary, output_errors, publish
 from .records import WrittenFile
 
 COMPRESSION_LEVEL = 1

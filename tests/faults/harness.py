@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.storage import Receipts
-from scorer.storage.receipt_files import file_sha256
+from scorer.storage.durable import file_sha256
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 LIMIT_S = 300.0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scorer.errors import InputError, UsageError
-from scorer.storage import check_output_apart, delta, resolve_inputs, table_notes
+from scorer.storage import check_apart, delta, resolve_inputs, table_notes
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_the_files_of_a_version_alone_are_taken(table: Path, monkeypatch: pytest
         resolve_inputs([f"{table}@v99"])
     for given in (str(table), f"{table}@v7"):
         with pytest.raises(Exception, match="is inside the input"):
-            check_output_apart([given], table / "out")
+            check_apart([given], table / "out")
 
 
 def test_what_has_an_at_and_is_no_table_is_a_path(tmp_path: Path) -> None:

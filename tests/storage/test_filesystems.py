@@ -11,7 +11,7 @@ import pytest
 from pyarrow import fs
 
 from scorer.errors import InputError, OutputError, UsageError
-from scorer.storage import check_output_apart, resolve_inputs
+from scorer.storage import check_apart, resolve_inputs
 from scorer.storage.listing import Entry, LocalListing
 
 TREE = (
@@ -279,7 +279,7 @@ def test_an_output_among_the_inputs(tree: Path, given: str, out: str) -> None:
     (tree / "other/link.parquet").symlink_to(tree / "in/a.parquet")
     given = given.format(tree=tree) if "://" in given else f"{tree}/{given}"
     with pytest.raises(OutputError, match="is inside"):
-        check_output_apart([f"{tree}/odd", given], tree / out)
+        check_apart([f"{tree}/odd", given], tree / out)
 
 
 @pytest.mark.parametrize(
@@ -295,11 +295,11 @@ def test_an_output_among_the_inputs(tree: Path, given: str, out: str) -> None:
     ],
 )
 def test_an_output_apart_from_the_inputs(tree: Path, given: str, out: str) -> None:
-    check_output_apart([f"{tree}/{given}"], tree / out)
+    check_apart([f"{tree}/{given}"], tree / out)
 
 
 def test_one_of_our_outputs_can_be_an_input(tree: Path) -> None:
-    check_output_apart([f"{tree}/in"], tree / "out")
+    check_apart([f"{tree}/in"], tree / "out")
     assert "_plan.json" not in found(tree, "in")
 
 
@@ -340,7 +340,7 @@ def test_a_store_behind_uris() -> None:
     with pytest.raises(UsageError, match="contains a password") as caught:
         uris("hdfs://key:secret@bucket/other")
     assert "secret" not in str(caught.value)
-    check_output_apart(["hdfs://bucket/in"], Path("in"))
+    check_apart(["hdfs://bucket/in"], Path("in"))
 
 
 def test_unknown_schemes_are_refused() -> None:

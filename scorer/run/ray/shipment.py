@@ -20,8 +20,7 @@ from ...inference.cache import cache_folder
 from ...inference.manifest import MANIFEST
 from ...inference.shipped import SHIPPED
 from ...scoring.settings import Settings
-from ...storage.durable import discard, open_temporary
-from ...storage.receipt_files import file_sha256
+from ...storage.durable import discard, file_sha256, open_temporary
 
 BUNDLE, TEMPLATES = "bundle", "templates.json"
 """Names in the folder of a node: a folder, and a file."""

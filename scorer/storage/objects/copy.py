@@ -10,12 +10,10 @@ from tempfile import TemporaryDirectory
 
 from ...errors import OutputError
 from ...system.waiting import several
-from ..durable import output_errors
-from ..finished import PLAN, RUN, SUCCESS
+from ..durable import output_errors, require_space
+from ..finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, check_relative
 from ..listing import is_hidden
-from ..receipt_files import FAILED, RECEIPTS, check_relative
 from ..receipts import Receipts
-from ..space import require_space
 from .store import ObjectStore, Stored
 from .uri import Location, StoreUri
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from scorer.storage import Receipts, WrittenFile
-from scorer.storage.receipt_files import file_sha256
+from scorer.storage.durable import file_sha256
 from tests.run.calls import STRUCT, bytes_of, run
 
 SHARD = 40
