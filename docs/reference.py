@@ -5,6 +5,7 @@ An option or argument that an earlier command has with the same help is named, n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def records(command: Any, context: typer.Context) -> list[Record]:
 def page() -> str:
     """The text of the page."""
     first: dict[Record, str] = {}
+    names_of: dict[str, list[str]] = {}
     parts = [HEAD]
     for name, command, context in commands():
         found = records(command, context)
@@ -60,9 +62,12 @@ def page() -> str:
         parts += [f"## `scorer {name}`", "\n\n".join(map(unwrapped, command.help.split("\n\n")))]
         if own:
             parts.append(listed(own, context))
+        names_of[name] = [one[0].split()[0] for one in own]
         for other in dict.fromkeys(first[record] for record in found if record not in own):
-            also = [record[0].split()[0] for record in found if record not in own and first[record] == other]
-            parts.append(f"As `scorer {other}`: " + " ".join(f"`{option}`" for option in also))
+            also = [one[0].split()[0] for one in found if one not in own and first[one] == other]
+            left = [option for option in names_of[other] if option not in [*also, *names_of[name]]]
+            fewer, word = (left, ", all except") if 0 < len(left) < len(also) else (also, "")
+            parts.append(f"As `scorer {other}`{word}: " + " ".join(f"`{option}`" for option in fewer))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -72,9 +77,10 @@ def unwrapped(paragraph: str) -> str:
 
 
 def listed(found: list[Record], context: typer.Context) -> str:
-    """Names and help in two columns; an argument without its type."""
+    """Names and help in two columns; an argument without its type, an option without a lower end of 0 or 1."""
     formatter = context.make_formatter()
-    formatter.write_dl([(name if name[0] == "-" else name.split(" <")[0], text) for name, text in found])
+    plain = [(name, re.sub(r"(; |(?<=\[))x>=[01](?=\])", "", text).replace("  []", "")) for name, text in found]
+    formatter.write_dl([(name if name[0] == "-" else name.split(" <")[0], text) for name, text in plain])
     return f"```text\n{formatter.getvalue().rstrip()}\n```"
 
 
