@@ -91,10 +91,9 @@ def change(data: Path, out: Path, percent: float) -> int:
 
 def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """A run whose model answers at once, in this process."""
-    from scorer.run.runner import run
-
     from scorer import Scorer
     from scorer.inference.devices import KINDS
+    from scorer.run.driver import run
     from scorer.run.options import RunOptions
     from scorer.scoring.metric_rows import MetricScoring
     from scorer.scoring.plan import Budgets

@@ -69,6 +69,7 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     ``rows``, ``labels``, ``facts``, ``checks``, ``tokens``: the counts of all shards that are done. ``seconds``: by
     stage. ``computed_now``: pairs that this process computed. ``bound``, ``invariance_error``: the largest |Δlogit|
     against fp32 and with the other pairs of a batch, ``None`` where there is no model. ``exact``: that of ``--exact``.
+    ``random_weights``, ``forced``: as the bundle says, why labels should not be trusted.
     ``origins``: where the labels were computed. ``reuse``: the earlier outputs given. ``finished``: when, in UTC, as in
     ISO 8601.
     """
@@ -90,6 +91,8 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     origins: tuple[Origin, ...]
     reuse: tuple[ReusedOutput, ...]
     recheck: Recheck
+    random_weights: bool = False
+    forced: tuple[str, ...] = ()
     versions: Mapping[str, str]
     finished: str
 
