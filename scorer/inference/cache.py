@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-import tokenizers
-
 from ..errors import DamagedFileError, SchemaError
 from ..system.codec import Record, decode, encode
 from ..system.files import read_small
@@ -83,6 +81,8 @@ def entry(use: Use, kind: str, *what: int | str) -> Path:
 
     All of it by whole digests of one encoding: an entry says that a bundle was tried, and must be no other's.
     """
+    import tokenizers
+
     on = use.device
     parts = [
         on.kind,

@@ -16,16 +16,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer
 
 from ..errors import BundleError
 from .bundle import PairLayout
 from .sessions import first_line
 from .word_cache import WordTokens, blank_before_words, is_byte_level, keep_whole
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,8 @@ class TextTokenizer:
         return text, content
 
     def _load(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
         with self._errors("is not a tokenizer"):
             tokenizer = Tokenizer.from_str(self._text)
         tokenizer.no_truncation()

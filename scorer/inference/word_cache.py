@@ -18,11 +18,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 # White space that is not a single blank between words, or a run too long to be worth keeping.
 _WHOLE = re.compile(r"^ |[^\S ]| {2}|\S{100}| $")
