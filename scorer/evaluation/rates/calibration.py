@@ -140,10 +140,7 @@ def shift(population: Population, earlier: RatesFile) -> float | None:
 
 def saved(population: Population, rates: Sequence[TrueRate], labelled: Labelled, by: str | None) -> RatesFile:
     """The file of rates from labels."""
-    strata = tuple(
-        SavedStratum(label=one.stratum.label, low=one.stratum.low, high=one.stratum.high, rows=one.rows)
-        for one in labelled.design
-    )
+    strata = tuple(SavedStratum(label=one.label, low=one.low, high=one.high, rows=one.rows) for one in labelled.design)
     lines = tuple(_saved(one, one.group, one.true, one.bounds) for one in rates)
     return _file(population, "labels" if labelled.designed else "column", by, lines, strata)
 

@@ -43,7 +43,7 @@ def from_files(population: Population, paths: Sequence[Path]) -> Labelled:
     strata, codes = _collapsed(population, strata, codes, codes[rows], paths[0])
     counts = np.bincount(codes[codes >= 0], minlength=len(strata))
     labels = np.bincount(codes[rows], minlength=len(strata))
-    design = [Drawn(one, int(n), int(k)) for one, n, k in zip(strata, counts, labels, strict=True)]
+    design = [Drawn.of(one, int(n), int(k)) for one, n, k in zip(strata, counts, labels, strict=True)]
     skipped = sum(part.skipped for part in parts)
     twice = (second_rough >= 0).any()
     return Labelled(rows, codes[rows], fine, rough, design, True, skipped, None,
@@ -180,7 +180,7 @@ def from_column(population: Population, name: str, threshold: float | None) -> L
     rows = np.flatnonzero(rough >= 0)
     if not len(rows):
         raise InputError(f"--label-column {name!r} has no value in any row of {population.name}")
-    design = [Drawn(Stratum("all rows"), len(population), len(rows))]
+    design = [Drawn.of(Stratum("all rows"), len(population), len(rows))]
     inputs = find_inputs(population.scored, population.columns)
     codes = np.unique(inputs.codes[rows], return_inverse=True)[1].reshape(-1) if inputs.known else None
     return Labelled(rows, np.zeros(len(rows), np.int64), fine[rows], rough[rows], design, False, 0, codes)

@@ -17,7 +17,7 @@ from ...scoring.output_files import guarded, open_parquet
 from ...scoring.output_templates import find_templates
 from ...scoring.plan import Plan
 from ...scoring.signature import Signature
-from .label_file import DesignItem, DesignStratum, Item, SampleDesign
+from .label_file import DesignItem, Item, SampleDesign
 from .population import Population
 from .sampling import Sample
 
@@ -50,15 +50,10 @@ def make_design(population: Population, sample: Sample, items: list[Item], twice
     """What ``scorer rate`` needs besides the labels. ``twice``: how many rows a second person labels as well."""
     chosen = np.random.default_rng([seed, 2]).permutation(len(items))[:twice].tolist()
     again = {items[position].item for position in chosen}
-    strata = [
-        DesignStratum(label=one.stratum.label, low=one.stratum.low, high=one.stratum.high, rows=one.rows,
-                      drawn=one.drawn)
-        for one in sample.design
-    ]  # fmt: skip
     return SampleDesign(
         out=population.name,
         signature=population.scored.signature or "",
-        strata=strata,
+        strata=sample.design,
         items={
             one.item: DesignItem(file=one.file, row=one.row, row_key=one.row_key, twice=one.item in again)
             for one in items

@@ -12,16 +12,14 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import Meta
 
 from ...errors import DamagedFileError, InputError, SchemaError
 from ...metric.verdict import FINE, ROUGH
+from ...scoring.rates_file import Count
 from ...system.codec import Record, decode, encode
 from ...system.files import read_small
 from ...system.formats import DESIGN_SCHEMA
-from .population import Stratum
+from .population import Drawn
 
 LABEL, COMMENT = "label", "comment"
 COLUMNS = ("item", "facts", "text", LABEL, COMMENT)
@@ -47,23 +45,6 @@ class Item:
         return [self.item, _harmless("\n".join(self.facts)), _harmless(self.text), "", ""]
 
 
-Count = Annotated[int, Meta(ge=0, le=1 << 62)]
-
-
-class DesignStratum(Record, frozen=True, kw_only=True):
-    """A stratum of the output and how many of its rows were drawn."""
-
-    label: Annotated[str, Meta(pattern="^(OK|not_OK|none)$")]
-    low: float | None
-    high: float | None
-    rows: Count
-    drawn: Count
-
-    @property
-    def stratum(self) -> Stratum:
-        return Stratum(self.label, self.low, self.high)
-
-
 class DesignItem(Record, frozen=True, kw_only=True):
     """The row of the output that an id stands for. ``twice``: a second person is asked as well."""
 
@@ -79,7 +60,7 @@ class SampleDesign(Record, frozen=True, kw_only=True):
     schema: int = DESIGN_SCHEMA
     out: str
     signature: str
-    strata: list[DesignStratum]
+    strata: list[Drawn]
     items: dict[str, DesignItem]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Meta
 
 from ...errors import ColumnError, InputError
 from ...metric.group_values import encode, spelled
@@ -17,7 +19,8 @@ from ...scoring.output_columns import fine_codes, numbers, rough_codes
 from ...scoring.output_files import data_files, open_parquet, run_columns
 from ...scoring.places import Places
 from ...scoring.plan import Plan
-from ...scoring.rates_file import labels_digest
+from ...scoring.rates_file import Count, labels_digest
+from ...system.codec import Record
 from ..gold import Scored, load, schema_names
 
 Ints = npt.NDArray[np.int64]
@@ -50,13 +53,23 @@ class Stratum:
         return self.label + bounds + (f" below {self.high:.6g}" if self.high is not None else "")
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A stratum and how many of its rows were drawn. ``probability`` of each row to be drawn: ``drawn / rows``."""
+class Drawn(Record, frozen=True, kw_only=True):
+    """A :class:`Stratum`, and how many of its rows were drawn. ``probability`` of each row to be drawn."""
 
-    stratum: Stratum
-    rows: int
-    drawn: int
+    label: Annotated[str, Meta(pattern="^(OK|not_OK|none)$")]
+    low: float | None
+    high: float | None
+    rows: Count
+    drawn: Count
+
+    @classmethod
+    def of(cls, stratum: Stratum, rows: int, drawn: int) -> Drawn:
+        """From a stratum."""
+        return cls(label=stratum.label, low=stratum.low, high=stratum.high, rows=rows, drawn=drawn)
+
+    @property
+    def stratum(self) -> Stratum:
+        return Stratum(self.label, self.low, self.high)
 
     @property
     def probability(self) -> float:

@@ -70,7 +70,7 @@ def draw_sample(
         inside = rng.permutation(np.flatnonzero((codes == number) & free))
         rows.append(draw(rng, inside[np.argsort(groups[inside], kind="stable")], labels))
         owners.append(np.full(len(rows[-1]), number, np.int64))
-        design.append(Drawn(strata[number], int(sizes[number]), len(rows[-1])))
+        design.append(Drawn.of(strata[number], int(sizes[number]), len(rows[-1])))
     shuffled = rng.permutation(int(sum(map(len, rows))))
     return Sample(np.concatenate(rows)[shuffled], np.concatenate(owners)[shuffled], design)
 

@@ -180,7 +180,7 @@ def test_labels_that_name_no_side_give_bounds(population: Population) -> None:
     truth = np.array(population.scored.array("truth").to_pylist()) == "omission"
     rows = np.arange(2000)
     fine = np.where(truth, np.where(rows % 2, -1, 1), 0).astype(np.int8)
-    design = [Drawn(Stratum("all rows"), 2000, 2000)]
+    design = [Drawn.of(Stratum("all rows"), 2000, 2000)]
     found = true_rates(population, Labelled(rows, rows * 0, fine, truth.astype(np.int8), design, True))
     one = rate(found, "omission_rate")
     assert one.bounds == pytest.approx(((truth & (rows % 2 == 0)).mean(), truth.mean()))
@@ -275,7 +275,7 @@ def allocation_ratio(draws: int) -> float:
         given = Labelled(first.rows, first.strata, truth[first.rows].astype(np.int8), truth[first.rows].astype(np.int8),
                          first.design, True)  # fmt: skip
         more = draw_sample(made, 70, seed + 1, None, given)
-        both = [Drawn(a.stratum, a.rows, a.drawn + b.drawn) for a, b in zip(first.design, more.design, strict=True)]
+        both = [Drawn.of(a.stratum, a.rows, a.drawn + b.drawn) for a, b in zip(first.design, more.design, strict=True)]
         for place, (drawn, strata, design) in enumerate(
             (
                 (one.rows, one.strata, one.design),
