@@ -1,4 +1,4 @@
-"""The Python interface: a scorer that is opened once and asked many times."""
+"""The Python interface: a scorer that is opened once and used many times."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ class Scorer(Closing):
         bundle: a folder that ``scorer export`` wrote or ``"embedded"``.
         templates: a template file, its parsed content, or ``None`` for the bundle's own (else backoff).
         protocol: ``paper``, ``nlgi_eval`` (the paper's released code) or ``factspotter``.
-        checks: ``both`` sides, or ``hallucination`` alone.
-        optional: facts a text need not say, as ``predicate=object``; added to those of the template file.
-        sentences: check every sentence of a text too; needs the extra ``sentences``.
-        overlong: ``error`` or ``truncate`` for pairs longer than the model takes.
+        checks: ``both`` sides, or only ``hallucination``.
+        optional: facts that a text may omit, as ``predicate=object``; added to those of the template file.
+        sentences: also check every sentence of a text; needs the extra ``sentences``.
+        overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
         documents: check texts against documents instead of facts (:mod:`scorer.metric.document_checks`); needs the
             extra ``sentences``.
-        check_numbers: name the numbers, dates and units of a text that no fact has (:mod:`scorer.metric.numbers`).
-        exact: give fp32's labels at the speed of the variant (:mod:`scorer.inference.exact`).
+        check_numbers: list the numbers, dates and units of a text that no fact contains (:mod:`scorer.metric.numbers`).
+        exact: recompute undecided pairs in fp32, to get the labels of fp32 (:mod:`scorer.inference.exact`).
         device, precision, layout, attention, device_memory, threads, token_budget: see
             :class:`scorer.inference.engine.Engine`.
 
     ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`.
 
-    It belongs to the process that made it: after a fork it refuses to score, and it cannot be pickled.
+    It belongs to the process that created it: it refuses to score after a fork, and cannot be pickled.
 
     Raises:
         ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.
-        TypeError: a setting of another type.
+        TypeError: a setting has the wrong type.
     """
 
     def __init__(
