@@ -8,7 +8,7 @@ import typer
 
 from ..metric.choices import Worse
 from ..scoring.settings import Settings
-from .common import InputsArgument, note_of, open_scorer, say
+from .common import InputsArgument, note_of, open_scorer, say, with_documents
 from .settings import takes_settings
 from .sharded import OutOption, RunJsonOption, run_shards, takes_run_options
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..scoring.scorer import Scorer
 
 
-@takes_settings(without=("text", "document"))
+@takes_settings(without=("text",))
 @takes_run_options(without=("split_rows", "reuse"))
 def rank_command(
     inputs: InputsArgument,
@@ -47,8 +47,12 @@ def rank_command(
     if note := note_of(settings):
         say(f"note: {note}")
 
-    def opener(budgets: Budgets) -> Scorer:
-        return open_scorer(settings, budgets)
-
     options = RunOptions(tuple(inputs), out, **asked)
-    run_shards(options, RankScoring(settings, opener, worse, candidates), as_json=as_json)
+
+    def score(settings: Settings) -> None:
+        def opener(budgets: Budgets) -> Scorer:
+            return open_scorer(settings, budgets)
+
+        run_shards(options, RankScoring(settings, opener, worse, candidates), as_json=as_json)
+
+    with_documents(settings, score)

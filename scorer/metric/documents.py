@@ -6,6 +6,7 @@ a document that has nothing but blank ones gives the error ``no_document``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -27,11 +28,18 @@ def holds_documents(kind: pa.DataType) -> bool:
 def from_documents(column: pa.Array) -> RowTriples:
     """Parse a column of strings, or of lists of strings in any layout.
 
+    A string of a JSON list of strings and nulls is a list too: CSV has no other, and JSON Lines with lists and strings
+    in one column are read as such.
+
     Returns rows with the errors ``no_document`` or ``invalid_utf8``.
     """
     if is_text(column.type):
         codes, values = encode(column)
         owner = np.arange(len(column))
+        lists = {code: found for code, value in enumerate(values) if (found := _listed(value)) is not None}
+        if lists:
+            given = [lists.get(code, [values[code]]) if code >= 0 else None for code in codes.tolist()]
+            return from_documents(pa.array(given, _PASSAGES))
     else:
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         codes, values = encode(pc.list_flatten(column))
@@ -72,6 +80,16 @@ def from_python_documents(rows: Iterable[str | Sequence[str | None] | None]) -> 
 
 
 _PASSAGES = pa.list_(pa.large_binary())
+
+
+def _listed(value: bytes) -> list[bytes | None] | None:
+    """The passages of a JSON list of strings and nulls; ``None`` for any other text."""
+    text = decode(value) if value.lstrip()[:1] == b"[" and value.rstrip()[-1:] == b"]" else None
+    try:
+        found = json.loads(text) if text is not None else None
+    except (ValueError, RecursionError):
+        return None
+    return _passages(found) if isinstance(found, list) and all(isinstance(one, str | None) for one in found) else None
 
 
 def _passages(document: str | Sequence[str | None] | None) -> list[bytes | None] | None:

@@ -146,6 +146,16 @@ def test_rows_without_a_document_or_a_text() -> None:
     assert (blank["note"], blank["omitted"]) == ("empty_text", None)
 
 
+def test_a_string_of_a_json_list_is_a_list_of_passages() -> None:
+    """JSON Lines with lists and strings in one column become strings, and CSV has no lists."""
+    strings = ['["A.", null, "B."]', " [] ", "[null]", '["A.", {}]', "[A.]", "[" * 5000 + "]", "A.", None]
+    lists = [["A.", None, "B."], [], [None], ['["A.", {}]'], ["[A.]"], ["[" * 5000 + "]"], ["A."], None]
+    found, expected = from_documents(pa.array(strings)), from_documents(pa.array(lists))
+    text = pa.array(["A."] * len(lists))
+    assert row_keys(from_arrow(found, text)).equals(row_keys(from_arrow(expected, text)))
+    assert found.errors == expected.errors == dict.fromkeys((1, 2, 7), "no_document")
+
+
 def test_a_document_that_is_not_utf8_is_an_error_of_its_row() -> None:
     values = pa.array([b"ok", b"\xff", b"\xff", None], pa.binary())
     strings = pa.Array.from_buffers(pa.string(), 4, values.buffers())

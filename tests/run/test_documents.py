@@ -47,6 +47,18 @@ def test_a_run_finds_the_column_and_resumes(source: Path, bundle: Path, tmp_path
     assert bytes_of(tmp_path / "named") == before
 
 
+def test_a_ranking_takes_documents(source: Path, bundle: Path, tmp_path: Path) -> None:
+    given = pq.read_table(source)
+    lists = pa.table({"candidates": [TEXTS[:2], None, ["A."]], "document": [*DOCUMENTS[:2], None]})
+    pq.write_table(lists, tmp_path / "lists.parquet")
+    scorer("rank", tmp_path / "lists.parquet", "--bundle", bundle, "--out", tmp_path / "ranked", "--max-error-rate", 1)
+    first, *others = pq.read_table(tmp_path / "ranked" / "lists.parquet").to_pylist()
+    with Scorer(bundle, documents=True) as opened:
+        scored = opened.score_table(given.slice(0, 1)).to_pylist()[0]
+    assert first["scores"][0].items() <= scored.items() and first["best"] is not None
+    assert [row["error"] for row in others] == ["no_candidates", "no_document"]
+
+
 def test_two_processes_write_the_same(source: Path, bundle: Path, tmp_path: Path) -> None:
     run(source, tmp_path / "one", bundle)
     run(source, tmp_path / "two", bundle, "--devices", "cpu:1")
