@@ -64,7 +64,9 @@ def read_attributes(value: Any, subject: str | None, key: str = NAME) -> Attribu
         raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is {shown(value)}, not an object like {{'name': 'The Lamb'}}")
     named = subject.strip() if subject is not None else written(value.get(key))
     if not named:
-        raise BadAttributesError(NO_SUBJECT, f"the object has no {key!r} that names its subject: {shown(value)}")
+        raise BadAttributesError(
+            NO_SUBJECT, f"no {key!r} names its subject; name its key or a column with --subject-column"
+        )
     found = Attributes()
     rest = {one: item for one, item in value.items() if one != key or (subject is not None and written(item) != named)}
     _walk(rest, named, found, 0)
