@@ -24,7 +24,6 @@ from .labels import Labels
 NLI = "Dušek & Kasner (INLG 2020)"
 FACTSPOTTER = "Zhang, Balalau & Manolescu (FactSpotter, Findings of EMNLP 2023)"
 SHIMORINA = "Shimorina (2018), as Dušek & Kasner quote it"
-CHALLENGE = "Dušek, Novikova & Rieser (E2E NLG Challenge), Table 12, right half"
 
 COLUMNS = ("bleu", "meteor")
 """Columns of the data itself that are compared with published figures."""
@@ -69,7 +68,8 @@ FACTSPOTTER_20, FACTSPOTTER_17 = (
     )
 )
 
-# Share of each primary system's outputs, in per cent: OK, only additions, only omissions, both (value errors are both).
+# Dušek, Novikova & Rieser (E2E NLG Challenge), Table 12, right half: share of each primary system's outputs, in per
+# cent: OK, only additions, only omissions, both (value errors are both).
 TABLE_12 = {
     "tuda": (100, 0, 0, 0),
     "sheff1": (93, 0, 5, 2),
