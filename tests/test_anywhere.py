@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,11 +90,12 @@ def test_tests_pass_wherever_they_are_started(place: str, tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> Iterator[Path]:
-    """The repository without what stands next to it."""
-    folder = tmp_path / "alone"
+def alone() -> Iterator[Path]:
+    """The repository without what stands next to it, in a folder that every user may enter, as pytest's are not."""
+    folder = Path(tempfile.mkdtemp(prefix="d2t-scorer-"))
+    folder.chmod(0o755)
     ignored = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
-    yield Path(shutil.copytree(ROOT, folder, ignore=ignored, symlinks=True))
+    yield Path(shutil.copytree(ROOT, folder / "alone", ignore=ignored, symlinks=True))
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -106,11 +108,10 @@ def test_tests_pass_as_another_user(alone: Path, tmp_path: Path) -> None:
     """Without the rights of root, but for reading, so that the environment need not be opened to everybody."""
     if shutil.which("setpriv") is None:
         pytest.skip("setpriv is not installed")
-    for folder in (alone, *alone.rglob("*")):
-        os.chown(folder, 65534, 65534, follow_symlinks=False)
-    home = tmp_path / "home"
+    home = alone / "home"
     home.mkdir()
-    os.chown(home, 65534, 65534)
+    for path in (alone, *alone.rglob("*")):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
     rights = ["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+dac_read_search"]
     rights += ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
     own = {"PYTHONPATH": str(alone), "HOME": str(home), "TMPDIR": str(home), "XDG_CACHE_HOME": None}
