@@ -1,18 +1,14 @@
-"""NLI pairs: what is read, what is seen per pass, and tokenised once."""
+"""NLI pairs: which rows are read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from export.training.general import nli
-from export.training.general.vocabulary import SPECIAL, make_tokenizer
-
-PIECES = {piece: i for i, piece in enumerate([*SPECIAL, "a", "b", "c", "##a", "##b"])}
 
 
 def column(text: str, n: int) -> list[str]:
@@ -36,14 +32,3 @@ def file(tmp_path: Path) -> Path:
 def test_only_rows_that_may_ship_are_read(file: Path) -> None:
     assert len(nli.read(file)["label"]) == 999
     assert nli.read(file, all_licences=True)["label"][-1] == "not_entailment"
-
-
-def test_a_pass_sees_all_short_human_pairs_and_a_share_of_the_others(file: Path, tmp_path: Path) -> None:
-    pairs = nli.pairs(nli.read(file), make_tokenizer(PIECES), tmp_path)
-    order = pairs.order(0, seed=1)
-    assert len(set(order.tolist())) == len(order)
-    assert np.sum(order < 400) == 400
-    assert 160 < np.sum((order >= 400) & (order < 800)) < 240  # half of the long ones
-    assert 30 < np.sum(order >= 800) < 70  # a quarter of the recast ones
-    assert np.array_equal(order, pairs.order(0, seed=1))
-    assert not np.array_equal(order, pairs.order(1, seed=1))

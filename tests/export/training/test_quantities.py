@@ -5,28 +5,16 @@ from __future__ import annotations
 import random
 from datetime import date
 
-from export.training.general.quantities import in_data, in_words, quantity
+from export.training.general.quantities import in_words, quantity
 from export.training.general.rows import Row
 from scorer.metric.triples import Triple
 from tests.export.training.examples import made
 
 ROW = Row((Triple("Oslo", "mayor", "Ann"),), "Ann is the mayor of Oslo", "rel2text", "")
-DAY = date(1934, 1, 2)
 
 
 def written(value: date | float) -> set[str]:
     return {in_words(value, random.Random(seed)) for seed in range(200)}
-
-
-def test_dates_and_numbers_have_these_notations() -> None:
-    assert written(DAY) == {
-        "January 2, 1934", "2 January 1934", "January 2nd, 1934", "2nd January 1934", "the 2nd of January 1934",
-        "1934-01-02",
-    }  # fmt: skip
-    assert written(10252.0) == {"10,252", "10252", "10252.0"}
-    assert written(1_800_000.0) >= {"1.8 million", "1,800,000", "1800000"}
-    assert written(3992.88) == {"3,992.88", "3992.88"}
-    assert {in_data(610.0, random.Random(seed)) for seed in range(40)} == {"610", "610.0"}
 
 
 def test_text_and_fact_have_one_value_exactly_when_they_agree() -> None:

@@ -84,7 +84,7 @@ def test_another_reuse_on_a_resume_mixes_nothing(yesterday: tuple[Path, Path], t
     assert run(data, out, bundle, "--reuse", fewer)["shards"]["skipped"] == 0
 
 
-def test_rows_edited_added_removed_moved_and_spelt_anew(
+def test_rows_edited_added_removed_moved_and_rewritten(
     yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
 ) -> None:
     _, before = yesterday
