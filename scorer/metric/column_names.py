@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
+from ..errors import ColumnError
 from ..system.arguments import check_fields
+
+_OPTION = re.compile(r"--(?:(keep|prefix)|([a-z]+)-column)\b")
 
 
 @dataclass(frozen=True)
@@ -40,3 +44,8 @@ class ColumnNames:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+
+def of_python(error: ColumnError) -> ColumnError:
+    """An error whose message names the fields of :class:`ColumnNames` in place of the options of a command."""
+    return type(error)(_OPTION.sub(lambda option: f"ColumnNames({option[1] or option[2]}=...)", str(error)))

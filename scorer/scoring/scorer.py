@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from ..errors import UsageError
+from ..errors import ColumnError, UsageError
 from ..inference.bundle import Bundle
 from ..inference.choices import Overlong, Precision
 from ..inference.engine import Engine
@@ -22,6 +22,7 @@ from ..inference.verify import DeviceFacts, verify
 from ..metric import factspotter
 from ..metric.checks import Options
 from ..metric.choices import MissingTemplate, Protocol, Sides, Worse
+from ..metric.column_names import of_python
 from ..metric.inputs import ColumnNames, InputColumns, find_columns
 from ..metric.python_rows import TripleLike, parts_of_row
 from ..metric.ranking import WORSE
@@ -314,9 +315,15 @@ class Scorer(Closing):
         """
         self._check_usable()
         found, back = as_table(read_table(table) if isinstance(table, str | Path) else table)
-        columns = find_columns(found.schema, self.pipeline.names)
+        columns = self._find_columns(found.schema)
         judged = self.pipeline.score(columns.rows(found))
         return back(self.pipeline.finish(Window(None, found, columns), judged).table)
+
+    def _find_columns(self, schema: pa.Schema) -> InputColumns:
+        try:
+            return find_columns(schema, self.pipeline.names)
+        except ColumnError as error:
+            raise of_python(error) from error
 
     def score_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Score a stream of tables, each a window of its own; reading overlaps with inference.
@@ -340,7 +347,7 @@ class Scorer(Closing):
             for position, batch in enumerate(batches):
                 batch = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
                 table, back = as_table(batch, f"batches[{position}]")
-                yield Window(back, table, find_columns(table.schema, self.pipeline.names))
+                yield Window(back, table, self._find_columns(table.schema))
 
         for scored in self.pipeline.stream(windows()):
             if isinstance(scored, ScoredWindow):

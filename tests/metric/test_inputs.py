@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
+from scorer.metric.column_names import of_python
 from scorer.metric.inputs import ColumnNames, find_columns
 
 STRUCT = pa.struct(
@@ -119,3 +120,12 @@ def test_receipts_of_triples_are_those_of_earlier_versions() -> None:
     shape = find_columns(pa.schema([TEXT, ("mr", pa.string())]), ColumnNames()).shape
     assert list(shape) == ["text", "facts", "facts_are_mr", "selected", "keep", "prefix", "details"]
     assert find_columns(pa.schema([TEXT, SENTENCES]), ColumnNames()).shape["facts_are_sentences"] is True
+
+
+def test_errors_of_python_name_its_own_arguments() -> None:
+    table = pa.table({"txt": ["A."], "triples": [["A | b | c"]]})
+    for names in (ColumnNames(), ColumnNames(text="txt", triples="t"), ColumnNames(text="txt", keep=("no",))):
+        with pytest.raises(ColumnError) as raised:
+            find_columns(table.schema, names)
+        said = str(of_python(raised.value))
+        assert "--" in str(raised.value) and "--" not in said and "ColumnNames(" in said
