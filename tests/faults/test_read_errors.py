@@ -55,7 +55,9 @@ def test_an_input_that_cannot_be_read(reference: Reference, tmp_path: Path, bund
 def test_an_output_that_cannot_be_read_back(
     reference: Reference, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (data, whole), out = reference, tmp_path / "out"
+    data, out = tmp_path / "in", tmp_path / "out"
+    data.mkdir()
+    shutil.copy(reference[0] / SHARD, data)
     # Temporary names are random; here they are known, because the kernel is told which file fails.
     (tmp_path / "sitecustomize.py").write_text("import secrets\nsecrets.token_hex = lambda n: '0' * 2 * n\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
@@ -65,7 +67,7 @@ def test_an_output_that_cannot_be_read_back(
     assert_nothing_half(out)
     assert not (out / SHARD).exists() and not list(out.rglob(".*"))
     run(data, out, bundle)
-    assert_same(out, whole)
+    assert bytes_of(out) == {SHARD: bytes_of(reference[1])[SHARD]}
 
 
 @pytest.mark.parametrize("when", ["4"])

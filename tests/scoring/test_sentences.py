@@ -160,7 +160,7 @@ def test_a_run_its_explanation_and_its_resumption(bundle: Path, tmp_path: Path) 
     assert summary["rows"]["notes"]["facts_selected"] > 0
     written = (out / "in.parquet").read_bytes()
     table = pq.read_table(out / "in.parquet")
-    assert table.schema.names[-2:] == ["nli_sentences", "nli_details"]
+    assert table.schema.names[-3:] == ["nli_sentences", "nli_worded_facts", "nli_details"]
     again = json.loads(run(*command))
     assert again["shards"]["skipped"] == 1
     assert (out / "in.parquet").read_bytes() == written

@@ -79,7 +79,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(OutputError, match="cannot be written by this user"):
         inspect_output(tmp_path)
-    with pytest.raises(OutputError, match=r"cannot be made: .* cannot be written"):
+    with pytest.raises(OutputError, match=r"cannot be created: .* cannot be written"):
         inspect_output(tmp_path / "new")
 
 
