@@ -38,7 +38,13 @@ RATES = (
     "unsupported_numbers_rate",
 )
 """Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
-ADDED_RATES = ("added_not_ok_rate", "added_omission_rate", "added_hallucination_rate", "added_error_rate")
+ADDED_RATES = (
+    "added_not_ok_rate",
+    "added_omission_rate",
+    "added_hallucination_rate",
+    "added_error_rate",
+    "added_unsupported_numbers_rate",
+)
 """The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
 BINS = 20
 """Equal bins of a confidence histogram over [0, 1]; the last one is closed."""

@@ -42,9 +42,8 @@ def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
     text = "\n".join(f'[[gates]]\nmetric = "{metric}"\nwarn = {limits.get(metric, "0.0")}' for metric in METRICS)
     found = {one.metric: one for one in gate(nights, tmp_path, text)}
     assert set(found) == set(METRICS)
-    assert found.pop("unsupported_numbers_rate").reason == (
-        "the run did not look for unsupported numbers (--check-numbers)"
-    )
+    for name in ("unsupported_numbers_rate", "added_unsupported_numbers_rate"):
+        assert found.pop(name).reason == "the run did not look for unsupported numbers (--check-numbers)"
     change = audit(nights[1], AuditOptions(baseline=nights[0])).groups[0]
     assert change.change is not None
     right = {name: one.added.value for name, one in change.change.added_rates.items()} | {
@@ -52,7 +51,7 @@ def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
     }
     right |= {"mean_confidence": change.confidence.mean, "backoff_rate": 60 / 210}
     right |= {"label_flips": 0.0, "psi_confidence": change.change.confidence.psi}
-    del right["unsupported_numbers_rate"]
+    del right["unsupported_numbers_rate"], right["added_unsupported_numbers_rate"]
     assert {name: one.value for name, one in found.items()} == right
     assert right["not_ok_rate"] == pytest.approx(65 / 210)
     assert right["error_rate"] == pytest.approx(1 / 210)
