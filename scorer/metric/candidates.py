@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from ..errors import ColumnError
 from .attributes import NAME
 from .column_names import ColumnNames
-from .inputs import FactForm, check_unique, find_passed, find_source, is_list_of, one_array, read_facts, required_field
-from .nested import find_field, holders_of
+from .inputs import FactColumns, check_unique, is_list_of, one_array, read_facts, required_field
 from .ranking import NO_CANDIDATES
 from .refusals import BadRows, bad_rows, why_bad
 from .rows import NULL_TEXT, Rows, from_arrow
@@ -26,41 +25,8 @@ TEXT = "text"
 """The column of candidates unless another is named, and that of a table of single candidates."""
 
 
-@dataclass(frozen=True)
-class CandidateColumns:
-    """The columns of one schema; as :class:`.inputs.InputColumns`, with ``candidates`` in place of the text."""
-
-    candidates: str
-    facts: str
-    form: FactForm
-    selected: str | None
-    passed: tuple[str, ...]
-    keeps_all: bool = True
-    prefix: str = ""
-    details: bool = False
-    holders: tuple[str, ...] = ()
-    subject: str | None = None
-    unsupported_numbers: bool = False
-
-    @property
-    def needed(self) -> list[str]:
-        """All columns to read, each once."""
-        return list(dict.fromkeys([*self.passed, *self.holders, *([self.selected] if self.selected else [])]))
-
-    @property
-    def shape(self) -> dict[str, object]:
-        """What the columns of the output depend on, in the types of JSON; receipts compare it."""
-        return {
-            "candidates": self.candidates,
-            "facts": self.facts,
-            "form": self.form,
-            **({"subject": self.subject} if self.form == "attributes" else {}),
-            "selected": self.selected,
-            "keep": list(self.passed),
-            "prefix": self.prefix,
-            "details": self.details,
-            **({"unsupported_numbers": True} if self.unsupported_numbers else {}),
-        }
+class CandidateColumns(FactColumns):
+    """The columns of one schema where each row has a list of texts."""
 
     def bad_rows(self, table: pa.Table) -> BadRows | None:
         """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
@@ -69,14 +35,14 @@ class CandidateColumns:
         def why(row: int) -> str:
             if errors[row] in (NO_CANDIDATES, NULL_TEXT):
                 what = "no candidates" if errors[row] == NO_CANDIDATES else "null candidates alone"
-                return f"has {what} in column {self.candidates!r}; name another column with --candidates-column"
-            return why_bad(table, row, errors[row], self.candidates, self.facts, self.form, self.subject or NAME)
+                return f"has {what} in column {self.text!r}; name another column with --candidates-column"
+            return why_bad(table, row, errors[row], self.text, self.facts, self.form, self.subject or NAME)
 
         return bad_rows(errors, len(table), why)
 
     def parse(self, table: pa.Table) -> Candidates:
         """The facts and candidates of a window."""
-        lists = one_array(table, self.candidates)
+        lists = one_array(table, self.text)
         if pa.types.is_null(lists.type):  # the type that writers give a column of nothing but nulls
             lists = lists.cast(pa.list_(pa.string()))
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -173,21 +139,4 @@ def find_candidates(
             f"column {candidates!r} is {kind}, but candidates are list<string>, the texts to choose from; name another "
             "with --candidates-column"
         )
-    facts, form, selected = find_source(schema, names)
-    passed = find_passed(schema, names, added)
-    subject = names.subject if form == "attributes" else None
-    read = [candidates, facts, *([subject] if subject is not None and find_field(schema, subject) else [])]
-    holders = tuple(holder for name in read for holder in holders_of(schema, name))
-    return CandidateColumns(
-        candidates,
-        facts,
-        form,
-        selected,
-        passed,
-        names.keep is None,
-        names.prefix,
-        names.details,
-        holders,
-        subject,
-        names.unsupported_numbers,
-    )
+    return CandidateColumns.find(schema, names, candidates, added)

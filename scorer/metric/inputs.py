@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import pyarrow as pa
 
@@ -31,32 +31,64 @@ from .triples import RowTriples, from_lists, from_mr, from_sentences
 
 
 @dataclass(frozen=True)
-class InputColumns:
-    """The columns of one schema. ``facts``: the column of facts, ``form``: how it holds them; ``selected``: the
-    column of selections, if there is one; ``passed``: the input columns that the output keeps; ``keeps_all``: whether
-    these were not chosen by the user; ``prefix``, ``details``, ``unsupported_numbers``: of the output columns,
-    see :class:`.ColumnNames`.
-    ``holders``: the columns that texts and facts are read from; others than ``text`` and ``facts`` where these are
-    fields of structs. ``subject``: the column or the key that names the subject of attributes, if it is not the
-    key ``name``."""
+class FactColumns:
+    """The columns of one schema, where each row has facts.
+
+    ``text``: the column of texts, or of candidates. ``facts``: the column of facts, ``form``: how it holds them;
+    ``selected``: the column of selections, if there is one; ``passed``: the input columns that the output keeps;
+    ``keeps_all``: whether these were not chosen by the user; ``prefix``, ``details``, ``unsupported_numbers``: of the
+    output columns, see :class:`.ColumnNames`. ``holders``: the columns that texts and facts are read from; others than
+    ``text`` and ``facts`` where these are fields of structs. ``subject``: the column or the key that names the subject
+    of attributes, if it is not the key ``name``."""
 
     text: str
     facts: str
     form: FactForm
     selected: str | None
     passed: tuple[str, ...]
-    keeps_all: bool = True
-    prefix: str = ""
-    details: bool = False
-    holders: tuple[str, ...] = ()
-    subject: str | None = None
-    unsupported_numbers: bool = False
+    keeps_all: bool
+    prefix: str
+    details: bool
+    holders: tuple[str, ...]
+    subject: str | None
+    unsupported_numbers: bool
+
+    @classmethod
+    def find(cls, schema: pa.Schema, names: ColumnNames, text: str, added: Sequence[pa.Field]) -> Self:
+        """Find and check the columns of facts and those that are passed on.
+
+        Args:
+            text: the column of texts, or of candidates.
+            added: the output columns, without the prefix.
+
+        Raises:
+            ColumnError: a column is missing, has a type that cannot be read, or has an output column's name.
+        """
+        facts, form, selected = find_source(schema, names)
+        passed = find_passed(schema, names, added)
+        subject = names.subject if form == "attributes" else None
+        named = find_field(schema, subject) if subject is not None else None
+        if named is not None and not is_part(named.type):
+            raise ColumnError(f"column {subject!r} is {named.type}, but a subject is a string or a number")
+        read = [text, facts, *([subject] if subject is not None and named is not None else [])]
+        return cls(
+            text=text,
+            facts=facts,
+            form=form,
+            selected=selected,
+            passed=passed,
+            keeps_all=names.keep is None,
+            prefix=names.prefix,
+            details=names.details,
+            holders=tuple(holder for name in read for holder in holders_of(schema, name)),
+            subject=subject,
+            unsupported_numbers=names.unsupported_numbers,
+        )
 
     @property
     def needed(self) -> list[str]:
         """All columns to read, each once."""
-        read = self.holders or (self.text, self.facts)
-        return list(dict.fromkeys([*self.passed, *read, *([self.selected] if self.selected else [])]))
+        return list(dict.fromkeys([*self.passed, *self.holders, *([self.selected] if self.selected else [])]))
 
     @property
     def shape(self) -> dict[str, object]:
@@ -64,16 +96,18 @@ class InputColumns:
         return {
             "text": self.text,
             "facts": self.facts,
-            "facts_are_mr": self.form == "mr",
-            **({"facts_are_sentences": True} if self.form == "facts" else {}),  # absent in receipts of earlier versions
+            "form": self.form,
             **({"subject": self.subject} if self.form == "attributes" else {}),
-            **({"facts_are_documents": True} if self.form == "document" else {}),
             "selected": self.selected,
             "keep": list(self.passed),
             "prefix": self.prefix,
             "details": self.details,
             **({"unsupported_numbers": True} if self.unsupported_numbers else {}),
         }
+
+
+class InputColumns(FactColumns):
+    """The columns of one schema where each row has a text."""
 
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
@@ -143,28 +177,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
         raise ColumnError(
             f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
         )
-    facts, form, selected = find_source(schema, names)
-    passed = find_passed(schema, names, output_schema(names))
-    keeps_all = names.keep is None
-    subject = names.subject if form == "attributes" else None
-    named = find_field(schema, subject) if subject is not None else None
-    if named is not None and not is_part(named.type):
-        raise ColumnError(f"column {subject!r} is {named.type}, but a subject is a string or a number")
-    read = [names.text, facts, *([subject] if subject is not None and named is not None else [])]
-    holders = tuple(holder for name in read for holder in holders_of(schema, name))
-    return InputColumns(
-        names.text,
-        facts,
-        form,
-        selected,
-        passed,
-        keeps_all,
-        names.prefix,
-        names.details,
-        holders,
-        subject,
-        names.unsupported_numbers,
-    )
+    return InputColumns.find(schema, names, names.text, output_schema(names))
 
 
 def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, str | None]:

@@ -118,8 +118,8 @@ def test_ambiguous_or_missing_facts_are_refused(fields: list, names: ColumnNames
 
 def test_receipts_of_triples_are_those_of_earlier_versions() -> None:
     shape = find_columns(pa.schema([TEXT, ("mr", pa.string())]), ColumnNames()).shape
-    assert list(shape) == ["text", "facts", "facts_are_mr", "selected", "keep", "prefix", "details"]
-    assert find_columns(pa.schema([TEXT, SENTENCES]), ColumnNames()).shape["facts_are_sentences"] is True
+    assert list(shape) == ["text", "facts", "form", "selected", "keep", "prefix", "details"]
+    assert find_columns(pa.schema([TEXT, SENTENCES]), ColumnNames()).shape["form"] == "facts"
 
 
 def test_errors_of_python_name_its_own_arguments() -> None:
