@@ -87,18 +87,8 @@ class TemplateFigures(Part):
     suspect: bool
 
 
-class ByFacts(Part):
-    """Rows with so many facts. ``most``: null in the last, open class; equal to ``least`` in all others."""
-
-    least: int
-    most: int | None
-    rows: int
-    omission: Rate
-    hallucination: Rate
-
-
-class ByLength(Part):
-    """Rows whose texts have ``least`` to ``most`` characters, both included; ``most`` is null in the last class."""
+class BySize(Part):
+    """Rows with ``least`` to ``most`` facts, or characters of text, both included. ``most``: null in the last class."""
 
     least: int
     most: int | None
@@ -231,8 +221,8 @@ class GroupFigures(Part):
     confidence: Confidence
     predicates: list[Predicate]
     predicates_left_out: int
-    by_facts: list[ByFacts]
-    by_length: list[ByLength]
+    by_facts: list[BySize]
+    by_length: list[BySize]
     duplicates: Duplicates
     change: Change | None
 

@@ -11,11 +11,11 @@ from ..metric.verdict import FINE
 from ..stats.intervals import rate
 from . import queries
 from .confidences import Confidences
-from .document import ByFacts, ByLength, Duplicates, GroupFigures, Predicate, Rate
+from .document import BySize, Duplicates, GroupFigures, Predicate, Rate
 from .effects import RunRates
 from .gates import describe
 from .grouping import Grouping
-from .scan import FACT_CLASSES, LENGTH_CLASSES, ScannedRun
+from .scan import FACT_CLASSES, LENGTH_CLASSES, Classes, ScannedRun
 from .states import Counts, labels
 
 MOST_PREDICATES = 200
@@ -74,8 +74,8 @@ def group_figures(context: Context, grouping: Grouping, confidences: Confidences
                 confidence=confidences.distribution(code),
                 predicates=predicates[0],
                 predicates_left_out=predicates[1],
-                by_facts=_by_facts(run, by_facts[code]),
-                by_length=_by_length(run, by_length[code]) if run.has_text else [],
+                by_facts=_by_size(run, FACT_CLASSES, by_facts[code]),
+                by_length=_by_size(run, LENGTH_CLASSES, by_length[code]) if run.has_text else [],
                 duplicates=Duplicates(
                     rows=rows, distinct=distinct, repeated=rows - distinct, most=int(repeats.most[code])
                 ),
@@ -142,24 +142,12 @@ def _named(counts: Counts, names: Sequence[str]) -> dict[str, int]:
     return {name: found[name] for name in sorted(found, key=lambda name: (-found[name], name)) if found[name]}
 
 
-def _sides(run: ScannedRun, counts: Counts) -> tuple[int, Rate, Rate]:
-    """Labelled rows and their rates of omission and hallucination, from rows by FINE label."""
-    n = int(counts.sum())
-    omission = rate(int(counts[1] + counts[3]), n) if run.omissions_checked else rate(0, 0)
-    return n, omission, rate(int(counts[2] + counts[3]), n)
-
-
-def _by_facts(run: ScannedRun, counts: Counts) -> list[ByFacts]:
+def _by_size(run: ScannedRun, classes: Classes, counts: Counts) -> list[BySize]:
+    """Classes of labelled rows that have any. ``counts``: by class and FINE label."""
     found = []
-    for (least, most), one in zip(FACT_CLASSES, counts, strict=True):
-        n, omission, hallucination = _sides(run, one)
-        found.append(ByFacts(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
-    return [one for one in found if one.rows]
-
-
-def _by_length(run: ScannedRun, counts: Counts) -> list[ByLength]:
-    found = []
-    for (least, most), one in zip(LENGTH_CLASSES, counts, strict=True):
-        n, omission, hallucination = _sides(run, one)
-        found.append(ByLength(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
+    for (least, most), by_label in zip(classes, counts, strict=True):
+        n = int(by_label.sum())
+        omission = rate(int(by_label[1] + by_label[3]), n) if run.omissions_checked else rate(0, 0)
+        hallucination = rate(int(by_label[2] + by_label[3]), n)
+        found.append(BySize(least=least, most=most, rows=n, omission=omission, hallucination=hallucination))
     return [one for one in found if one.rows]

@@ -43,8 +43,6 @@ TAGS: Final = {"omission": "omission", "hallucination": "hallucination", "omissi
 TESTS: Final = {
     "mcnemar": "McNemar",
     "mantel_haenszel": "Mantel–Haenszel",
-    "two_proportions": "two proportions",
-    "fisher_exact": "Fisher's exact test",
     "kolmogorov_smirnov": "Kolmogorov–Smirnov",
 }
 PLACES: Final = {
