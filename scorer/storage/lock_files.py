@@ -136,7 +136,7 @@ def is_flocked(path: Path) -> bool:
     """Whether a process of this machine, or on a file system with real locks of any machine, has locked a file."""
     with output_errors("lock", path):
         try:
-            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:  # a worker removes its file at its end
             return False
         try:
