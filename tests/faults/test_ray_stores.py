@@ -50,7 +50,11 @@ def test_an_output_in_a_store_and_a_node_with_another_one(
         with elsewhere(nodes.joining(), wrong):
             nodes.wait_for(3)
             process = nodes.launch(data, out, bundle, *ON_CPU)
-            wait_until(right, "the worker of the first node has not come", LIMIT_S)
+            wait_until(
+                lambda: len(workers()) == 2,
+                "the second worker, which comes when the plan is made, has not come",
+                LIMIT_S,
+            )
             (worker,) = right()
             os.kill(worker, signal.SIGSTOP)  # so that the run cannot end before the other one has tried
             try:
