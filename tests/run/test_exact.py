@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from scorer.inference import exact
 from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest
 from tests.conftest import ROOT
 
@@ -59,9 +60,7 @@ def data(tmp_path: Path) -> Path:
 def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "site").mkdir()  # of the process that measures: the sample has nothing that is too close to call
-    (tmp_path / "site" / "sitecustomize.py").write_text("from scorer.inference import exact\nexact.FACTOR = 6\n")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
+    monkeypatch.setattr(exact, "FACTOR", 6)  # the sample has nothing that is too close to call
     out = tmp_path / "out"
     table, summary = run(data, out, bundle, "--exact")
     assert "exact:yes" in summary["signature"]
