@@ -108,7 +108,10 @@ class Database:
         return values, ends
 
     def append(self, statement: str, batch: pa.Table) -> None:
-        """Insert by a statement that reads the table ``batch``; small tables wait, inside of :meth:`transaction`."""
+        """Insert by a statement that reads the table ``batch``; small tables wait, until :meth:`flush` at the latest.
+
+        No transaction spans several of them: DuckDB keeps every table that was registered until it ends.
+        """
         waiting = self._waiting.setdefault(statement, [])
         waiting.append(batch)
         if sum(map(len, waiting)) >= _BATCH:
@@ -120,14 +123,10 @@ class Database:
             self._connection.execute(statement)
             self._connection.unregister("batch")
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All that is appended inside is written together."""
-        self.run("BEGIN")
-        yield
+    def flush(self) -> None:
+        """Insert what waits."""
         for statement in list(self._waiting):
             self._insert(statement)
-        self.run("COMMIT")
 
 
 @contextmanager
