@@ -13,6 +13,7 @@ from typing import Any
 
 from ..scoring.origin import Origin
 from ..scoring.plan import Budgets, Plan, PlannedReuse
+from ..scoring.row_scorer import Caveats
 from ..scoring.signature import Signature
 from ..scoring.summary import ReusedOutput
 from ..storage import Counts, Fingerprint, Identity, InputRecord, WrittenFile
@@ -55,6 +56,7 @@ class Facts:
     provider: str
     origin: Origin
     versions: Mapping[str, str]
+    caveats: Caveats
     reuse: ReuseFacts | None = None
 
     @property

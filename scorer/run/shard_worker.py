@@ -72,7 +72,15 @@ class OpenScorer:
             sources = self.reuse.sources
             bound = RecheckLog(sources).figures(Counts()).bound
             reuse = ReuseFacts(sources.digest, sources.planned(), sources.origins()[1:], sources.summary(), bound)
-        return Facts(scorer.signature, scorer.budgets, scorer.provider, scorer.origin, scorer.versions, reuse)
+        return Facts(
+            scorer.signature,
+            scorer.budgets,
+            scorer.provider,
+            scorer.origin,
+            scorer.versions,
+            scorer.caveats,
+            reuse,
+        )
 
 
 class ShardWorker:

@@ -11,9 +11,6 @@ from importlib import metadata
 import msgspec
 
 from .. import __version__
-from ..errors import ScorerError
-from ..inference.manifest import EncoderManifest, Manifest, read_manifest
-from ..inference.shipped import folder_of
 from ..scoring.counts import total
 from ..scoring.origin import Origin
 from ..scoring.plan import Plan
@@ -111,7 +108,6 @@ def summary_of(
     seconds = {stage: round(value, 3) for stage, value in stages.items()}
     origins = _origins(totals.receipts, facts.origin)
     origins += [one for one in (facts.reuse.origins if facts.reuse is not None else ()) if one not in origins]
-    bundle = bundle_of(plan)
     again = RecheckCounts.total([counts.recheck or RecheckCounts(), aside])
     return RunSummary(
         signature_line=facts.signature.line,
@@ -132,8 +128,8 @@ def summary_of(
         origins=tuple(origins),
         reuse=reuse,
         recheck=Recheck(again.rows, again.disagreed, facts.reuse.bound if facts.reuse is not None else None),
-        random_weights=bundle is not None and bundle.source.random_init,
-        forced=bundle.forced if bundle is not None else (),
+        random_weights=facts.caveats.random_weights,
+        forced=facts.caveats.forced,
         versions=versions(facts.versions),
         # To the microsecond, because a history tells runs apart by it, and small runs follow each other fast.
         finished=now.isoformat(timespec="microseconds"),
@@ -144,15 +140,6 @@ def versions(packages: Mapping[str, str] | None = None) -> dict[str, str]:
     """Versions of what a score passes through. ``packages``: those of the row scorer."""
     own = {name: metadata.version(name) for name in ("numpy", "pyarrow")}
     return {"d2t-scorer": __version__, **own, **(packages or {})}
-
-
-def bundle_of(plan: Plan) -> Manifest | EncoderManifest | None:
-    """What the bundle of a plan says; ``None`` where the plan has none, or it has been removed."""
-    name = plan.settings.get("bundle")
-    try:
-        return read_manifest(folder_of(name))[0] if isinstance(name, str) else None
-    except ScorerError:
-        return None
 
 
 def _origins(receipts: Sequence[Receipt], here: Origin) -> list[Origin]:

@@ -20,7 +20,7 @@ from ..storage.objects.uri import Location
 from .origin import Origin
 from .plan import Budgets
 from .reuse import Reuse, open_sources
-from .row_scorer import Known, Report, Starts
+from .row_scorer import Caveats, Known, Report, Starts
 from .scorer import Scorer
 from .settings import Settings
 from .signature import Signature
@@ -59,6 +59,11 @@ class ScorerRows:
     @property
     def origin(self) -> Origin:
         return self.scorer.origin
+
+    @property
+    def caveats(self) -> Caveats:
+        manifest = self.scorer.engine.bundle.manifest
+        return Caveats(manifest.source.random_init, manifest.forced)
 
     @property
     def versions(self) -> Mapping[str, str]:

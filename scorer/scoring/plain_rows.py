@@ -13,7 +13,7 @@ from ..storage.objects.uri import Location
 from .origin import Device, Origin
 from .plan import Budgets
 from .reuse import Reuse
-from .row_scorer import Known, Report, Starts
+from .row_scorer import Caveats, Known, Report, Starts
 from .signature import Signature
 from .summary import Speed
 from .windows import Columns, FailedWindow, Mark, ScoredWindow, Tag, Window
@@ -54,6 +54,10 @@ class PlainRows(ABC, Generic[Columns]):
     @property
     def origin(self) -> Origin:
         return Origin(Device("cpu", ""), "", 0.0, 0.0)
+
+    @property
+    def caveats(self) -> Caveats:
+        return Caveats()
 
     @property
     def versions(self) -> Mapping[str, str]:

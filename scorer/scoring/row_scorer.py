@@ -52,6 +52,15 @@ class Report:
     invariance_error: float | None = None
 
 
+@dataclass(frozen=True)
+class Caveats:
+    """Why labels should not be trusted, as the bundle says: its weights are random, or ``--force`` overrode the
+    reasons in ``forced`` when it was exported."""
+
+    random_weights: bool = False
+    forced: tuple[str, ...] = ()
+
+
 class RowScorer(Protocol[Columns]):
     """A row scorer that is open; the caller that opened it closes it."""
 
@@ -73,6 +82,11 @@ class RowScorer(Protocol[Columns]):
     @property
     def origin(self) -> Origin:
         """Where it computes, and how far its numbers stray there."""
+        ...
+
+    @property
+    def caveats(self) -> Caveats:
+        """Kept in ``_run.json``, where the audit reads it."""
         ...
 
     @property

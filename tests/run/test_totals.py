@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from scorer.run.totals import bundle_of
+from scorer.commands import app
 from tests.bundles import RESTAURANTS
-from tests.plans import made_plan
+
+SAMPLE = Path(__file__).resolve().parents[2] / "scorer" / "embedded" / "domains.parquet"
 
 
-@pytest.mark.parametrize(("random", "forced"), [(True, []), (False, ["parity"]), (False, [])])
-def test_a_forced_or_random_bundle_is_known_to_the_totals(tmp_path: Path, random: bool, forced: list[str]) -> None:
-    content: dict[str, Any] = json.loads((RESTAURANTS / "bundle.json").read_text())
+@pytest.mark.parametrize(("random", "forced"), [(True, []), (False, ["parity"])])
+def test_a_run_records_that_its_bundle_is_random_or_forced(tmp_path: Path, random: bool, forced: list[str]) -> None:
+    bundle, out = tmp_path / "bundle", tmp_path / "out"
+    shutil.copytree(RESTAURANTS, bundle)
+    content = json.loads((bundle / "bundle.json").read_text())
     content["source"]["random_init"] = random
-    (tmp_path / "bundle.json").write_text(json.dumps({**content, "forced": forced}))
-    found = bundle_of(made_plan(settings={"bundle": str(tmp_path)}))
-    assert found is not None and (found.source.random_init, list(found.forced)) == (random, forced)
-    shutil.rmtree(tmp_path)
-    assert bundle_of(made_plan(settings={"bundle": str(tmp_path)})) is None  # removed while the run went on
-    assert bundle_of(made_plan()) is None
+    (bundle / "bundle.json").write_text(json.dumps({**content, "forced": forced}))
+    command = ["run", str(SAMPLE), "--bundle", str(bundle), "--device", "cpu", "--out", str(out), "--limit", "2"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    recorded = json.loads((out / "_run.json").read_text())
+    assert (recorded["random_weights"], recorded["forced"]) == (random, forced)
