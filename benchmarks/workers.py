@@ -121,6 +121,13 @@ def executing(executor: str, options: RunOptions) -> Iterator[Executor | None]:
             yield pool
 
 
+class Lines(Silent):
+    """Passes on what a run has to say; a run that waits says for what."""
+
+    def say(self, message: str) -> None:
+        print(message, file=sys.stderr)
+
+
 def work(executor: str, data: Path, out: Location) -> None:
     """The process of one run: waits for a line, scores, and prints seconds, shards and syncs."""
     syncs, real = [0], os.fsync
@@ -135,7 +142,7 @@ def work(executor: str, data: Path, out: Location) -> None:
         print("ready", flush=True)
         sys.stdin.readline()
         began = time.perf_counter()
-        outcome = run(options, Scoring(), Silent(), chosen)
+        outcome = run(options, Scoring(), Lines(), chosen)
         seconds = time.perf_counter() - began
     told = {
         "seconds": seconds,
@@ -170,6 +177,7 @@ def measure(executor: str, data: Path, out: Location, shards: int) -> dict[str, 
     while process.stdout.readline() not in ("ready\n", ""):
         pass  # Ray's own
     said = process.communicate("go\n")[0].splitlines()
+    print(f"{executor} into {out}: {said[-1] if said else 'ended'}", file=sys.stderr)
     told: dict[str, float] = json.loads(next((line for line in said if line.startswith("{")), '{"done": 0}'))
     if (told["done"], told.get("code")) != (shards, 0):
         raise SystemExit(f"{executor} into {out}: not all of {shards} shards were done: {said}")

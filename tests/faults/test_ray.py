@@ -29,6 +29,7 @@ from tests.faults.ray_cluster import (
     cluster,
     elsewhere,
     environment,
+    read_until,
     wait_for_fewer,
     wait_for_workers,
 )
@@ -192,6 +193,22 @@ def test_what_a_worker_reserves_must_be_there(
     said = finish(nodes.launch(data, tmp_path / "out", bundle, "--device", "cpu", "--ray-cpus", "64"), 2)
     assert "no node of the cluster has 64 CPU cores to give out" in said
     assert not list(tmp_path.glob("out/*"))
+
+
+def test_a_cluster_whose_processors_are_taken_is_named_and_waited_for(
+    nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path
+) -> None:
+    data, whole = long
+    nodes.add(1)
+    first = nodes.launch(data, tmp_path / "first", bundle, *ON_CPU)
+    wait_for_workers(tmp_path / "first", 1)
+    first.send_signal(signal.SIGSTOP)  # its actor stays
+    second = nodes.launch(data, tmp_path / "out", bundle, *ON_CPU)
+    read_until(second, "the cluster has not started its actor for 30 s")
+    first.kill()
+    first.communicate()
+    finish(second)
+    assert_same(tmp_path / "out", whole)
 
 
 def test_ray_data_gives_the_rows_of_a_run(

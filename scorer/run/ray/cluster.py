@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ... import __version__
 from ...errors import DeviceError, MissingDependencyError, UsageError
 from ...system.closing import Closing
+from ..messages import Said, frame
 from ..pool import Ended, Wrote
 from ..worker_process import end_of
 from .actor import MISSING, RayWorker
@@ -22,10 +24,15 @@ from .shipment import Parts, SentFile, parts_of
 from .slots import Node, RaySlot, demand_of, slots_of
 
 _CONNECT_S = 10.0
+_START_S = 30.0
+"""After such a time without an actor, people are told what is waited for."""
 _STOP_S = 12.0
 """How long actors may take to end their workers after an interrupt."""
 _LISTEN_S = 2.0
 """How long an actor waits for something to tell."""
+_LOOK_S = 1.0
+_LISTENING = "listening"
+"""The thread of an actor in which it waits; otherwise a shard that is sent would wait for it to end."""
 
 
 @contextmanager
@@ -75,11 +82,12 @@ def connect(address: str) -> Iterator[Any]:
 @dataclass
 class _Actor:
     """An actor. ``received``: bytes of its worker's output that arrived. ``has_begun``: whether its worker was
-    started."""
+    started. ``late``: when to say that it was not; infinite once that is said."""
 
     handle: Any
     received: int = 0
     has_begun: bool = False
+    late: float = field(default_factory=lambda: time.monotonic() + _START_S)
 
 
 class RayCrew(Closing):
@@ -100,6 +108,7 @@ class RayCrew(Closing):
         self._parts: Parts | None = None
         self._head = Head(str(ray.get_runtime_context().gcs_address))
         self._nodes: list[Node] = []
+        self._looked = -math.inf
         self._demand = demand_of(device, cpus, self._living())
         self._calls: dict[Any, RaySlot] = {}
         self._actors: dict[RaySlot, _Actor] = {}
@@ -121,7 +130,7 @@ class RayCrew(Closing):
         would not end."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        chosen = self._ray.remote(RayWorker).options(
+        chosen = self._ray.remote(concurrency_groups={_LISTENING: 1})(RayWorker).options(
             num_cpus=place.cpus,
             num_gpus=place.gpus,
             max_restarts=0,
@@ -148,7 +157,21 @@ class RayCrew(Closing):
         ready, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=wait_s)
         if ready:  # all others that are ready too
             ready, _ = self._ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
-        return [message for call in ready if (message := self._answer(call)) is not None]
+        told = [message for call in ready if (message := self._answer(call)) is not None]
+        return [*told, *self._late()]
+
+    def _late(self) -> list[Wrote]:
+        """One line, as if from the worker, for each actor that the cluster has not started in time."""
+        found = []
+        for place, actor in self._actors.items():
+            if not actor.has_begun and time.monotonic() > actor.late:
+                actor.late = math.inf
+                line = (
+                    f"the cluster has not started its actor for {_START_S:.0f} s; it is waited for (`ray status` shows "
+                    "what else holds processors or GPUs)"
+                )
+                found.append(Wrote(place, frame(Said(line))))
+        return found
 
     def kill(self, place: RaySlot) -> None:
         if place in self._actors:
@@ -159,16 +182,18 @@ class RayCrew(Closing):
         handles = [actor.handle for actor in self._actors.values()]
         self._actors, self._calls = {}, {}
         with suppress(Exception):  # the cluster may be gone
-            asked = [handle.stop.remote() for handle in handles]
+            asked = [handle.stop.options(concurrency_group=_LISTENING).remote() for handle in handles]
             if asked:
                 self._ray.wait(asked, num_returns=len(asked), timeout=_STOP_S)
         for handle in handles:
             self._end(handle)
 
     def _living(self) -> list[Node]:
-        """The nodes that are alive, by their ids; while the head does not answer, those that were."""
-        if not self._head.is_there():
+        """The nodes that are alive, by their ids; while the head does not answer, those that were. The head is asked
+        once a second, and again when an actor is gone: an answer takes as long as a small shard."""
+        if time.monotonic() - self._looked < _LOOK_S or not self._head.is_there():
             return self._nodes
+        self._looked = time.monotonic()
         found = []
         for node in self._ray.nodes():
             if node["Alive"]:
@@ -213,10 +238,12 @@ class RayCrew(Closing):
 
     def _listen_to(self, place: RaySlot) -> None:
         actor = self._actors[place]
-        self._calls[actor.handle.listen.remote(_LISTEN_S, actor.received)] = place
+        listen = actor.handle.listen.options(concurrency_group=_LISTENING)
+        self._calls[listen.remote(_LISTEN_S, actor.received)] = place
 
     def _gone(self, place: RaySlot, why: str, *, for_good: bool = False) -> Ended:
         self._end(self._actors.pop(place).handle)
+        self._looked = -math.inf
         return Ended(place, why, for_good)
 
     def _end(self, handle: Any) -> None:
