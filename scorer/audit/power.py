@@ -9,8 +9,9 @@ distribution. Rows that are correlated count as fewer, by their design effect.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,59 @@ def threshold_of(rows: Rows, before: float, chance: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if rings(rows, middle, before) <= chance else (middle, high)
     return high
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviation and skewness of values between 0 and 1, from a histogram."""
+
+    deviation: float
+    skewness: float
+
+    @classmethod
+    def of(cls, histogram: Sequence[int]) -> Spread:
+        """From counts in bins of equal width, at least one. The deviation is the largest that values in these bins can
+        have: each is taken to be at the end of its bin that is farther from the mean."""
+        width = 1 / len(histogram)
+        share = np.array(histogram) / sum(histogram)
+        centres = (np.arange(len(histogram)) + 0.5) * width
+        away = centres - float(share @ centres)
+        deviation = math.sqrt(float(share @ (np.abs(away) + width / 2) ** 2))
+        return cls(deviation, float(share @ away**3) / deviation**3)
+
+
+def mean_falls(rows: Rows, threshold: float, spread: Spread) -> float:
+    """Probability that a mean falls by more than ``threshold`` by chance: the normal distribution with Edgeworth's
+    first correction, for the skewness. The halves of pairs count as independent, which is too often."""
+    changed = rows.added + rows.removed + 2 * rows.pairs
+    if not changed:
+        return 0.0
+    z = -threshold / _deviation(rows, spread)
+    skewness = spread.skewness * (rows.added - rows.removed) / math.sqrt(changed**3 / rows.effect)
+    normal = NormalDist()
+    return min(1.0, max(0.0, normal.cdf(z) - skewness * (z * z - 1) * normal.pdf(z) / 6))
+
+
+def detectable_fall(rows: Rows, threshold: float, spread: Spread, power: float = POWER) -> float:
+    """The smallest true fall of a mean that a gate finds with this power. See :func:`mean_falls`."""
+    return threshold + NormalDist().inv_cdf(power) * _deviation(rows, spread)
+
+
+def _deviation(rows: Rows, spread: Spread) -> float:
+    """Of the difference of two means."""
+    return spread.deviation * math.sqrt((rows.added + rows.removed + 2 * rows.pairs) * rows.effect) / rows.n
+
+
+def index_exceeds(rows: Rows, threshold: float) -> float:
+    """Probability that the stability index of ten buckets exceeds ``threshold`` by chance: with (1/n + 1/m) as its
+    unit it has a chi-squared distribution of nine degrees of freedom (Yurdakul & Naranjo 2020, Statistical properties
+    of the population stability index, Journal of Risk Model Validation 14)."""
+    changed = (rows.added + rows.removed + 2 * rows.pairs) * rows.effect
+    if not changed:
+        return 0.0
+    x = threshold * rows.n**2 / changed
+    series = 1 + x / 3 + x**2 / 15 + x**3 / 105
+    return math.erfc(math.sqrt(x / 2)) + math.sqrt(2 * x / math.pi) * math.exp(-x / 2) * series
 
 
 def scaled(rows: Rows, n_before: float) -> Rows:

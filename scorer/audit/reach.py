@@ -15,15 +15,38 @@ from ..scoring.signature import parse
 from ..stats.percentages import percent
 from ..system.codec import OpenRecord
 from .document import ADDED_RATES, RATES, Document, Gate, Group, GroupFigures
+from .figures import SHOWN_FROM
 from .gates import describe, evaluate, shown
 from .grouping import Grouping
-from .power import Rows, any_of, detectable, in_nights, rings, scaled, threshold_of
+from .power import (
+    Rows,
+    Spread,
+    any_of,
+    detectable,
+    detectable_fall,
+    in_nights,
+    index_exceeds,
+    mean_falls,
+    rings,
+    scaled,
+    threshold_of,
+)
 from .reference import Reference
-from .rules import SHARES, Rule
+from .rules import SHARES, TRUE_RATES, Rule
+from .significance import LEAST_ROWS_OF_INDEX
 
 FiresNow = Literal["fail", "warn", "pass"]
 _LEAST_PAIRS = 30
 """Fewer pairs say too little about their correlation, and count as two samples."""
+_LEAST_CONFIDENCES = 50
+"""The mean of fewer confidences is too far from a normal distribution."""
+_OF_CONFIDENCES = ("mean_confidence", "psi_confidence")
+_UNKNOWN = {
+    "backoff_rate": "a fact has a template or has none, whatever chance does",
+    "label_flips": "rows in both runs keep their labels, unless the machine or the software differs",
+    **dict.fromkeys(TRUE_RATES, "it depends on which rows are labelled"),
+}
+"""Why there is no estimate of how often chance makes a gate fail."""
 
 
 class Reach(OpenRecord, frozen=True):
@@ -31,8 +54,8 @@ class Reach(OpenRecord, frozen=True):
 
     ``can_fire``: a value that warns or fails is possible. ``now``: its result on this output, ``None`` where that needs
     a run that was not given, or where it is silent. ``reason``: why it cannot fire, otherwise ``None``. ``finds``: the
-    smallest true increase that it finds with a probability of 80 %; ``by_chance``: how often it fails although nothing
-    changed, at most; ``None`` for gates that are not on rates.
+    smallest true increase (of ``mean_confidence``: fall) that it finds with a probability of 80 %; ``by_chance``: how
+    often it fails although nothing changed, at most; ``not_estimated``: why that is not known of a gate that can fire.
     """
 
     group: Group
@@ -42,6 +65,7 @@ class Reach(OpenRecord, frozen=True):
     reason: str | None
     finds: float | None
     by_chance: float | None
+    not_estimated: str | None
     message: str
 
 
@@ -122,14 +146,13 @@ def _reach(rule: Rule, gate: Gate, group: GroupFigures, given: bool) -> Reach:
     before = gate.before if pinned else _before(rule, group, given and rule.needs_baseline)
     reason = _why_not(rule, gate, group, before, given)
     now = gate.status if gate.status != "silent" and (given or not rule.compares) else None
-    finds = by_chance = None
-    if reason is None and before is not None and rule.metric in (*RATES, *ADDED_RATES):
-        rows = _rows(rule, group)
-        threshold = _chance_limit(rule, rows, before)
-        if rule.compares:
-            finds = detectable(rows, threshold, before)
-        if rule.compares or now != "fail":  # what fails now does not do so by chance
-            by_chance = min(rings(rows, threshold, before), rule.fail_p or 1.0)
+    finds = by_chance = unknown = None
+    if reason is None:
+        unknown = _not_estimated(rule, group, before)
+    if reason is None and unknown is None:
+        finds, by_chance = _chances(rule, group, before)
+        if now == "fail" and not rule.compares:
+            by_chance, unknown = None, "it fails now"
     return Reach(
         group=group.group,
         rows=group.rows,
@@ -138,8 +161,38 @@ def _reach(rule: Rule, gate: Gate, group: GroupFigures, given: bool) -> Reach:
         reason=reason,
         finds=finds,
         by_chance=by_chance,
-        message=_message(rule, group, gate, reason, finds, by_chance, now),
+        not_estimated=unknown,
+        message=_message(rule, group, gate, reason, finds, by_chance, unknown, now),
     )
+
+
+def _not_estimated(rule: Rule, group: GroupFigures, before: float | None) -> str | None:
+    """Why chances are not known; ``None`` when they are."""
+    if rule.metric in _UNKNOWN:
+        return _UNKNOWN[rule.metric]
+    if rule.metric in _OF_CONFIDENCES:
+        if group.confidence.n < _LEAST_CONFIDENCES:
+            return f"{group.confidence.n:,} rows have a confidence, and it needs {_LEAST_CONFIDENCES}"
+        if max(group.design_effects.values()) > SHOWN_FROM:
+            return "rows share inputs, and how much their confidences are correlated is not known"
+    return "there is no figure" if before is None and rule.metric != "psi_confidence" else None
+
+
+def _chances(rule: Rule, group: GroupFigures, before: float | None) -> tuple[float | None, float]:
+    """The smallest change that a gate finds, where it compares, and how often it fails by chance."""
+    rows = _rows(rule, group)
+    limit = _limit(rule)
+    if rule.metric == "psi_confidence":
+        return None, index_exceeds(rows, limit or 0.0)
+    assert before is not None
+    if rule.metric == "mean_confidence":
+        spread, fall = Spread.of(group.confidence.histogram), limit or 0.0
+        fall = fall if rule.signed else before - fall
+        least = detectable_fall(rows, fall, spread)
+        return least if rule.compares and least < before else None, mean_falls(rows, fall, spread)
+    threshold = _chance_limit(rule, rows, before)
+    finds = detectable(rows, threshold, before) if rule.compares else None
+    return finds, min(rings(rows, threshold, before), rule.fail_p or 1.0)
 
 
 def _rows(rule: Rule, group: GroupFigures) -> Rows:
@@ -147,14 +200,18 @@ def _rows(rule: Rule, group: GroupFigures) -> Rows:
     change = group.change if rule.against != "reference" else None
     added_only = rule.metric in ADDED_RATES
     metric = rule.metric.removeprefix("added_")
-    n, effect = group.rows, group.design_effects[metric]
+    n, two = group.rows, rule.signed or rule.metric == "psi_confidence"
+    of_confidences = rule.metric in _OF_CONFIDENCES  # which not all rows have
+    effect = n / group.confidence.n if of_confidences else group.design_effects[metric]
     if change is None or not change.rows_before:
-        return Rows.all_new(n, effect) if rule.signed else Rows(n, n, 0, effect=effect)
+        return Rows.all_new(n, effect) if two else Rows(n, n, 0, effect=effect)
     pairs, added, removed, before = change.rewritten, change.added, change.removed, change.rows_before
     if added_only:
         n, before = added, removed
-    if not rule.signed:
+    if not two:
         return Rows(n, added, 0, effect=effect)
+    if of_confidences:
+        return scaled(Rows(n, added, removed, effect=effect), before)
     if added_only and (rule.against == "baseline" or 2 * removed < added):
         return scaled(Rows(n, added, change.rows_before, effect=effect), change.rows_before)
     found = change.rates[metric].rewritten
@@ -165,10 +222,15 @@ def _rows(rule: Rule, group: GroupFigures) -> Rows:
 def _chance_limit(rule: Rule, rows: Rows, before: float) -> float:
     """The increase of the rate from which on the gate fails."""
     limits = [] if rule.fail_p is None else [threshold_of(rows, before, rule.fail_p)]
-    limit = rule.fail if rule.fail is not None else rule.warn if rule.fail_p is None else None
+    limit = _limit(rule)
     if limit is not None:
         limits.append(limit if rule.signed else limit - before)
     return max(limits)
+
+
+def _limit(rule: Rule) -> float | None:
+    """The threshold that fails or, in a gate that only warns, warns."""
+    return rule.fail if rule.fail is not None else rule.warn if rule.fail_p is None else None
 
 
 def _first(rule: Rule) -> float:
@@ -199,6 +261,8 @@ def _why_not(rule: Rule, gate: Gate, group: GroupFigures, before: float | None, 
     if rule.metric not in ADDED_RATES and group.rows < rule.min_rows:
         return f"it needs {rule.min_rows:,} rows (min_rows), there are {group.rows:,}"
     if rule.compares and not has_baseline:
+        if rule.metric == "psi_confidence" and group.confidence.n < LEAST_ROWS_OF_INDEX:
+            return f"it cannot be judged below {LEAST_ROWS_OF_INDEX} rows with a label in each run"
         if rule.metric in SHARES and before is None:
             return "this output has no figure for it"
     elif gate.status == "silent":
@@ -229,25 +293,26 @@ def _message(
     reason: str | None,
     finds: float | None,
     by_chance: float | None,
+    unknown: str | None,
     now: FiresNow | None,
 ) -> str:
     if reason is not None:
         return f"{describe(group.group)}: {rule.metric}: {reason}"
+    said = f"{describe(group.group)}: {rule.metric}, {group.rows:,} rows"
     if by_chance is not None:
-        found = ""
-        if rule.compares:
-            least = (
-                "no increase reliably" if finds is None else f"an increase of {shown(rule.metric, finds, signed=True)}"
-            )
-            found = f"finds {least} (80% power); "
+        found = _found(rule, finds) if rule.compares and rule.metric != "psi_confidence" else ""
         word = "warns" if rule.fail is None and rule.fail_p is None else "fails"
-        return (
-            f"{describe(group.group)}: {rule.metric}, {group.rows:,} rows: {found}without a change {word} in "
-            f"{seldom(by_chance)} of runs"
-        )
-    if rule.compares and now is None:
-        return f"{describe(group.group)}: {rule.metric}, {group.rows:,} rows: fires on a change"
-    return gate.message
+        return f"{said}: {found}without a change {word} in {seldom(by_chance)} of runs"
+    text = f"{said}: fires on a change" if rule.compares and now is None else gate.message
+    return f"{text}; false alarms not estimated: {unknown}"
+
+
+def _found(rule: Rule, finds: float | None) -> str:
+    what = "fall" if rule.rings == "below" else "increase"
+    if finds is None:
+        return f"finds no {what} reliably (80% power); "
+    least = shown(rule.metric, finds, signed=rule.rings == "above")
+    return f"finds {'a' if what == 'fall' else 'an'} {what} of {least} (80% power); "
 
 
 def seldom(share: float) -> str:

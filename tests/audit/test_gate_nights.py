@@ -10,7 +10,8 @@ import pytest
 
 from benchmarks.gate_nights import CASES, GROUPS, ROWS, SHARE, Nights, counts, promised, run, simulate
 from scorer.audit.comparison import RateCounts, added_rate, rate_change
-from scorer.audit.power import NIGHTS, Rows, rings
+from scorer.audit.power import NIGHTS, Rows, Spread, detectable_fall, index_exceeds, mean_falls, rings
+from scorer.audit.significance import stability_index
 from scorer.stats.intervals import Pairs
 from scorer.stats.mantel_haenszel import Sample, compare
 
@@ -120,3 +121,28 @@ def test_few_new_rows_that_are_all_wrong_fail_whatever_the_rate_over_all_rows_sa
         )
         assert found.p_removed is not None and found.p_removed < 1e-20
         assert pairs.gained / 10_000 < 0.05
+
+
+@pytest.mark.parametrize(("rows", "kept"), [(120, 0.0), (600, 0.0), (600, 0.9)])
+def test_confidences_move_by_chance_as_often_as_promised(rows: int, kept: float) -> None:
+    """Skewed confidences of runs without a change: their mean, against a limit and a baseline, and the index."""
+    random, nights = np.random.default_rng(5), 4_000
+    before, fresh = (random.beta(8, 0.4, (nights, rows)) for _ in range(2))
+    new = round(rows * (1 - kept))
+    now = np.concatenate([fresh[:, :new], before[:, new:]], axis=1)
+    spread = Spread.of(np.histogram(before, 20, (0, 1))[0].tolist())
+    falls = {
+        Rows(rows, new, new): (before - now).mean(axis=1),
+        Rows(rows, rows, 0): 8 / 8.4 - now.mean(axis=1),
+    }
+    for of, fall in falls.items():
+        for chance in (0.05, 0.01):
+            limit = float(np.quantile(fall, 1 - chance))
+            # The histogram says how much confidences differ at most.
+            assert chance * 0.9 <= mean_falls(of, limit, spread) <= 4 * chance
+            assert 0.78 <= np.mean(fall + detectable_fall(of, limit, spread) > limit) <= 0.9
+    if rows >= 500:
+        found = np.array([stability_index(*pair) for pair in zip(before[:1000], now[:1000], strict=True)])
+        for chance in (0.2, 0.05):
+            limit = float(np.quantile(found, 1 - chance))
+            assert index_exceeds(Rows(rows, new, new), limit) == pytest.approx(chance, rel=0.35)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -175,3 +178,32 @@ def test_rows_that_were_kept_or_rewritten_make_false_alarms_rare(tmp_path: Path)
         assert found.kept == {"new": 0, "kept": 0.9, "rewritten": 0}[name]
     assert chances[0] == pytest.approx(0.0945, abs=1e-3)
     assert max(chances[1:]) < 1e-3
+
+
+def test_every_gate_has_a_chance_or_the_reason_why_there_is_none(tmp_path: Path) -> None:
+    gates, labels = tmp_path / "gates.toml", {"mean_confidence": "fail = 0.02", "psi_confidence": "fail = 0.03"}
+    metrics = {**labels, "backoff_rate": "fail = 0.2", "label_flips": "fail = 0", "not_ok_rate": "fail = 0.1"}
+    against = dict.fromkeys(("mean_confidence", "not_ok_rate"), '\nagainst = "baseline"')
+    tables = [f'[[gates]]\nmetric = "{name}"\n{limit}{against.get(name, "")}\n' for name, limit in metrics.items()]
+    gates.write_text("".join(tables))
+
+    def chances(out: Path) -> dict[str, float | str | None]:
+        found = [(gate.metric, gate.groups[0]) for gate in reached(out, "--gates", gates).gates]
+        return {name: one.by_chance if one.by_chance is not None else one.not_estimated for name, one in found}
+
+    spread = [row(f"text {i}", [("food", 0.5 + i / 1200)]) for i in range(600)]
+    known = chances(night(tmp_path / "known", spread))
+    deviation = float(np.std(np.minimum([0.5 + i / 1200 for i in range(600)], 0.9)))
+    by_chance = NormalDist().cdf(-0.02 / (deviation * math.sqrt(2 / 600)))
+    assert isinstance(known["mean_confidence"], float)
+    assert by_chance <= known["mean_confidence"] <= 4 * by_chance  # from a histogram, at most
+    assert known["psi_confidence"] == pytest.approx(0.437, abs=0.001)  # chi-squared of 9 degrees beyond 9
+    assert "has a template or has none" in str(known["backoff_rate"])
+    assert "keep their labels" in str(known["label_flips"])
+    shared = [row(f"text {i}", [("food", 0.2 if i < 60 else 0.8)], subject=f"S{i // 6}") for i in range(600)]
+    unknown = chances(night(tmp_path / "shared", shared))
+    assert "rows share inputs" in str(unknown["mean_confidence"])
+    assert isinstance(unknown["not_ok_rate"], float)
+    shown = scorer("gates", "check", tmp_path / "shared", "--gates", gates).stdout
+    assert "false alarms not estimated: rows share inputs" in " ".join(shown.split())
+    assert "All gates with an estimate" in shown

@@ -27,8 +27,10 @@ def print_reach(found: Checked) -> None:
             console.print(Text.assemble("  ", (f"{word:11}", _STYLES[one.can_fire]), f"  {all_visible(one.message)}"))
     if found.by_chance:
         kept = "all rows new" if found.kept is None else f"{share(found.kept)} of the rows kept"
+        known = all(one.not_estimated is None for gate in found.gates for one in gate.groups)
+        which = "All gates" if known else "All gates with an estimate"
         console.print(
-            Text(f"All gates, {kept}: without a change any fails in {_chances(found.by_chance, found.by_chance_30)}")
+            Text(f"{which}, {kept}: without a change any fails in {_chances(found.by_chance, found.by_chance_30)}")
         )
 
 
