@@ -22,6 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scorer.evaluation.bootstrap import Indices, drawn_interval
+from scorer.evaluation.figures import Values, ratio
 from scorer.evaluation.label_report import Ranking
 from scorer.evaluation.ranking import ranking
 
@@ -61,13 +63,20 @@ def figures(rows: list[dict[str, Any]]) -> list[str]:
     rows = [row for row in rows if row["fine"] is not None]
     gold = np.array([row["supported"] for row in rows], bool)
     passed = np.array([row["fine"] == "OK" for row in rows], bool)
-    balanced = (passed[gold].mean() + (~passed[~gold]).mean()) / 2
     documents = [row["document"] if isinstance(row["document"], str) else " ".join(row["document"]) for row in rows]
     overlaps = [overlap(row["text"], document) for row, document in zip(rows, documents, strict=True)]
     scores = [[row["confidence"] for row in rows], [row["mean_entailment"] for row in rows], overlaps]
     inputs = np.unique(documents, return_inverse=True)[1].reshape(-1)
     areas = [ranking(np.array(score, np.float64), ~gold, inputs) for score in scores]
-    return [f"{len(rows):,}", f"{gold.sum():,}", f"{100 * balanced:.1f}", *map(_area, areas)]
+    counts = [np.bincount(inputs, mask) for mask in (gold, gold & passed, ~gold, ~gold & ~passed)]
+
+    def balanced(times: Indices) -> Values:
+        supported, passing, others, flagged = (times @ count for count in counts)
+        return 50 * (ratio(passing, supported) + ratio(flagged, others))
+
+    value = float(balanced(np.ones((1, len(counts[0])), np.int64))[0])
+    low, high = drawn_interval(balanced, len(counts[0])) or (np.nan, np.nan)
+    return [f"{len(rows):,}", f"{gold.sum():,}", f"{value:.1f} [{low:.0f}, {high:.0f}]", *map(_area, areas)]
 
 
 def _area(found: Ranking) -> str:

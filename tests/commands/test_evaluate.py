@@ -35,6 +35,16 @@ def test_json_counts_errors_as_not_ok(out: Path) -> None:
     assert "1 of 4 rows have errors; they count as not_OK" in result.stderr
 
 
+def test_groups_have_their_intervals_on_the_console(tmp_path: Path) -> None:
+    table = scored(["OK", "omission"] * 12, gold_fine=["OK"] * 24, system=["one"] * 24)
+    path = save(table, tmp_path / "x.parquet")
+    found = json.loads(RUNNER.invoke(app, ["evaluate", str(path), "--by", "system", "--json"]).stdout)
+    low, high = found["by"]["system"][0]["rough"]["interval"]["accuracy"]
+    shown = RUNNER.invoke(app, ["evaluate", str(path), "--by", "system"]).stdout.split("By system")[1]
+    line = next(line for line in shown.splitlines() if "95% interval" in line)
+    assert f"{low:.3f} to {high:.3f}" in line
+
+
 def test_the_full_form_names_every_comparison(out: Path) -> None:
     result = RUNNER.invoke(app, ["evaluate", str(out), "--full", "--against", "paper"])
     assert result.exit_code == 0, result.stderr

@@ -9,7 +9,7 @@ from ...evaluation.challenge.result import ChallengeResult
 from ...stats.intervals import Rate
 from ...system.display import visible
 from .evaluation import wide_console
-from .figures import INTERVAL, MISSING, interval, number, share, table
+from .figures import MISSING, interval, number, share, table
 
 
 def print_challenge(result: ChallengeResult, console: Console | None = None) -> None:
@@ -27,10 +27,10 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
     say("\nChanged texts that are still correct: passed")
     say(_kinds(result, wrong=False))
     say(
-        f"\nsensitivity {share(result.sensitivity.value)} ({_interval(result.sensitivity)}), "
-        f"specificity {share(result.specificity.value)} ({_interval(result.specificity)}), "
+        f"\nsensitivity {_shown(result.sensitivity)}, specificity {_shown(result.specificity)}, "
         f"balanced accuracy over kinds {number(result.score)} ({interval((result.low, result.high))})"
     )
+    say("95% intervals; p: that the change makes no difference to how often a text is flagged, corrected (Holm)")
     say("\nBy domain (sensitivity: wrong texts flagged; specificity: correct texts, changed or not, passed)")
     say(_domains(result))
     if result.checks:
@@ -42,44 +42,42 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
 
 
 def _kinds(result: ChallengeResult, wrong: bool) -> Table:
-    head = ("flagged", INTERVAL, "unchanged passed", INTERVAL, "both right", "n")
-    made = table("kind", "expected", "change", *(head if wrong else ("passed", *head[1:])), left=3)
+    said = "flagged" if wrong else "passed"
+    made = table("kind", "expected", "change", said, "unchanged passed", "both right", "p", "n", left=3)
     for kind in result.kinds:
         if (kind.expected != "OK") == wrong:
-            made.add_row(kind.kind, kind.expected, kind.about, share(kind.right.value), _interval(kind.right),
-                         share(kind.base.value), _interval(kind.base), share(kind.pairs.value),
-                         f"{kind.right.n:,}")  # fmt: skip
+            made.add_row(kind.kind, kind.expected, kind.about, _shown(kind.right), _shown(kind.base),
+                         _shown(kind.pairs), number(kind.p), f"{kind.right.n:,}")  # fmt: skip
     return made
 
 
 def _domains(result: ChallengeResult) -> Table:
-    made = table("domain", "sensitivity", INTERVAL, "specificity", INTERVAL, "pairs")
+    made = table("domain", "sensitivity", "specificity", "pairs")
     for one in result.domains:
-        made.add_row(one.domain, share(one.sensitivity.value), _interval(one.sensitivity),
-                     share(one.specificity.value), _interval(one.specificity),
-                     f"{one.pairs:,}")  # fmt: skip
+        made.add_row(one.domain, _shown(one.sensitivity), _shown(one.specificity), f"{one.pairs:,}")
     return made
 
 
 def _checks(result: ChallengeResult) -> Table:
-    made = table("", "broken", INTERVAL, "largest change", "n")
+    made = table("", "broken", "largest change", "n")
     for check in result.checks:
-        made.add_row(check.name, share(check.broken.value), _interval(check.broken), number(check.largest),
-                     f"{check.broken.n:,}")  # fmt: skip
+        made.add_row(check.name, _shown(check.broken), number(check.largest), f"{check.broken.n:,}")
     return made
 
 
 def _natural(result: ChallengeResult) -> Table:
-    made = table("set", "passed", INTERVAL, "flagged", INTERVAL, "balanced accuracy", INTERVAL, "AUC", INTERVAL,
-                 "right one higher", "both pass", "n")  # fmt: skip
+    made = table("set", "passed", "flagged", "balanced accuracy", "AUC", "right one higher", "both pass", "n")
     for one in result.natural:
-        contrasts = [share(each.value) if each else MISSING for each in (one.right_higher, one.both_pass)]
-        made.add_row(one.name, share(one.passed.value), _interval(one.passed),
-                     share(one.flagged.value), _interval(one.flagged),
-                     number(one.balanced_accuracy.value), interval(one.balanced_accuracy.interval),
-                     number(one.auc.value), interval(one.auc.interval), *contrasts, f"{one.pairs:,}")  # fmt: skip
+        figures = [
+            MISSING if each.value is None else f"{number(each.value)} ({interval(each.interval)})"
+            for each in (one.balanced_accuracy, one.auc)
+        ]
+        made.add_row(one.name, _shown(one.passed), _shown(one.flagged), *figures,
+                     _shown(one.right_higher), _shown(one.both_pass), f"{one.pairs:,}")  # fmt: skip
     return made
 
 
-def _interval(one: Rate) -> str:
-    return interval((one.low, one.high), share)
+def _shown(one: Rate | None) -> str:
+    if one is None or one.value is None:
+        return MISSING
+    return f"{share(one.value)} ({interval((one.low, one.high), share)})"

@@ -162,11 +162,14 @@ def _print_shares(console: Console, report: LabelReport) -> None:
 
 
 def overview(parts: Mapping[str, Blocks]) -> Table:
-    """A line of the main figures for each part."""
+    """A line of the main figures for each part, and below it their intervals where there are some."""
     made = table("", "n", "Af", "macro-F1", "Ar", "R", "P", "F1", "om F1", "hal F1")
     for name, part in parts.items():
         values = [figure(part, block, key) for block, key in _OVERVIEW]
         made.add_row(name, f"{part['rough']['n']:,}", *map(number, values))
+        between = [ends(part, block, key) for block, key in _OVERVIEW]
+        if any(between):
+            made.add_row("  " + INTERVAL, "", *map(interval, between))
     return made
 
 

@@ -14,7 +14,8 @@ from random import Random
 import numpy as np
 
 from ...metric.triples import Triple
-from ...stats.intervals import Rate, combined, rate
+from ...stats.intervals import Pairs, Rate, combined, rate
+from ...stats.multiple import holm, p_of_interval
 from .build import ABOUT, PER_KIND, REVISION, SEED
 from .case import HALLUCINATION, OK, OMISSION, Case
 from .domains import DOMAINS
@@ -31,7 +32,9 @@ _BITS = {OMISSION: 1, HALLUCINATION: 2}
 class KindResult:
     """One kind of change. ``expected``: what should be said of the changed texts. ``right``: of the changed texts,
     those of which it is said. ``base``: of the unchanged texts, those that pass. ``pairs``: pairs of which both are
-    right. ``flagged``: changed texts with any error label."""
+    right. ``flagged``: changed texts with any error label. ``p``: that the change makes no difference, with Holm's
+    correction for the number of kinds: wrong texts are found as often as unchanged ones are flagged, or correct texts
+    pass as often as unchanged ones."""
 
     kind: str
     about: str
@@ -40,6 +43,7 @@ class KindResult:
     base: Rate
     pairs: Rate
     flagged: Rate
+    p: float | None
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def challenge(
     orders = [(rows[one.triples, one.base], rows[_reordered(one), one.base]) for one in shuffled]
     appended = [(rows[row], rows[more]) for row, more in lengthened]
     labels = _Labels(chosen, found.fine[bases], found.fine[edits])
-    kinds = tuple(labels.kind(name) for name in ABOUT if name in labels.kinds)
+    kinds = _corrected([labels.kind(name) for name in ABOUT if name in labels.kinds])
     sensitivity, specificity = labels.found_and_passed(np.ones(len(chosen), bool))
     score, low, high = _score(kinds)
     return ChallengeResult(
@@ -165,8 +169,11 @@ class _Labels:
             right = (edited >= 0) & (edited & _BITS[expected] > 0)
         else:
             right = edited == 0 if expected == OK else edited != 0
-        rates = (rate(int(one.sum()), len(base)) for one in (right, base == 0, right & (base == 0), edited != 0))
-        return KindResult(name, ABOUT[name], expected, *rates)
+        said, passed, both, flagged = (
+            rate(int(one.sum()), len(base)) for one in (right, base == 0, right & (base == 0), edited != 0)
+        )
+        p = _no_difference(right, (base == 0) == (expected == OK))
+        return KindResult(name, ABOUT[name], expected, said, passed, both, flagged, p)
 
     def domain(self, name: str) -> DomainResult:
         """The figures of one domain."""
@@ -179,6 +186,18 @@ class _Labels:
         wrong = self.edited[mine & ~passes]
         right = np.concatenate([self.base[mine], self.edited[mine & passes]])
         return rate(int((wrong != 0).sum()), len(wrong)), rate(int((right == 0).sum()), len(right))
+
+
+def _no_difference(edited: np.ndarray, base: np.ndarray) -> float:
+    """The p-value of equal shares in the two texts of the pairs (Newcombe's interval). bool, *Shape:* (pairs,) each."""
+    counts = (edited & base, edited & ~base, ~edited & base, ~edited & ~base)
+    pairs = Pairs(*(int(one.sum()) for one in counts))
+    difference = (pairs.gained - pairs.lost) / pairs.n
+    return p_of_interval(difference, *combined(difference, (), pairs), 0.0)
+
+
+def _corrected(kinds: Sequence[KindResult]) -> tuple[KindResult, ...]:
+    return tuple(replace(one, p=p) for one, p in zip(kinds, holm([one.p for one in kinds]), strict=True))
 
 
 def _score(kinds: Sequence[KindResult]) -> tuple[float, float, float]:

@@ -44,6 +44,7 @@ def test_a_perfect_metric() -> None:
     assert found.score == found.sensitivity.value == found.specificity.value == 1.0
     assert [kind.kind for kind in found.kinds] == list(ABOUT)
     assert all(kind.pairs.count == kind.pairs.n == 6 for kind in found.kinds)
+    assert all((kind.p or 0) < 0.05 if kind.expected != "OK" else kind.p == 1 for kind in found.kinds)
     assert [check.broken.count for check in found.checks[:3]] == [0, 0, 0]
     assert sum(one.pairs for one in found.domains) == len(CASES)
     assert all(one.sensitivity.value in (1.0, None) for one in found.domains)
@@ -57,6 +58,22 @@ def test_a_metric_that_passes_everything() -> None:
     wrong = sum(kind.expected != "OK" for kind in found.kinds)
     assert wrong == 19
     assert found.score == pytest.approx((0.5 * wrong + 7) / 26)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_metric_that_says_the_same_of_every_text_distinguishes_no_kind(code: int) -> None:
+    assert {kind.p for kind in challenge(CASES, Stub("same", lambda row: (code, 0.5))).kinds} == {1.0}
+
+
+def test_what_is_found_in_one_kind_counts_less_among_many() -> None:
+    """Four of six: beyond chance alone, but not as the best of 26 kinds."""
+    found_in = {one.edited for one in [one for one in CASES if one.kind == "date"][:4]}
+    metric = Stub("dates", lambda row: (3 if row[1] in found_in else 0, 0.5))
+    alone = challenge([one for one in CASES if one.kind == "date"], metric).kinds[0]
+    among = next(kind for kind in challenge(CASES, metric).kinds if kind.kind == "date")
+    assert (alone.right, alone.base, alone.pairs) == (among.right, among.base, among.pairs)
+    assert alone.p is not None and among.p == pytest.approx(min(1.0, 26 * alone.p))
+    assert alone.p < 0.05 < among.p
 
 
 def test_specificity_is_of_all_right_texts_in_the_whole_and_in_each_domain() -> None:
