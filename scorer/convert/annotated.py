@@ -30,6 +30,8 @@ _PLACED = pa.schema([("text_id", pa.string()), ("system", pa.string()), ("domain
                      ("example", pa.string()), ("annotator", pa.string()), ("char_start", pa.int64()),
                      ("char_end", pa.int64()), ("category", pa.string()), ("span", pa.string())])  # fmt: skip
 Placed = Sequence[tuple[str, Sequence["Span"]]]
+UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError)
+"""What a line of a collection raises that is JSON, but not of its form: a number may be ``1e999``."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class Output:
     text: str
     human: list[list[Span]] = field(default_factory=list)
     judges: dict[str, list[Span]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises :class:`UnicodeEncodeError` for half of a surrogate pair, which JSON may have and Arrow may not."""
+        "".join((self.domain, self.model, self.data, self.text)).encode()
 
 
 Key = tuple[str, str, int]
@@ -129,7 +135,7 @@ def read_annotations(
                 continue
             output = outputs[name]
             spans = [_marked(one, output.text, collection.categories) for one in found["annotations"]]
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+        except UNREADABLE as error:
             problems.add(where, number, f"an annotation that cannot be read ({type(error).__name__})")
             continue
         lost = sum(span is None for span in spans)
@@ -240,7 +246,7 @@ def _from_parquet(path: Path, collection: Collection, problems: Problems) -> lis
             continue
         try:
             outputs.append(_from_row(row, judges))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except UNREADABLE as error:
             problems.add(display(path.name), number, f"an output that cannot be read ({error})")
     return outputs
 

@@ -11,6 +11,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ..metric.triples import Triple
@@ -36,18 +37,20 @@ def read_data(domain: str, data: str) -> list[Triple] | str:
         return f"an input that is {type(found).__name__}, not a dictionary"
     try:
         if domain == "openweather":
-            return list(_triples(_at(found, "city", "name"), _weather(found)))
+            return _triples(_at(found, "city", "name"), _weather(found))
         if domain == "ice_hockey":
             subject = f"{_at(found, 'homeTeam', 'name')} – {_at(found, 'awayTeam', 'name')}"
-            return list(_triples(subject, _leaves(found)))
+            return _triples(subject, _leaves(found))
         if domain == "football":
             subject = f"{_at(found, 'teams', 'home', 'name')} – {_at(found, 'teams', 'away', 'name')}"
-            return list(_triples(subject, _leaves(found)))
-        return list(_triples(_at(found, "details", "name"), _phone(found)))
+            return _triples(subject, _leaves(found))
+        return _triples(_at(found, "details", "name"), _phone(found))
     except KeyError as error:
         return f"an input of {domain} without {error.args[0]}"
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, RecursionError):
         return f"an input of {domain} in another layout"
+    except UnicodeEncodeError:
+        return f"an input of {domain} with half of a surrogate pair"
 
 
 def _dictionary(data: str) -> Any:
@@ -57,8 +60,10 @@ def _dictionary(data: str) -> Any:
         return ast.literal_eval(data)
 
 
-def _triples(subject: str, leaves: Iterator[tuple[str, str]]) -> Iterator[Triple]:
-    return (Triple(subject, path, value) for path, value in leaves if value.strip())
+def _triples(subject: str, leaves: Iterator[tuple[str, str]]) -> list[Triple]:
+    found = [Triple(subject, path, value) for path, value in leaves if value.strip()]
+    "".join(chain.from_iterable(found)).encode()  # JSON can have half of a surrogate pair, Arrow cannot
+    return found
 
 
 def _at(found: Any, *path: str) -> str:
@@ -128,7 +133,7 @@ def _csv(data: str) -> list[Triple] | str:
     if not {"country", "title"} <= head.keys():
         return "an owid input without country and title"
     subject = f"{head['country']}, {head['title']}"
-    return list(_triples(subject, iter([*head.items(), *values])))
+    return _triples(subject, iter([*head.items(), *values]))
 
 
 def _markdown(data: str) -> list[Triple] | str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .annotated import Collection, Key, Output, read_annotations, read_json
+from .annotated import UNREADABLE, Collection, Key, Output, read_annotations, read_json
 from .lines import display, read_bytes
 from .problems import Problems
 
@@ -37,7 +37,7 @@ def _read(path: Path, problems: Problems) -> list[Output]:
                 found = json.loads(line)
                 key = _output(found)
                 outputs[key] = Output(*key, inputs[key[0], key[2]], str(found["output"]))
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            except UNREADABLE as error:
                 problems.add(display(file.name), number, f"an output that cannot be read ({type(error).__name__})")
     if not outputs:
         raise InputError(

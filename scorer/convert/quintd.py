@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .annotated import Collection, Key, Output, read_annotations, read_json
+from .annotated import UNREADABLE, Collection, Key, Output, read_annotations, read_json
 from .lines import display
 from .problems import Problems
 
@@ -38,7 +38,7 @@ def _read(path: Path, problems: Problems) -> list[Output]:
                 data = one["in"].partition(_BEFORE)[2].partition(_AFTER)[0] or one["in"]
                 key = str(content["dataset"]), str(content["model"]), number
                 outputs.setdefault(key, Output(*key, data, str(one["out"])))
-            except (KeyError, TypeError, AttributeError) as error:
+            except UNREADABLE as error:
                 problems.add(display(file.name), number, f"an output that cannot be read ({error})")
     for folder in ("human", "human_corr", "gpt-4"):
         for file in sorted((path / "annotations" / folder).glob("*.jsonl")):

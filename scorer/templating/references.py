@@ -45,7 +45,7 @@ def read_references(inputs: Sequence[str], names: ColumnNames) -> References:
         for file in resolve_inputs(inputs):
             schema = reader.probe(file.uri).schema
             wanted = _needed(schema, names)
-            for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
+            for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted or None):
                 _add(result, _one_text_a_row(table, names.text), names)
     return result
 

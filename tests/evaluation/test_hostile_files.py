@@ -215,3 +215,41 @@ def test_hostile_collections_are_refused_or_reported(
     assert result.exit_code in (0, 2)
     if result.exit_code == 2:
         assert result.stderr.strip() and not any(name.exists() for name in names)
+
+
+ANNOTATION = (
+    '{"dataset": "openweather", "model": "m", "table_idx": 0, "annotations": [{"start": 0, "type": 0, "text": "a"}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "annotation", "code", "what"),
+    [
+        ("Milford", "m", ANNOTATION, 0, ""),
+        ("Mil\\ud800", "m", ANNOTATION, 0, "half of a surrogate pair"),
+        ("Milford", "m\ud800", ANNOTATION, 2, "that cannot be read"),
+        *(
+            ("Milford", "m", ANNOTATION.replace(": 0,", f": {n},"), 2, "that cannot be read")
+            for n in ("1e999", "NaN", "9" * 5000, "[]")
+        ),
+        *(("Milford", "m", line, 2, "that cannot be read") for line in ("[" * 100_000, ANNOTATION[:40], "5", "\0")),
+    ],
+)
+def test_a_hostile_line_of_a_collection_costs_itself(
+    tmp_path: Path, place: str, name: str, annotation: str, code: int, what: str
+) -> None:
+    data = {"in": '{"city": {"name": "' + place + '"}}', "out": "a text"}
+    content = {"dataset": "openweather", "model": name, "generated": [data]}
+    for file, text in (("outputs/test/a.json", json.dumps(content)), ("annotations/human/a.jsonl", annotation)):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text(text)
+    result = scorer("convert", "quintd", tmp_path, "--out", tmp_path / "o.parquet")
+    assert result.exit_code == code
+    assert what in result.stderr
+    assert (tmp_path / "o.parquet").exists() == (code == 0)
+
+
+def test_templates_from_a_file_without_columns_of_references(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a;b\n1;2\n")
+    message = refused("templates", "extract", tmp_path / "x.csv", "--out", tmp_path / "t.json")
+    assert "no text column 'text'; the columns are a, b" in message
