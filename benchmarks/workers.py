@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -292,6 +293,8 @@ def _ray() -> Iterator[None]:
     process = subprocess.Popen([*asked, "--block"], env=variables, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
+        if found := re.search(r"--address='([^']+)'", line):
+            os.environ.update(RAY_ADDRESS=found[1], RAY_AUTH_MODE="token")  # another cluster may run here
         if "--block" in line:  # it is ready
             break
     try:
