@@ -20,6 +20,8 @@ from .states import BLANK, STATES, Bools
 Masks = Mapping[str, tuple[Bools, Bools]]
 Rows = Literal["all", "moved", "single"]
 MOST_FLIPS_MEASURED = 20_000
+JOINED_ROWS = 4_000_000
+"""Rows of a run that are joined with another run's at once, which DuckDB's memory holds; of more it would run out."""
 OK = 0
 
 
@@ -210,11 +212,16 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
         for table, side in (("was", "before"), ("now", "after"))
         for column in ("row", "state", *groups)
     )
-    once = {table: f"(SELECT {narrow} FROM {table} ANTI JOIN repeated USING (high))" for table, _ in sides}
-    database.run(
-        f"CREATE TEMP TABLE differing AS SELECT {columns} FROM {once[before.table]} AS was "
-        f"FULL JOIN {once[after.table]} AS now USING (high, low) WHERE {apart}"
-    )
+    parts = max(len(before), len(after)) // JOINED_ROWS + 1  # by the key, which is a hash
+    for part in range(parts):
+        was, now = (
+            f"(SELECT {narrow} FROM {table} ANTI JOIN repeated USING (high) WHERE high % {parts} = {part})"
+            for table, _ in sides
+        )
+        database.run(
+            f"{'INSERT INTO differing' if part else 'CREATE TEMP TABLE differing AS'} SELECT {columns} "
+            f"FROM {was} AS was FULL JOIN {now} AS now USING (high, low) WHERE {apart}"
+        )
     same = ", ".join(groups)
     for (table, side), (_, other) in (sides, sides[::-1]):
         states = ", ".join(

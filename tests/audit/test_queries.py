@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.audit import AuditOptions, audit
+from scorer.audit import AuditOptions, audit, queries
 from scorer.audit.database import Database
 from scorer.audit.document import Document
 from scorer.errors import OutputError
@@ -171,8 +171,13 @@ def check_lists(before: list[Line], after: list[Line], document: Document, most:
     assert [(one.kind, one.row_key, (one.file, one.row)) for one in document.worst] == worst
 
 
-@pytest.mark.parametrize(("seed", "sizes"), [(0, (300, 330)), (1, (90, 400)), (2, (380, 120))])
-def test_two_runs(tmp_path: Path, seed: int, sizes: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("seed", "sizes", "joined"), [(0, (300, 330), 4_000_000), (1, (90, 400), 4_000_000), (2, (380, 120), 50)]
+)
+def test_two_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, sizes: tuple[int, int], joined: int
+) -> None:
+    monkeypatch.setattr(queries, "JOINED_ROWS", joined)
     outs = [
         night(tmp_path / name, made(seed, sizes[second], second), shards=3)
         for name, second in (("before", False), ("after", True))
