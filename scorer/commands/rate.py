@@ -117,10 +117,10 @@ def rate_command(
     )
     if save is not None:
         if labelled is not None:
-            content = earlier_run.saved(population, rates, labelled, by)
+            kept = earlier_run.saved(population, rates, labelled, by)
         else:
-            content = earlier_run.saved_transfer(population, transferred)
-        write_user_file(save, content.to_json(), "--save")
+            kept = earlier_run.saved_transfer(population, transferred)
+        write_user_file(save, kept.content, "--save")
     if as_json:
         print_json(json.loads(encode(report)))
     else:

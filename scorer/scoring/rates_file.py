@@ -77,7 +77,8 @@ class RatesFile(Record, frozen=True, kw_only=True):
     rates: tuple[SavedRate, ...]
     strata: tuple[SavedStratum, ...]
 
-    def to_json(self) -> bytes:
+    @property
+    def content(self) -> bytes:
         """The file."""
         return encode(self, indent=1) + b"\n"
 

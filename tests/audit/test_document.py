@@ -60,7 +60,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     rates = folder / "rates.json"
     file = RatesFile(out="out", signature=SIGNATURE, rows=len(rows), digest=labels_digest(before), source="labels",
                      by="system", rates=(saved,), strata=())  # fmt: skip
-    rates.write_bytes(file.to_json())
+    rates.write_bytes(file.content)
     return [
         audit(before, AuditOptions(history=folder / "h.parquet", rates=rates)),
         audit(tonight, AuditOptions(baseline=before, reference=before, gates=(gates,), history=folder / "h.parquet")),

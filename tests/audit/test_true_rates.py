@@ -36,7 +36,7 @@ def audited(out: Path, gates: str, rates: RatesFile | None = RATES) -> Document:
     file.write_text(gates)
     if rates is not None:
         digest = rates.digest or labels_digest(out)
-        file_of_rates.write_bytes(replace(rates, digest=digest).to_json())
+        file_of_rates.write_bytes(replace(rates, digest=digest).content)
     return audit(out, AuditOptions(gates=(file,), rates=file_of_rates if rates is not None else None))
 
 

@@ -331,7 +331,7 @@ def test_a_calibration_gives_the_rate_of_another_run(population: Population, tmp
     for seed in range(4):
         labelled = from_file(population, labels(population, tmp_path / "l.csv", rows=300, seed=seed))
         path = tmp_path / "rates.json"
-        path.write_bytes(saved(population, true_rates(population, labelled), labelled, None).to_json())
+        path.write_bytes(saved(population, true_rates(population, labelled), labelled, None).content)
         earlier = RatesFile.read(path, "--calibration")
         one = next(found for found in transfer(other, earlier) if found.rate == "not_ok_rate")
         inside += one.low <= right <= one.high
