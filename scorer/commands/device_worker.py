@@ -12,6 +12,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -20,9 +21,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import DeviceError, InputError, OutputError, ScorerError
-from ..run.messages import Begin, Failed, Frames, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
+from ..run.messages import Begin, Failed, Frames, Moved, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
 from ..run.options import RunOptions
 from ..scoring.settings import Settings
+from ..system.progress import advanced
 from ..system.signals import Terminated, ends_with_parent, leave, sigterm_raises
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 MODULE = "scorer.commands.device_worker"
 _IDLE_S = 0.05
 """How long the stream waits for a further shard before it hands on what it has finished."""
+_TICK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,10 @@ class Job:
 
     options: RunOptions
     settings: Settings
+
+    def __str__(self) -> str:
+        """What a worker opens, for messages."""
+        return f"the bundle {self.settings.bundle}"
 
     def scoring(self, device: str, folder: str) -> RowScoring:
         """How a worker scores rows. ``folder``: see :func:`..run.ray.shipment.with_files_of`; empty for none."""
@@ -79,6 +86,7 @@ class _Worker:
         self._guard = threading.Lock()
         self._messages: queue.Queue[Any] = queue.Queue()
         threading.Thread(target=self._listen, name="messages", daemon=True).start()
+        threading.Thread(target=self._tell, name="progress", daemon=True).start()
 
     def send(self, message: object) -> None:
         """Tell the driver; without one, this process is about to end."""
@@ -86,6 +94,15 @@ class _Worker:
         with self._guard, suppress(OSError):
             while content:
                 content = content[os.write(self._sink, content) :]
+
+    def _tell(self) -> None:
+        """Tell the driver whenever something more was done."""
+        seen = -1
+        while True:
+            if (done := advanced()) != seen:
+                seen = done
+                self.send(Moved())
+            time.sleep(_TICK_S)
 
     def work(self) -> None:
         """Answer the request, then score what is given."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, ScorerError
 from ..system.children import Spawned
+from ..system.progress import advance
 from .batches import Grid
 from .cache import Use
 from .facts import DeviceFacts, keep_budget, keep_facts, known_budget, read_budget, read_facts
@@ -116,6 +117,7 @@ def _listen(child: Spawned, memory: int, silence_s: float) -> dict[str, Any]:
             if not part:
                 raise _GoneError(f"ended: {child.how()}")
             heard = time.monotonic()
+            advance()
             said += part
             if len(said) > _LARGEST_REPLY:
                 raise _GoneError("said too much")

@@ -16,6 +16,7 @@ from ..errors import BundleError, DamagedFileError, SchemaError
 from ..system.codec import OpenRecord, Record, decode, encode
 from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA
+from ..system.progress import sha256_of
 from . import choices
 from .schemes import Scheme
 
@@ -266,7 +267,7 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
                 f"{path} is missing or not a plain file; copy the whole bundle folder, or export it again"
             )
         with path.open("rb") as handle:
-            found = hashlib.file_digest(handle, "sha256").hexdigest()
+            found = sha256_of(handle)
     except OSError as e:
         raise BundleError(f"{path} cannot be read: {e.strerror or e}; copy the bundle again") from e
     if found != expected:

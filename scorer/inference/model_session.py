@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError, CallError
 from ..status import OUT_OF_MEMORY
+from ..system.progress import advance
 from ..system.waiting import outcome
 from .batches import Batch, Feed, Layout, Work
 from .devices import Device, is_out_of_memory
@@ -89,6 +90,7 @@ class Calls:
         finally:
             with self._changed:
                 self.done += 1
+                advance()
                 self._running.remove(options)
                 self._changed.notify_all()
 

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +19,7 @@ from msgspec.structs import asdict
 
 from ..errors import BundleError, MissingDependencyError, ScorerError
 from ..system import children
+from ..system.progress import advanced
 from .bundle import Bundle
 from .calibrate import measure_budget
 from .engine import Engine
@@ -39,9 +41,9 @@ def main(arguments: list[str]) -> NoReturn:
     except MissingDependencyError as e:
         _say(replies, _error(e))
     children.limit_process(asked["memory"])
-    progress = _Progress(replies)
+    threading.Thread(target=_tell, args=[replies], daemon=True).start()
     try:
-        answer = _try(asked, progress)
+        answer = _try(asked)
     except ScorerError as e:
         answer = _error(e)
     except MemoryError:
@@ -51,19 +53,17 @@ def main(arguments: list[str]) -> NoReturn:
     _say(replies, answer)
 
 
-def _try(asked: dict[str, Any], progress: _Progress) -> dict[str, Any]:
+def _try(asked: dict[str, Any]) -> dict[str, Any]:
     bundle = Bundle.load(asked["bundle"])
     if bundle.sha256 != asked["sha256"]:
         raise BundleError(f"bundle {asked['bundle']} was changed while it was opened; run again")
     budget = asked["budget"]
     engine = _open(bundle, asked, budget)
-    progress.watch(engine)
     if budget is None:
         budget = measure_budget(engine)
         if budget != engine.grid.token_budget:
             engine.close()
             engine = _open(bundle, asked, budget)
-            progress.watch(engine)
     return {"token_budget": budget, "facts": asdict(measure(engine))}
 
 
@@ -82,26 +82,15 @@ def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
     )
 
 
-class _Progress:
-    """Prints a line whenever the engine has done more calls."""
-
-    def __init__(self, replies: int) -> None:
-        self._replies = replies
-        self._engine: Engine | None = None
-        threading.Thread(target=self._tell, daemon=True).start()
-
-    def watch(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def _tell(self) -> None:
-        seen = -1
-        ended = threading.Event()
-        while not ended.wait(_TICK_S):
-            done = self._engine.calls if self._engine is not None else -1
-            if done != seen:
-                seen = done
-                with _SAYING:
-                    os.write(self._replies, b"+\n")
+def _tell(replies: int) -> NoReturn:
+    """Print a line whenever something more was done."""
+    seen = -1
+    while True:
+        time.sleep(_TICK_S)
+        if (done := advanced()) != seen:
+            seen = done
+            with _SAYING:
+                os.write(replies, b"+\n")
 
 
 def _say(replies: int, answer: dict[str, Any]) -> NoReturn:

@@ -95,6 +95,11 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """A worker did something (:mod:`scorer.system.progress`); it does not hang."""
+
+
+@dataclass(frozen=True)
 class Said:
     """A line for people."""
 

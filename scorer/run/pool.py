@@ -29,6 +29,7 @@ from .messages import (
     Failed,
     Frames,
     Loaded,
+    Moved,
     Progress,
     Ready,
     Request,
@@ -45,9 +46,7 @@ from .shard_worker import Result, task_of
 from .survey import Shard, Survey
 
 SILENCE_S = 600.0
-"""A worker without progress for so long is replaced."""
-PREPARE_S = 4000.0
-"""The same before it is ready: a variant that is not known on its device is verified then, which has its own limits."""
+"""A worker without progress for so long is replaced; the run ends if that is the first one, before it is ready."""
 LOST_S = 300.0
 """How long a run waits for a place when all have left."""
 _IN_FLIGHT = 2
@@ -127,7 +126,7 @@ class _Worker:
     tasks: dict[str, Task] = field(default_factory=dict)
     is_suspect: bool = False
     progress: tuple[int, float] = (0, 0.0)
-    heard: float = field(default_factory=time.monotonic)
+    heard: float = field(default_factory=lambda: time.monotonic())
     stopped: Stopped | None = None
     begun: bool = False
 
@@ -136,7 +135,7 @@ class Pool(Executor):
     """See the module.
 
     Args:
-        job: what workers make a row scoring of; see :class:`.messages.Request`.
+        job: what workers make a row scoring of; see :class:`.messages.Request`. In words: what it opens.
     """
 
     def __init__(self, crew: Crew, job: Any) -> None:
@@ -177,8 +176,12 @@ class Pool(Executor):
                 if worker.facts is not None:
                     self._facts = worker.facts
                     return worker.facts
-            self._refuse_silence()
-            self._refuse_end("the device or the bundle cannot be used")
+            for worker in self._silent():
+                raise DeviceError(
+                    f"{worker.place.name}: no progress for {SILENCE_S:.0f} s while {self._job} was opened and verified "
+                    f"on {worker.place.device}; see whether `scorer doctor --bundle` comes to an end there"
+                )
+            self._refuse_end(f"the device or {self._job} cannot be used")
 
     def score(
         self,
@@ -200,7 +203,10 @@ class Pool(Executor):
                     self._give(worker)
                 self._listen(handle)
                 output.show([_shown(worker) for worker in self._workers.values()], self._died)
-                self._refuse_silence()
+                for worker in self._silent():
+                    self._reporter.say(f"{worker.place.name}: no progress for {SILENCE_S:.0f} s; it is ended")
+                    worker.heard = time.monotonic()
+                    self._crew.kill(worker.place)
                 self._refuse_end("the same command resumes")
             self._publisher.finish()
         for worker in self._workers.values():
@@ -283,6 +289,8 @@ class Pool(Executor):
 
     def _take(self, worker: _Worker, said: Any, handle: Callable[[Handled], None]) -> None:
         name = worker.place.name
+        if isinstance(said, Moved):
+            return
         if isinstance(said, Said):
             self._reporter.say(f"{name}: {said.message}")
         elif isinstance(said, Progress):
@@ -366,14 +374,10 @@ class Pool(Executor):
         else:
             self._reporter.say(f"{self._why}; it is started again")
 
-    def _refuse_silence(self) -> None:
-        """End workers that have something to do and have made no progress."""
-        for worker in self._workers.values():
-            limit = PREPARE_S if worker.facts is None else SILENCE_S
-            if (worker.tasks or worker.facts is None) and time.monotonic() - worker.heard > limit:
-                self._reporter.say(f"{worker.place.name}: no progress for {limit:.0f} s; it is ended")
-                worker.heard = time.monotonic()
-                self._crew.kill(worker.place)
+    def _silent(self) -> list[_Worker]:
+        """Workers that have something to do and have made no progress."""
+        busy = [worker for worker in self._workers.values() if worker.tasks or worker.facts is None]
+        return [worker for worker in busy if time.monotonic() - worker.heard > SILENCE_S]
 
     def _refuse_end(self, advice: str) -> None:
         """Give up where no worker runs and none can be started.

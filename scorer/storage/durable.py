@@ -11,7 +11,6 @@ written them. So the file is deleted and the error reported; it is never synced 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import secrets
@@ -23,6 +22,7 @@ from io import BufferedWriter
 from pathlib import Path
 
 from ..errors import OutputError
+from ..system.progress import sha256_of
 
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
 LARGEST_JSON = 1 << 30
@@ -241,7 +241,7 @@ def discard(path: Path) -> None:
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file's bytes, as hex."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(file)
 
 
 def require_space(out: Path, needed: int, what: str) -> None:

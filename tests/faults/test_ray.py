@@ -241,3 +241,21 @@ scored.write_parquet({str(tmp_path / "out")!r})
             if expects is not None and column in ("confidence", "fact_entailment", "text_entailment"):
                 expects = pytest.approx(expects, rel=1e-4)  # its batches are others, so the last digits may differ
             assert one[column] == expects, (column, one["weight"])
+
+
+def test_a_wrong_token_is_said_after_one_question(
+    reference: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("right", "wrong"):
+        (tmp_path / name).write_text(name[0] * 64)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "right"))
+    with cluster() as nodes:
+        for name in ("wrong", "missing"):
+            monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / name))
+            said = finish(nodes.launch(reference[0], tmp_path / "out", bundle, *ON_CPU), 2)
+            assert f"no token that the cluster at {nodes.address} takes" in said and "RAY_AUTH_MODE=token" in said
+            assert said.count("Failed to get cluster ID") <= 1, "it was asked again and again"
+        monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "right"))
+        nodes.add(1)
+        finish(nodes.launch(reference[0], tmp_path / "out", bundle, *ON_CPU))

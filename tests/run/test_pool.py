@@ -18,7 +18,7 @@ from scorer.errors import DeviceError, InputError
 from scorer.run import pool as pools
 from scorer.run.devices import Slot
 from scorer.run.driver import run
-from scorer.run.messages import Begin, Facts, Failed, Frames, Made, Ready, Request, Stopped, Task, Unseen, frame
+from scorer.run.messages import Begin, Facts, Failed, Frames, Made, Moved, Ready, Request, Stopped, Task, Unseen, frame
 from scorer.run.options import Outcome, RunOptions
 from scorer.run.pool import Ended, Pool, Wrote
 from scorer.run.shard_worker import OpenScorer, ShardWorker, shard_of_task
@@ -134,7 +134,7 @@ def data(tmp_path: Path) -> Path:
 
 def pooled(data: Path, out: Path, crew: Scripted, told: Told | None = None) -> Outcome:
     options = RunOptions((str(data),), out, max_error_rate=1.0, window_rows=4)
-    with Pool(crew, None) as pool:
+    with Pool(crew, "the bundle B") as pool:
         return run(options, TextLengthScoring(), told or Told(), pool)
 
 
@@ -193,7 +193,7 @@ def test_a_device_whose_worker_always_dies_is_given_up(data: Path, tmp_path: Pat
 def test_without_a_worker_the_device_is_to_blame(data: Path, tmp_path: Path) -> None:
     stopped = Stopped("DeviceError", "no memory", ends_run=False)
     crew = Scripted(tmp_path / "out", facts=dict.fromkeys(SLOTS, stopped))
-    with pytest.raises(DeviceError, match=r"no worker is left: .*no memory; the device or the bundle"):
+    with pytest.raises(DeviceError, match=r"no worker is left: .*no memory; the device or the bundle B cannot"):
         pooled(data, tmp_path / "out", crew)
     assert not (tmp_path / "out").exists()
 
@@ -267,3 +267,36 @@ def test_a_worker_without_progress_is_replaced(data: Path, tmp_path: Path, monke
     assert pooled(data, tmp_path / "out", crew, told).exit_code == 0
     assert SLOTS[1] in crew.killed and any("no progress" in message for message in told.messages)
     assert outputs(tmp_path / "out") == outputs(tmp_path / "whole")
+
+
+class _Opening(Scripted):
+    """Workers that are not ready before so many looks, in each of which 100 s pass, and say then that they moved."""
+
+    def __init__(self, out: Path, looks: int, moves: bool) -> None:
+        super().__init__(out)
+        self.looks, self.moves, self.seconds = looks, moves, 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def listen(self, wait_s: float) -> Sequence[Wrote | Ended]:
+        self.seconds += 100
+        self.looks -= 1
+        if self.looks <= 0:
+            return super().listen(wait_s)
+        return [Wrote(place, frame(Moved())) for place in self.held if self.moves]
+
+
+def test_a_first_use_that_hangs_ends_the_run_and_one_that_moves_does_not(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths(data, tmp_path / "whole")
+    crew = _Opening(tmp_path / "out", looks=50, moves=True)
+    monkeypatch.setattr(pools, "time", crew)
+    assert pooled(data, tmp_path / "out", crew).exit_code == 0
+    assert outputs(tmp_path / "out") == outputs(tmp_path / "whole") and not crew.killed
+    crew = _Opening(tmp_path / "out2", looks=50, moves=False)
+    monkeypatch.setattr(pools, "time", crew)
+    with pytest.raises(DeviceError, match=r"one: no progress for 600 s while the bundle B was .* on cpu;"):
+        pooled(data, tmp_path / "out2", crew)
+    assert crew.seconds == 700 and not (tmp_path / "out2").exists()

@@ -15,7 +15,7 @@ from typing import Any
 from ... import __version__
 from ...errors import DeviceError, MissingDependencyError, UsageError
 from ...system.closing import Closing
-from ..messages import Said, frame
+from ..messages import Moved, Said, frame
 from ..pool import Ended, Wrote
 from ..worker_process import end_of
 from .actor import MISSING, RayWorker
@@ -59,20 +59,21 @@ def connect(address: str) -> Iterator[Any]:
     except ImportError as error:
         raise MissingDependencyError("--ray needs Ray 2.60 or later: pip install 'd2t-scorer[ray]'") from error
     more = {}
-    if address == "auto" and not os.environ.get("RAY_ADDRESS") and not _is_on_this_machine():
+    named = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
+    found = _on_this_machine() if named == "auto" else named
+    if found is None:
         address, more = "local", {"include_dashboard": False}
-    elif why := answers(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address, _CONNECT_S):
+    elif why := answers(found, _CONNECT_S):
         # Ray tries for a minute, and then ends the process
         raise DeviceError(
             f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
         )
+    elif ":" in found:
+        _refuse_token(ray, address, found)
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, and some of Ray's own
-        raise DeviceError(
-            f"--ray {address}: {_first_line(error)}; start a cluster with `ray start --head`, and set "
-            "RAY_AUTH_MODE=token if it authenticates by tokens"
-        ) from error
+        raise DeviceError(f"--ray {address}: {_first_line(error)}; start a cluster with `ray start --head`") from error
     try:
         yield ray
     finally:
@@ -161,10 +162,15 @@ class RayCrew(Closing):
         return [*told, *self._late()]
 
     def _late(self) -> list[Wrote]:
-        """One line, as if from the worker, for each actor that the cluster has not started in time."""
+        """One line, as if from the worker, for each actor that the cluster has not started in time. It is waited for:
+        nothing of it hangs."""
         found = []
         for place, actor in self._actors.items():
-            if not actor.has_begun and time.monotonic() > actor.late:
+            if actor.has_begun:
+                continue
+            if actor.late == math.inf:
+                found.append(Wrote(place, frame(Moved())))
+            elif time.monotonic() > actor.late:
                 actor.late = math.inf
                 line = (
                     f"the cluster has not started its actor for {_START_S:.0f} s; it is waited for (`ray status` shows "
@@ -251,15 +257,36 @@ class RayCrew(Closing):
             self._ray.kill(handle)
 
 
-def _is_on_this_machine() -> bool:
-    """Whether a cluster runs on this machine; one that was killed leaves its address."""
+def _on_this_machine() -> str | None:
+    """The address of the cluster that runs on this machine; one that was killed leaves its address."""
     from ray._private.services import canonicalize_bootstrap_address
 
     try:
         found: str | None = canonicalize_bootstrap_address("auto")
     except ConnectionError:
-        return False
-    return found is not None and not answers(found)
+        return None
+    return None if found is None or answers(found) else found
+
+
+def _refuse_token(ray: Any, given: str, address: str) -> None:
+    """Ask the head once whether it takes the token: ``ray.init`` asks it for 20 s, and does not say why it gives up.
+
+    Raises:
+        DeviceError: it does not, or there is none.
+    """
+    from ray._private.authentication.authentication_token_setup import ensure_token_if_auth_enabled
+    from ray._raylet import GcsClient
+
+    try:
+        ensure_token_if_auth_enabled(create_token_if_missing=False)
+        GcsClient(address=address)
+    except ray.exceptions.AuthenticationError as error:
+        raise DeviceError(
+            f"--ray {given}: no token that the cluster at {address} takes ({_first_line(error)}); set "
+            "RAY_AUTH_MODE=token, and copy ~/.ray/auth_token of the machine on which the head was started to this one"
+        ) from error
+    except Exception:  # what else is wrong, `ray.init` says
+        return
 
 
 def _first_line(error: BaseException) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...system.children import Spawned
+from ...system.progress import advance
 from .frames import HEADER, HEADER_LIMIT
 
 
@@ -99,6 +100,7 @@ class Child:
             count = os.readv(self._replies.fileno(), [view])
             if not count:
                 raise EndedError(self._how())
+            advance()
             view = view[count:]
         return found
 

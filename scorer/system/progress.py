@@ -1,0 +1,36 @@
+"""How far the work of this process is, as one number: who watches a process sees by it that the process does not hang.
+
+Whatever may take long advances it: bytes hashed, calls of a model, windows read, lines of a child process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import BinaryIO
+
+_BLOCK = 1 << 20
+_steps = 0
+
+
+def advance() -> None:
+    """Note that something was done."""
+    global _steps  # an increment that two threads share may be lost; only whether the number changes is looked at
+    _steps += 1
+
+
+def advanced() -> int:
+    """How often something was done so far."""
+    return _steps
+
+
+def sha256_of(file: BinaryIO) -> str:
+    """SHA-256 of what is left of a file, as hex.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    while block := file.read(_BLOCK):
+        digest.update(block)
+        advance()
+    return digest.hexdigest()
