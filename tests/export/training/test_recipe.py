@@ -11,7 +11,6 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -45,7 +44,11 @@ def small_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_from_the_base_to_the_figures(
-    shared_data: Path, small_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_data: Path,
+    small_base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     data, out, final = shared_data.parent, tmp_path / "run", tmp_path / "calibrated"
 
@@ -72,15 +75,9 @@ def test_from_the_base_to_the_figures(
     assert rebuild(bundle, tmp_path / "rebuilt") < 1e-4
     files = [(folder / "model.safetensors").read_bytes() for folder in (final, tmp_path / "rebuilt")]
     assert files[0] == files[1]
-    asked = ["--bundle", bundle, "--data", data, "--out", tmp_path / "figures"]
-    call(evaluate, *asked, "--limit", 40, "--sets", "nli,e2e,webnlg17,webnlg20")
-    call(evaluate, *asked, "--limit", 2, "--sets", "box_scores")
-    figures = json.loads((tmp_path / "figures" / "figures.json").read_text())
-    assert list(figures) == list(evaluate.SETS)
-    assert figures["box_scores"]["sentences"] > 10
-    assert figures["nli"]["snli_test"]["n"] > 5
-    rows = len(pq.read_table(shared_data / "e2e_primary.parquet"))
-    assert figures["e2e"]["backoff"]["rows"] == len(range(0, rows, rows // 40))
+    capsys.readouterr()
+    call(evaluate, "--bundle", bundle, "--data", data / "nli", "--step", 300)
+    assert json.loads(capsys.readouterr().out)["snli_test"]["pairs"] > 5
 
 
 STOPPED = """
