@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.device_trace import covered, from_events
+from benchmarks.device_trace import from_events
 
 
 def event(cat: str, name: str, start: float, duration: float) -> dict[str, Any]:
@@ -32,11 +32,3 @@ def test_idle_and_copying_are_shares_of_the_time_between_first_and_last() -> Non
     assert trace.copies == pytest.approx(100 / 900)  # 1000 to 1100
     assert trace.kernels == {"gemm": (0.0005, 2), "cudnn_sdpa_sm90_flash_fprop": (0.0003, 1)}
     assert list(trace.attention) == ["cudnn_sdpa_sm90_flash_fprop"]
-
-
-@pytest.mark.parametrize(
-    ("intervals", "length"),
-    [([], 0), ([(0, 2), (1, 3)], 3), ([(4, 5), (0, 1)], 2), ([(0, 10), (2, 3), (4, 12)], 12), ([(1, 1)], 0)],
-)
-def test_covered_counts_no_moment_twice(intervals: list[tuple[float, float]], length: float) -> None:
-    assert covered(intervals) == length

@@ -35,12 +35,6 @@ def test_the_formula_of_the_page_comes_close(rows: int, threshold: float) -> Non
     assert formula == pytest.approx(found, abs=1.0 / rows)  # a share moves in steps of one row
 
 
-def test_what_cannot_be_found_is_none() -> None:
-    assert detectable(Rows.all_new(10), 0.9, 0.5) is None
-    assert rings(Rows.all_new(10), 0.0, 0.0, 0.0) == pytest.approx(0.0, abs=1e-12)
-    assert rings(Rows.all_new(10), 0.0, 0.0, 1.0) == pytest.approx(1.0)
-
-
 def test_the_table_of_the_page() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert "\n".join(lines()) in text

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu import settings
-from benchmarks.rounds import Group, Measured
 from benchmarks.runners import ours
 from benchmarks.sample import write_sample
-from benchmarks.settings import Setting
 from scorer.inference.bundle import Bundle
 from tests.bundles import RESTAURANTS, make_bundle
 from tests.inference.packed_graph import make_packed_bundle
@@ -28,16 +26,6 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def with_options(spec: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {**spec, "options": {"precision": "fp32", **options}}
-
-
-def test_a_slow_setting_has_the_rate_of_its_part(spec: dict[str, Any]) -> None:
-    found, _ = ours.bare_session(with_options(spec, pairs=7, warm=True), {})()
-    assert len(found) == 7
-    one = Measured(Setting("slow", "Slow", "nowhere:nothing", {"pairs": 10}), rounds=[{"round": 0, "seconds": 2.0}])
-    whole = Measured(Setting("whole", "Whole", "nowhere:nothing"), rounds=[{"round": 0, "seconds": 4.0}])
-    assert (one.rates(100), one.rates(8), whole.rates(100)) == ([5.0], [4.0], [25.0])
-    group = Group("pairs", "t", "pairs", 100, "slow", {}, [one, whole])
-    assert group.ratio(whole, one) == 5.0
 
 
 @pytest.mark.slow

@@ -48,15 +48,6 @@ def test_ratios_are_taken_within_a_round(group: Group) -> None:
     assert by_name["slow"]["peak_mb"] == 102
 
 
-def test_agreement_counts_labels_and_differences(group: Group) -> None:
-    by_name = {s["name"]: s for s in results.summarise(group)["settings"]}
-    assert (by_name["slow"]["labels"], by_name["slow"]["max_probability"]) == (1.0, 0.0)
-    assert (by_name["run-x"]["labels"], by_name["run-x"]["max_probability"]) == (0.5, 0.4)
-    assert results.agreement(["OK", "omission"], ["OK", "OK"]) == {"labels": 0.5}
-    assert results.agreement(["OK"], [[0.1, 0.2, 0.7]]) == {}
-    assert results.agreement([], []) == {}
-
-
 def test_the_table_is_sorted_and_names_what_is_missing(group: Group) -> None:
     lines = results.table(results.summarise(group)).splitlines()
     rows = [line for line in lines if line.startswith("| ")][2:]

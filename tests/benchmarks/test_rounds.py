@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import results
-from benchmarks.gpu.device import flops
 from benchmarks.rounds import Group, run_rounds
 from benchmarks.runners.common import choose
 from benchmarks.sample import Sample, write_sample
@@ -95,9 +94,3 @@ def test_the_fastest_candidate_is_chosen() -> None:
     asked.clear()
     assert choose([7], attempt, [5, 6, 7, 8]) == 7
     assert asked == [7]  # warmed up, not timed
-
-
-def test_the_work_of_roberta_large() -> None:
-    large = {"layers": 24, "hidden_size": 1024, "intermediate_size": 4096}
-    assert flops(large, [1]) == pytest.approx(604e6 + 98.3e3, rel=1e-3)
-    assert flops(large, [10, 20]) == pytest.approx(30 * 604e6 + 98.3e3 * 500, rel=1e-3)

@@ -16,10 +16,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "your-data.md"
 BLOCK = re.compile(r"(?:^`([^`]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_page_is_short() -> None:
-    assert len(PAGE.read_text(encoding="utf-8").split()) <= 900
-
-
 def test_every_file_of_the_page_leads_to_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

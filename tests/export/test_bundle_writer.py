@@ -17,12 +17,12 @@ import pytest
 import torch
 from transformers import RobertaForSequenceClassification
 
-from export import bundle_writer, export_bundle, parity, variants
+from export import bundle_writer, export_bundle, parity
 from export.source import sha256
 from scorer.errors import BundleError, OutputError, ScorerError, TemplateError, UsageError
 from scorer.inference.bundle import Bundle
 from scorer.inference.texts import TextTokenizer
-from tests.export.checkpoints import LAYERS, edit_json
+from tests.export.checkpoints import LAYERS
 from tests.export.contrib_operators import evaluator
 
 Log = tuple[list[str], Callable[[str], None]]
@@ -183,38 +183,9 @@ STARTS = (
 )
 
 
-def test_another_order_of_labels_is_kept(copy: Path, tmp_path: Path) -> None:
-    edit_json(copy / "config.json", id2label={"0": "Neutral", "2": "CONTRADICTION", "1": "entailment"})
-    out = export_bundle(str(copy), tmp_path / "out", precisions=["fp32"], name="other", log=silent)
-    opened = Bundle.load(out)
-    assert opened.labels == ("neutral", "entailment", "contradiction") and opened.name == "other"
-
-
 def test_a_variant_under_99_percent_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"int8 variant .* on only 9\d\.\d\d% of 512 probe pairs .*--force"):
         export_bundle(str(checkpoint), tmp_path / "out", precisions=["int8"], log=silent)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_variant_broken_on_purpose_is_refused(
-    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import onnx
-    from onnx import numpy_helper
-
-    real = variants.export_fp32
-
-    def broken(fused: Path, path: Path, layers: int) -> dict[str, int]:
-        counts = real(fused, path, layers)
-        graph = onnx.load(str(path))
-        tensor = next(t for t in graph.graph.initializer if t.name == "classifier.out_proj.weight")
-        tensor.CopyFrom(numpy_helper.from_array(-numpy_helper.to_array(tensor), tensor.name))
-        onnx.save(graph, str(path))
-        return counts
-
-    monkeypatch.setattr(variants, "export_fp32", broken)
-    with pytest.raises(BundleError, match="the fp32 variant gives the checkpoint's label on only"):
-        export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], log=silent)
     assert not list(tmp_path.iterdir())
 
 

@@ -61,14 +61,6 @@ def test_what_is_not_a_number_counts_against_the_variant() -> None:
     assert figures["label_agreement"] == 0.5 and figures["bound"] == 1e30 and figures["max_abs_probability"] == 1.0
 
 
-def test_under_99_percent_is_refused() -> None:
-    figures = {"pairs": 512, "label_agreement": 0.98828, "max_abs_logit": 0.7, "max_abs_probability": 0.21}
-    message = accept("int8", figures)
-    assert message is not None and "98.83% of 512 probe pairs" in message and "0.7" in message and "0.21" in message
-    assert accept("int8", figures | {"label_agreement": 0.99}) is None
-    assert accept("fp16", None) is None
-
-
 def test_a_variant_that_was_broken_is_measured_as_broken(checkpoint: Path, bundle: Path, tmp_path: Path) -> None:
     opened = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None)
     probes = built_in_probes(opened.tokenizer, 120)[::8]

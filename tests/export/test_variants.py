@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from export.graph import operator_counts
 from export.variants import export_fp16
@@ -98,21 +98,4 @@ def test_a_weight_beyond_half_precision_is_refused(fused: Path, tmp_path: Path) 
         tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
     with pytest.raises(CheckpointError, match=r"LayerNorm\.weight exceeds what fp16 holds"):
-        export_fp16(change(fused, tmp_path, edit), tmp_path / "out.onnx", LAYERS)
-
-
-def test_an_unknown_head_is_refused(fused: Path, tmp_path: Path) -> None:
-    def edit(graph: Any) -> None:
-        next(node for node in graph.node if node.op_type == "Tanh").op_type = "Relu"
-
-    with pytest.raises(CheckpointError, match="the head of the graph is not Gemm → Tanh → Gemm"):
-        export_fp16(change(fused, tmp_path, edit), tmp_path / "out.onnx", LAYERS)
-
-
-def test_a_float_constant_in_the_body_is_refused(fused: Path, tmp_path: Path) -> None:
-    def edit(graph: Any) -> None:
-        value = numpy_helper.from_array(np.ones(1, np.float32))
-        graph.node.insert(0, helper.make_node("Constant", [], ["one"], "odd", value=value))
-
-    with pytest.raises(CheckpointError, match=r"node odd \(Constant\) makes fp32 values"):
         export_fp16(change(fused, tmp_path, edit), tmp_path / "out.onnx", LAYERS)

@@ -1,4 +1,4 @@
-"""Every family at a usual size, with random weights: exported whole, and kept within the agreed parity."""
+"""A DeBERTa of a usual size, with random weights: exported whole, and kept within the agreed parity."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from pathlib import Path
 import pytest
 
 from export import export_bundle
-from export.architectures import FAMILIES
 from scorer.inference.bundle import Bundle
-
-NAMES = [[one.name for one in family.presets if "tiny" not in one.name][-1] for family in FAMILIES]
-"""The smallest usual size of each; tests/export/test_random_init.py exports a large one."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_a_usual_size_exports(name: str, tmp_path: Path) -> None:
+def test_a_usual_size_exports(tmp_path: Path) -> None:
+    """Its graph is the least fused one; tests/export/test_random_init.py exports roberta-large."""
+    name = "deberta-v3-small"
     bundle = Bundle.load(export_bundle(name, tmp_path / name, random_init=True, log=lambda _: None))
     variants = json.loads((bundle.path / "bundle.json").read_text())["variants"]
     assert {"fp32", "fp16", "int8"} <= set(variants)

@@ -51,15 +51,3 @@ def test_measures_agree_when_their_sizes_do() -> None:
             assert math.isclose(_size(one), _size(other), rel_tol=1e-4) == agree, (one, other)
             read += 1
     assert read > 300
-
-
-def _is_negative(text: str) -> bool:
-    words = "below|behind|debt|deficit|loss|fell|shrank|down|negative|minus"
-    return bool(re.search(rf"\b(?:{words})\b|[-−]\d", text))
-
-
-def test_signs_agree_when_both_sides_have_the_same() -> None:
-    rng = random.Random(5)
-    for agree in (True, False) * 200:
-        one, other = measures.signs(agree, rng)
-        assert (_is_negative(one) == _is_negative(other)) == agree, (one, other)

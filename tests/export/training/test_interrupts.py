@@ -18,10 +18,3 @@ def test_a_signal_is_a_wish_to_stop_until_the_run_has_ended(number: signal.Signa
         os.kill(os.getpid(), number)
     assert stopped == [number]
     assert signal.getsignal(number) == before
-
-
-def test_the_handlers_return_when_the_run_fails() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with pytest.raises(OSError, match="full"), interrupts_call(lambda: None):
-        raise OSError("disk full")
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -78,38 +75,3 @@ def test_from_the_base_to_the_figures(
     capsys.readouterr()
     call(evaluate, "--bundle", bundle, "--data", data / "nli", "--step", 300)
     assert json.loads(capsys.readouterr().out)["snli_test"]["pairs"] > 5
-
-
-STOPPED = """
-import sys
-from export.training.general import __main__ as recipe, base
-base.SHA256.update({hashes})
-recipe.main()
-"""
-
-
-@pytest.mark.slow
-def test_sigterm_saves_and_the_same_command_continues(shared_data: Path, small_base: Path, tmp_path: Path) -> None:
-    program = [sys.executable, "-c", STOPPED.format(hashes=base.SHA256)]
-    data = shared_data.parent
-    settings = ["--base", small_base, "--data", data / "nli", "--field", data / "field", "--limit", 500]
-    settings += ["--nli", 40, "--recast", 30, "--d2t", 20, "--made", 20]
-    finished = {}
-    for name, interrupt in (("whole", False), ("parts", True)):
-        out = tmp_path / name
-        command = [*program, *map(str, [*settings, "--out", out, "--tokens", 150_000, "--vocabulary", 110])]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        if interrupt:
-            log = out / "training.jsonl"
-            while process.poll() is None and not (log.exists() and log.stat().st_size):
-                time.sleep(0.05)
-            os.kill(process.pid, signal.SIGTERM)
-            _, said = process.communicate()
-            assert process.returncode == 1, said
-            assert "the same command continues" in said
-            subprocess.run(command, check=True)
-        else:
-            _, said = process.communicate()
-            assert process.returncode == 0, said
-        finished[name] = (out / "checkpoint" / "model.safetensors").read_bytes()
-    assert finished["whole"] == finished["parts"]
