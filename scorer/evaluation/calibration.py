@@ -3,6 +3,7 @@
 The calibrated confidence is the isotonic regression of *OK by the gold* on the confidence (Zadrozny & Elkan, KDD 2002),
 cross-fitted: the rows of an input are calibrated by a regression on the rows of other inputs, so that no row is
 measured by its own gold. The expected calibration error is that of Naeini et al. (AAAI 2015), over equal widths.
+Intervals draw inputs; the regression is not repeated for each sample.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import numpy.typing as npt
 
 from ..stats.design_effect import share_rate
 from ..stats.isotonic import isotonic
-from .bootstrap import SEED
-from .label_report import CalibrationBlock, CalibrationLine
+from .bootstrap import SEED, drawn, drawn_interval
+from .label_report import CalibrationBlock, CalibrationLine, Ends
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -48,17 +49,24 @@ def calibration(confidence: Floats, right: npt.NDArray[np.bool_], inputs: Indice
                 interval=_interval(right[rows], inputs[rows]) if resamples else None,
             )
             lines.append(line)
+    owners = np.unique(inputs, return_inverse=True)[1]
     block = CalibrationBlock(
         n=len(truth),
-        inputs=len(np.unique(inputs)),
+        inputs=int(owners.max(initial=-1)) + 1,
         error=calibration_error(confidence, truth),
         brier=_brier(confidence, truth),
         calibrated_error=None,
         calibrated_brier=None,
+        interval={
+            "error": error_interval(confidence, truth, owners, resamples),
+            "brier": _brier_interval(confidence, truth, owners, resamples),
+        },
         lines=lines,
     )
     if fitted is not None:
         block["calibrated_error"], block["calibrated_brier"] = calibration_error(fitted, truth), _brier(fitted, truth)
+        block["interval"]["calibrated_error"] = error_interval(fitted, truth, owners, resamples)
+        block["interval"]["calibrated_brier"] = _brier_interval(fitted, truth, owners, resamples)
     return block
 
 
@@ -69,6 +77,28 @@ def calibration_error(confidence: Floats, truth: Floats) -> float | None:
         return None
     distances = np.bincount(_bins(confidence), confidence - truth, BINS)
     return float(np.abs(distances).sum() / len(truth))
+
+
+def error_interval(confidence: Floats, truth: Floats, owners: Indices, resamples: int) -> Ends:
+    """95 % interval of :func:`calibration_error`; ``None`` with fewer than two inputs or without resamples.
+
+    A mean of absolute distances is above 0 by chance alone, in a sample and more so in what is drawn from it, so
+    percentiles of a bootstrap never hold an error of 0. The lower end is therefore 0 if chance alone moves the bins by
+    as much as the error (97.5 % of the samples), and otherwise the upper percentile reflected at the error.
+
+    Args:
+        owners: number of each row's input, from 0. *Shape:* (n,) each.
+    """
+    error = calibration_error(confidence, truth)
+    many = int(owners.max(initial=-1)) + 1
+    if error is None or many < 2 or not resamples:
+        return None
+    distances = np.bincount(owners * BINS + _bins(confidence), confidence - truth, many * BINS).reshape(many, BINS)
+    rows = np.bincount(owners, minlength=many)
+    found = np.concatenate([(times @ distances) / (times @ rows)[:, None] for times in drawn(many, resamples)])
+    high = float(np.percentile(np.abs(found).sum(axis=1), 97.5))
+    by_chance = float(np.percentile(np.abs(found - distances.sum(axis=0) / len(truth)).sum(axis=1), 97.5))
+    return [0.0 if error <= by_chance else max(0.0, 2 * error - high), max(error, high)]
 
 
 def cross_fitted(confidence: Floats, truth: Floats, inputs: Indices) -> Floats | None:
@@ -94,6 +124,11 @@ def _bins(confidence: Floats) -> Indices:
 
 def _brier(confidence: Floats, truth: Floats) -> float | None:
     return float(((confidence - truth) ** 2).mean()) if len(truth) else None
+
+
+def _brier_interval(confidence: Floats, truth: Floats, owners: Indices, resamples: int) -> Ends:
+    squares, rows = np.bincount(owners, (confidence - truth) ** 2), np.bincount(owners)
+    return drawn_interval(lambda times: (times @ squares) / (times @ rows), len(rows), resamples)
 
 
 def _interval(right: npt.NDArray[np.bool_], inputs: Indices) -> list[float] | None:

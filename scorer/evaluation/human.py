@@ -172,11 +172,12 @@ class Ratings:
         one, other, human = correlation.system_means([first, second, rating], self.systems, len(self.system_names))
         return correlation.compare(one, other, human)
 
-    def system_ceilings(self) -> dict[str, HalvesCeiling]:
+    def system_ceilings(self, resamples: int) -> dict[str, HalvesCeiling]:
         """The ceiling by system of each column of ratings; empty where no column names the systems."""
         if self.systems is None:
             return {}
-        return {column: halves_ceiling(self.human(column), self.systems, self.inputs) for column in self.columns}
+        codes = self.systems, self.inputs
+        return {column: halves_ceiling(self.human(column), *codes, resamples) for column in self.columns}
 
     def _side_validity(self, resamples: int) -> list[CorrelationLine]:
         lines = []
@@ -187,22 +188,34 @@ class Ratings:
         return lines
 
 
-def of_texts(raw: Scored, scored: Scored) -> Scored | None:
+def of_texts(raw: Scored, scored: Scored, inputs: Indices) -> tuple[Scored, Indices] | None:
     """The annotations of the evaluated texts, so that the ceiling covers the same texts as the figures.
 
     ``row_id`` of an annotation is the ``id`` of its text. ``None`` if no annotation belongs to an evaluated text.
+
+    Args:
+        inputs: int64, *Shape:* (rows of ``scored``,), the input of each.
+
+    Returns: the annotations, and the input of each.
     """
     if not raw.has(ANNOTATED_ID) or not scored.has(TEXT_ID):
         return None
     annotated, evaluated = raw.array(ANNOTATED_ID), scored.array(TEXT_ID)
     if pa.types.is_nested(annotated.type) or pa.types.is_nested(evaluated.type):
         return None
-    chosen = pc.is_in(annotated.cast(pa.string()), value_set=evaluated.cast(pa.string()).drop_null())
-    return replace(raw, table=raw.table.filter(chosen)) if pc.any(chosen).as_py() else None
+    annotated = annotated.cast(pa.string())
+    rows = pc.index_in(annotated, value_set=evaluated.cast(pa.string()), skip_nulls=True)
+    chosen = rows.is_valid()
+    if not pc.any(chosen).as_py():
+        return None
+    return replace(raw, table=raw.table.filter(chosen)), inputs[rows.drop_null().to_numpy()]
 
 
-def ceilings(raw: Scored, path: Path) -> dict[str, SentenceCeiling]:
+def ceilings(raw: Scored, path: Path, inputs: Indices | None, resamples: int) -> dict[str, SentenceCeiling]:
     """The ceiling by sentence of each rating column of a file with one row per annotation.
+
+    Args:
+        inputs: int64, *Shape:* (annotations,), the input of each text, if known.
 
     Raises:
         ColumnError: no ``row_id``, or no rating.
@@ -216,4 +229,4 @@ def ceilings(raw: Scored, path: Path) -> dict[str, SentenceCeiling]:
     if not columns:
         raise ColumnError(f"{path} has no column of ratings; name its columns like these: {', '.join(RATINGS)}")
     rows = group_codes(raw.array(ANNOTATED_ID))[0]
-    return {column: sentence_ceiling(rows, numbers(raw.array(column), column)) for column in columns}
+    return {column: sentence_ceiling(rows, numbers(raw.array(column), column), inputs, resamples) for column in columns}

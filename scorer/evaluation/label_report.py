@@ -201,24 +201,27 @@ class MetricLine(TypedDict):
 
 
 class SentenceCeiling(TypedDict):
-    """Reliability of one rating (``icc_1``) and of a text's mean (``icc_k``); ``ceiling`` is the root of the latter."""
+    """Reliability of one rating (``icc_1``) and of a text's mean (``icc_k``); ``ceiling`` is the root of the latter,
+    with its ``interval``."""
 
     texts: int
     ratings: int
     icc_1: float | None
     icc_k: float | None
     ceiling: float | None
+    interval: Ends
 
 
 class HalvesCeiling(TypedDict):
     """Pearson's correlation of system means on halves of the inputs, by Spearman & Brown on all inputs, and the root of
-    the latter, which a metric's correlation can reach at least."""
+    the latter, which a metric's correlation can reach at least, with its ``interval``."""
 
     systems: int
     inputs: int
     halves: float | None
     full: float | None
     ceiling: float | None
+    interval: Ends
 
 
 class PublishedLine(TypedDict):
@@ -251,7 +254,7 @@ class CalibrationLine(TypedDict):
 class CalibrationBlock(TypedDict):
     """``error``: expected calibration error; ``brier``: mean squared error; both of the confidence as the probability
     of OK. ``calibrated_error``, ``calibrated_brier``: after cross-fitted isotonic regression; ``None`` with too few
-    inputs."""
+    inputs. ``interval``: of each of the four."""
 
     n: int
     inputs: int
@@ -259,6 +262,7 @@ class CalibrationBlock(TypedDict):
     brier: float | None
     calibrated_error: float | None
     calibrated_brier: float | None
+    interval: dict[str, Ends]
     lines: list[CalibrationLine]
 
 

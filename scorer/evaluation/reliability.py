@@ -11,61 +11,94 @@ import math
 
 import numpy as np
 
-from .bootstrap import SEED, Floats, Indices
-from .label_report import HalvesCeiling, SentenceCeiling
+from .bootstrap import SEED, Floats, Indices, drawn_interval
+from .correlation import available
+from .figures import ratio
+from .label_report import Ends, HalvesCeiling, SentenceCeiling
 
 SPLITS = 200
 
 
-def sentence_ceiling(texts: Indices, ratings: Floats) -> SentenceCeiling:
+def sentence_ceiling(
+    texts: Indices, ratings: Floats, inputs: Indices | None = None, resamples: int = 0
+) -> SentenceCeiling:
     """The reliability of one rating, and of the mean of the ratings of a text.
 
     Args:
         texts: int64, *Shape:* (annotations,), the text of each.
         ratings: float64, *Shape:* (annotations,), NaN for none.
+        inputs: int64, *Shape:* (annotations,), the input of each; texts of one input are drawn together. ``None``: each
+            text is its own.
+        resamples: number of bootstrap samples; 0 for no interval.
 
     Returns: figures are ``None`` with fewer than two texts, or if no text has two ratings.
     """
     there = ~np.isnan(ratings)
-    groups, ratings = np.unique(texts[there], return_inverse=True)[1], ratings[there]
-    counts = np.bincount(groups, minlength=1)
-    n, many = len(ratings), int((counts > 0).sum())
-    result = SentenceCeiling(texts=many, ratings=n, icc_1=None, icc_k=None, ceiling=None)
-    if many < 2 or n <= many:
+    owners = texts if inputs is None else inputs
+    _, first, groups = np.unique(texts[there], return_index=True, return_inverse=True)
+    ratings, of_text = ratings[there], np.unique(owners[there][first], return_inverse=True)[1]
+    counts = np.bincount(groups)
+    result = SentenceCeiling(
+        texts=len(counts), ratings=len(ratings), icc_1=None, icc_k=None, ceiling=None, interval=None
+    )
+    if len(counts) < 2 or len(ratings) <= len(counts):
         return result
-    means = np.bincount(groups, weights=ratings) / counts
-    between = float((counts * (means - ratings.mean()) ** 2).sum()) / (many - 1)
-    within = float(((ratings - means[groups]) ** 2).sum()) / (n - many)
-    size = (n - float((counts.astype(np.float64) ** 2).sum()) / n) / (many - 1)
-    if between <= 0:
+    centred = ratings - ratings.mean()
+    sums = np.bincount(groups, weights=centred)
+    of_texts = np.stack([np.ones(len(counts)), counts, counts**2, sums, sums**2 / counts,
+                         np.bincount(groups, weights=centred**2)])  # fmt: skip
+    by_input = np.stack([np.bincount(of_text, weights=column).astype(np.float64) for column in of_texts])
+    one, of_mean = _reliability(by_input.sum(axis=1, keepdims=True))
+    if np.isnan(of_mean[0]):
         return result
-    result["icc_1"] = (between - within) / (between + (size - 1) * within)
-    of_mean = (between - within) / between
-    result["icc_k"], result["ceiling"] = of_mean, math.sqrt(max(0.0, of_mean))
+    result["icc_1"], result["icc_k"] = float(one[0]), float(of_mean[0])
+    result["ceiling"] = math.sqrt(max(0.0, float(of_mean[0])))
+    ends = drawn_interval(lambda times: _reliability(by_input @ times.T)[1], by_input.shape[1], resamples)
+    result["interval"] = _roots(ends)
     return result
 
 
-def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, splits: int = SPLITS) -> HalvesCeiling:
+def _reliability(sums: Floats) -> tuple[Floats, Floats]:
+    """ICC(1, 1) and ICC(1, k), NaN where texts do not differ at all. *Shape:* (6, samples) → (samples,) each.
+
+    Args:
+        sums: over texts: 1, ratings, their square, the centred sum, its square over the ratings, the sum of squares.
+    """
+    texts, n, n2, total, squared, squares = sums
+    between = ratio(squared - total**2 / n, texts - 1)
+    within = ratio(squares - squared, n - texts)
+    size = ratio(n - n2 / n, texts - 1)
+    return ratio(between - within, between + (size - 1) * within), ratio(between - within, between)
+
+
+def _roots(ends: Ends) -> Ends:
+    return None if ends is None else [math.sqrt(max(0.0, end)) for end in ends]
+
+
+def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, resamples: int = 0) -> HalvesCeiling:
     """Pearson's correlation of the systems' mean ratings on one half of the inputs with those on the other.
 
     Args:
         ratings: float64, *Shape:* (rows,), NaN for none. systems, inputs: int64, *Shape:* (rows,).
+        resamples: 0 for no interval.
 
     Returns: the mean over random splits, what it says of the means over all inputs (Spearman & Brown), and the root of
     that, which no metric's correlation is expected to exceed. It is a lower bound of the ceiling: that a system does
-    better on some inputs than on others counts as noise here, and a metric sees the same inputs.
+    better on some inputs than on others counts as noise here, and a metric sees the same inputs. ``interval`` is
+    Feldt's of a reliability (Psychometrika 30, 1965), which draws systems and inputs from normal ones; ``None`` without
+    the extra ``stats``.
     """
     there = ~np.isnan(ratings)
     _, systems = np.unique(systems[there], return_inverse=True)
     names, inputs = np.unique(inputs[there], return_inverse=True)
     ratings = ratings[there]
     many = int(systems.max(initial=-1)) + 1
-    result = HalvesCeiling(systems=many, inputs=len(names), halves=None, full=None, ceiling=None)
+    result = HalvesCeiling(systems=many, inputs=len(names), halves=None, full=None, ceiling=None, interval=None)
     if many < 3 or len(names) < 4:
         return result
     rng = np.random.default_rng(SEED)
     found = []
-    for _ in range(splits):
+    for _ in range(SPLITS):
         first = rng.permutation(len(names)) < len(names) // 2
         means = [_means(ratings, systems, many, mask) for mask in (first[inputs], ~first[inputs])]
         known = ~np.isnan(means[0]) & ~np.isnan(means[1])
@@ -76,7 +109,18 @@ def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, splits: i
         result["halves"], result["full"] = halves, 2 * halves / (1 + halves) if halves > -1 else None
         if result["full"] is not None and result["full"] >= 0:
             result["ceiling"] = math.sqrt(result["full"])
+            result["interval"] = None if not resamples else _roots(_feldt(result["full"], many, len(names)))
     return result
+
+
+def _feldt(reliability: float, systems: int, inputs: int) -> Ends:
+    """95 % interval of the reliability of the means of ``systems`` over ``inputs``."""
+    if not available():
+        return None
+    from scipy.stats import f
+
+    quantiles = f.ppf((0.975, 0.025), systems - 1, (systems - 1) * (inputs - 1))
+    return [1 - (1 - reliability) * float(quantile) for quantile in quantiles]
 
 
 def _means(ratings: Floats, systems: Indices, many: int, chosen: np.ndarray) -> Floats:

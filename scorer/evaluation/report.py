@@ -174,7 +174,7 @@ class _Evaluation:
             nothing = np.full(self.rows, NO_LABEL, np.int8)
             blocks, extras = Labels(None, nothing, None, nothing, self.inputs.codes).figures(), LabelExtras()
         ratings = self.ratings.blocks(list(options.metrics), resamples)
-        ceilings = self.ratings.system_ceilings()
+        ceilings = self.ratings.system_ceilings(resamples)
         result: LabelReport = {
             **rows, **blocks, **extras, **ratings, "ceiling": self._ceiling(), "system_ceiling": ceilings
         }  # fmt: skip
@@ -290,15 +290,16 @@ class _Evaluation:
         if self.options.annotations is None:
             return None
         raw = load(self.options.annotations)
-        same = human.of_texts(raw, self.scored)
+        same = human.of_texts(raw, self.scored, self.inputs.codes)
         if same is None:
-            same = _without(raw, self.options)
-        elif len(same.table) < len(raw.table):
-            left = len(raw.table) - len(same.table)
+            return human.ceilings(_without(raw, self.options), self.options.annotations, None, self.options.resamples)
+        left = len(raw.table) - len(same[0].table)
+        if left:
             self.note(
                 f"ceiling: left out {left:,} of {len(raw.table):,} annotations, whose texts are not evaluated here"
             )
-        return human.ceilings(same, self.options.annotations)
+        inputs = same[1] if self.inputs.known else None
+        return human.ceilings(same[0], self.options.annotations, inputs, self.options.resamples)
 
     def _text(self, name: str) -> pa.Array:
         column = self.prefix + name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import UsageError
-from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted
+from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted, error_interval
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from tests.evaluation.scored import save, scored
 
@@ -35,6 +36,43 @@ def test_the_lines_add_up_to_the_error_and_the_rows() -> None:
     distance = sum(line["n"] * abs(line["confidence"] - line["ok"]) for line in block["lines"]) / 4000
     assert block["error"] == pytest.approx(distance)
     assert all(line["interval"][0] < line["ok"] < line["interval"][1] for line in block["lines"])
+
+
+def test_intervals_of_the_errors_as_scipy_draws_inputs() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    confidence, owners = CONFIDENCE[:600] ** 3, np.repeat(np.arange(100), 6)
+    right = RNG.random(600) < CONFIDENCE[:600]
+    found = calibration(confidence, right, owners, 4000)
+    of_input = np.arange(600).reshape(100, 6)
+
+    def drawn(statistic: Callable[[np.ndarray], float]) -> tuple[float, float]:
+        ends = stats.bootstrap(
+            (np.arange(100),), lambda inputs: statistic(of_input[inputs.astype(int)].ravel()), vectorized=False,
+            method="percentile", n_resamples=600, rng=np.random.default_rng(0),
+        ).confidence_interval  # fmt: skip
+        return ends.low, ends.high
+
+    error = drawn(lambda rows: calibration_error(confidence[rows], right[rows].astype(float)) or 0.0)
+    brier = drawn(lambda rows: float(np.mean((confidence[rows] - right[rows]) ** 2)))
+    assert found["interval"]["error"] == pytest.approx((2 * found["error"] - error[1], error[1]), abs=0.01)
+    assert found["interval"]["brier"] == pytest.approx(brier, abs=0.005)
+    assert found["interval"]["calibrated_error"][0] == 0.0
+    assert set(calibration(confidence, right, owners, 0)["interval"].values()) == {None}
+
+
+@pytest.mark.parametrize("power", [1.0, 1.2, 2.0])
+def test_the_interval_holds_the_true_calibration_error(power: float) -> None:
+    """100 inputs of 4 rows. The true share of OK is the confidence to this power."""
+    rng = np.random.default_rng(5)
+    many = rng.random(1_000_000) ** 0.5
+    truth = 0.0 if power == 1.0 else calibration_error(many, many**power)
+    held = 0
+    for _ in range(100):
+        confidence = rng.random(400) ** 0.5
+        right = (rng.random(400) < confidence**power).astype(float)
+        low, high = error_interval(confidence, right, np.repeat(np.arange(100), 4), 300)
+        held += low <= truth <= high
+    assert held >= 90
 
 
 def test_the_bounds_0_and_1_are_in_a_bin() -> None:

@@ -23,6 +23,43 @@ def test_the_published_example() -> None:
     assert found["ceiling"] == pytest.approx(0.44**0.5, abs=0.005)
 
 
+def test_the_interval_draws_inputs_with_all_their_texts() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(1)
+    inputs, texts = np.repeat(np.arange(30), 8), np.repeat(np.arange(60), 4)
+    ratings = rng.normal(size=30)[inputs] + rng.normal(size=60)[texts] + rng.normal(size=240)
+    found = sentence_ceiling(texts, ratings, inputs, 4000)
+
+    def of(drawn: np.ndarray) -> float:
+        rows = (drawn.astype(int)[:, None] * 8 + np.arange(8)).ravel()
+        return sentence_ceiling(np.repeat(np.arange(2 * len(drawn)), 4), ratings[rows])["ceiling"] or 0.0
+
+    ends = stats.bootstrap(
+        (np.arange(30),), of, vectorized=False, method="percentile", n_resamples=1500, rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert found["interval"] == pytest.approx((ends.low, ends.high), abs=0.01)
+    apart = sentence_ceiling(texts, ratings, None, 4000)["interval"]
+    assert apart[1] - apart[0] < found["interval"][1] - found["interval"][0]
+    assert sentence_ceiling(texts, ratings, inputs)["interval"] is None
+
+
+def test_the_interval_by_system_is_that_of_the_two_way_analysis_of_variance() -> None:
+    """McGraw & Wong (1996), Table 7, ICC(C, k): its limits from F, computed here from the mean squares."""
+    f = pytest.importorskip("scipy.stats").f
+    rng = np.random.default_rng(2)
+    systems, inputs = np.tile(np.arange(8), 50), np.repeat(np.arange(50), 8)
+    ratings = 0.3 * rng.normal(size=8)[systems] + rng.normal(size=50)[inputs] + rng.normal(size=400)
+    found = halves_ceiling(ratings, systems, inputs, 1)
+    table = ratings.reshape(50, 8)
+    of_systems = 50 * ((table.mean(axis=0) - table.mean()) ** 2).sum() / 7
+    rest = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
+    ratio = of_systems / ((rest**2).sum() / (7 * 49))
+    low, high = (1 - f.ppf(q, 7, 343) / ratio for q in (0.975, 0.025))
+    assert found["full"] == pytest.approx(1 - 1 / ratio, abs=0.02)
+    assert found["interval"] == pytest.approx((low**0.5, high**0.5), abs=0.03)
+    assert halves_ceiling(ratings, systems, inputs)["interval"] is None
+
+
 def test_texts_without_ratings_and_what_is_undefined() -> None:
     rows, ratings = np.array([0, 0, 1, 1, 2]), np.array([1.0, 1.0, 3.0, 3.0, np.nan])
     found = sentence_ceiling(rows, ratings)

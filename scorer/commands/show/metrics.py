@@ -36,18 +36,17 @@ def print_ceilings(console: Console, report: LabelReport) -> None:
     """Print how far the ratings agree with themselves."""
     if report["ceiling"]:
         console.print("\nCeiling by sentence: the root of the reliability of a text's mean rating, ICC(1, k)")
-        made = table("rating", "ceiling", "ICC(1, k)", "ICC(1, 1)", "texts", "ratings")
+        made = table("rating", "ceiling", INTERVAL, "texts", "ratings")
         for column, found in report["ceiling"].items():
-            figures = (found["ceiling"], found["icc_k"], found["icc_1"])
-            made.add_row(column, *map(number, figures), f"{found['texts']:,}", f"{found['ratings']:,}")
+            counts = (f"{found['texts']:,}", f"{found['ratings']:,}")
+            made.add_row(column, number(found["ceiling"]), interval(found["interval"]), *counts)
         console.print(made)
     if any(found["halves"] is not None for found in report["system_ceiling"].values()):
         console.print("\nCeiling by system: at least the root of their means' reliability over halves of the inputs")
-        made = table("rating", "ceiling", "halves", "reliability", "systems", "inputs")
+        made = table("rating", "ceiling", INTERVAL, "systems", "inputs")
         for column, halves in report["system_ceiling"].items():
             counts = (f"{halves['systems']:,}", f"{halves['inputs']:,}")
-            shown = [number(value) for value in (halves["ceiling"], halves["halves"], halves["full"])]
-            made.add_row(column, *shown, *counts)
+            made.add_row(column, number(halves["ceiling"]), interval(halves["interval"]), *counts)
         console.print(made)
 
 
@@ -65,9 +64,12 @@ def print_calibration(console: Console, block: CalibrationBlock) -> None:
             number(line["calibrated"]),
         )
     console.print(made)
-    made = table("", "as it is", "calibrated")
-    made.add_row("expected calibration error", number(block["error"]), number(block["calibrated_error"]))
-    made.add_row("Brier score", number(block["brier"]), number(block["calibrated_brier"]))
+    made = table("", "as it is", INTERVAL, "calibrated", INTERVAL)
+    ends = block["interval"]
+    made.add_row("expected calibration error", number(block["error"]), interval(ends["error"]),
+                 number(block["calibrated_error"]), interval(ends.get("calibrated_error")))  # fmt: skip
+    made.add_row("Brier score", number(block["brier"]), interval(ends["brier"]),
+                 number(block["calibrated_brier"]), interval(ends.get("calibrated_brier")))  # fmt: skip
     console.print(made)
     console.print("calibrated: isotonic regression on other inputs, in five folds")
 
