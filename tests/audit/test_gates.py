@@ -65,20 +65,21 @@ def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_thresholds_are_the_last_values_that_pass(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    def status(metric: str, limits: str) -> str:
-        (one,) = gate(nights, tmp_path, f'[[gates]]\nmetric = "{metric}"\ngroup = {{ system = "b" }}\n{limits}')
-        return one.status
-
-    assert status("not_ok_rate", "warn = 0.5") == "pass"
-    assert status("not_ok_rate", "warn = 0.49") == "warn"
-    assert status("not_ok_rate", "fail = 0.49") == "fail"
-    assert status("not_ok_rate", "warn = 0.1\nfail = 0.6") == "warn"
-    assert status("not_ok_rate", "warn = 0.1\nfail = 0.2") == "fail"
-    assert status("not_ok_rate", "warn = 0\nfail = 0\nmin_rows = 101") == "silent"
-    assert status("not_ok_rate", "warn = 0\nfail = 0\nmin_rows = 100") == "fail"
-    assert status("mean_confidence", "warn = 0.6\nfail = 0.45") == "warn"  # it is 0.5, and lower is worse
-    assert status("mean_confidence", "warn = 0.4") == "pass"
-    assert status("label_flips", "fail = 0") == "silent"  # no row of b is in both nights
+    expected = [
+        ("not_ok_rate", "warn = 0.5", "pass"),
+        ("not_ok_rate", "warn = 0.49", "warn"),
+        ("not_ok_rate", "fail = 0.49", "fail"),
+        ("not_ok_rate", "warn = 0.1\nfail = 0.6", "warn"),
+        ("not_ok_rate", "warn = 0.1\nfail = 0.2", "fail"),
+        ("not_ok_rate", "warn = 0\nfail = 0\nmin_rows = 101", "silent"),
+        ("not_ok_rate", "warn = 0\nfail = 0\nmin_rows = 100", "fail"),
+        ("mean_confidence", "warn = 0.6\nfail = 0.45", "warn"),  # it is 0.5, and lower is worse
+        ("mean_confidence", "warn = 0.4", "pass"),
+        ("label_flips", "fail = 0", "silent"),  # no row of b is in both nights
+    ]
+    text = '[[gates]]\nmetric = "{}"\ngroup = {{ system = "b" }}\n{}\n'
+    found = gate(nights, tmp_path, "".join(text.format(metric, limits) for metric, limits, _ in expected))
+    assert [one.status for one in found] == [status for *_, status in expected]
     (everywhere,) = gate(nights, tmp_path, '[[gates]]\nmetric = "label_flips"\nfail = 0')
     assert everywhere.status == "pass"
 

@@ -123,6 +123,7 @@ def test_a_run_that_has_no_totals_yet_is_not_audited(lacking: Path, tmp_path: Pa
     assert document.partial == "the run did not finish"
 
 
+@pytest.mark.slow
 def test_a_real_run_with_a_limit(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -158,8 +158,6 @@ def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> 
     (added,) = [one for one in checked.gates if one.metric == "added_not_ok_rate" and len(one.groups) == 20]
     assert 0 < added.by_chance <= 0.01
     assert checked.by_chance > gate.by_chance
-    shown = scorer("gates", "check", out, "--gates", tmp_path / "c.toml").stdout
-    assert "without a change any of its 20 groups fails in 0.90% of runs" in " ".join(shown.split())
 
 
 def test_rows_that_were_kept_or_rewritten_make_false_alarms_rare(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def test_a_sample_is_what_a_run_computes(sample: Sample, bundle: Bundle) -> None
     assert (sum(lengths), min(lengths), max(lengths)) == (sample.tokens, sample.shortest, sample.longest)
 
 
+@pytest.mark.slow
 def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: Path) -> None:
     settings = [
         ours("ours:bare_session", bare=True),

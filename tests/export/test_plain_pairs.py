@@ -31,6 +31,7 @@ def trained(general_checkpoint: Path) -> tuple[Checkpoint, Any]:
         return opened, opened.load()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", list(permutations(LABELS)))
 def test_every_order_of_labels_but_the_right_one_is_refused(
     trained: tuple[Checkpoint, Any], order: tuple[str, ...]

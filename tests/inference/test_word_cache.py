@@ -53,7 +53,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return found, blank
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(texts=st.lists(TEXT, max_size=6))
 def test_words_give_the_tokenizer_s_own_ids(made: tuple[Tokenizer, str], texts: list[str]) -> None:
     words = WordTokens(*made)

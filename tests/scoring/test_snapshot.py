@@ -88,8 +88,9 @@ def interfere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path, Calla
     return interfere
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-@pytest.mark.parametrize(("which", "before"), [("out", True), ("baseline", False)])
+@pytest.mark.parametrize(
+    ("change", "which", "before"), [*((change, "out", True) for change in CHANGES), (one_receipt, "baseline", False)]
+)
 def test_what_changes_is_named(
     tmp_path: Path, interfere: Any, which: str, change: Callable[[Path], None], before: bool
 ) -> None:

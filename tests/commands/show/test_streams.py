@@ -72,8 +72,6 @@ def ended(folder: Path, *arguments: object, out: Any = None, err: Any = None, wi
 WAYS: dict[str, Callable[[], dict[str, Any]]] = {
     "stderr's reader has left": lambda: {"err": gone()},
     "both are full": lambda: {"out": full(), "err": full()},
-    "stderr is closed": lambda: {"without": (2,)},
-    "stdout is closed": lambda: {"without": (1,)},
     "all are closed": lambda: {"without": (0, 1, 2)},
 }
 
@@ -103,8 +101,6 @@ RESULTS = {
     "audit": ("audit night --gates gates.toml --json", 1),
     "plan, for people": ("plan good --bundle tiny", 0),
     "doctor, no bundle": ("doctor --bundle nowhere", 2),
-    "version": ("--version", 0),
-    "no such command": ("rum", 2),
 }
 
 

@@ -18,6 +18,8 @@ from scorer.storage.reading.frames import PIPE_BYTES
 from tests.processes import LIMIT_S, finish, is_running, kill_and_wait, start, wait_gone
 from tests.storage.tables import rows_table, write
 
+pytestmark = pytest.mark.usefixtures("fresh_readers")
+
 
 @pytest.fixture
 def shard(tmp_path: Path) -> str:

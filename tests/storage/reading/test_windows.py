@@ -17,6 +17,8 @@ from tests.processes import kill_and_wait
 from tests.storage.reading.test_reader import child_of
 from tests.storage.tables import cut_rows, rows_table, weight, write
 
+pytestmark = pytest.mark.usefixtures("fresh_readers")
+
 
 def weights(table: pa.Table) -> list[int]:
     columns = [[weight(v, field.type) for v in table[field.name].to_pylist()] for field in table.schema]
