@@ -12,9 +12,10 @@
     database.py     these numbers, in DuckDB          queries.py     what is asked of them
     grouping.py     groups of rows                    facts.py       predicates and inputs of a window
     figures.py      the figures of each group         changes.py     a group against the baseline
-    significance.py tests of change                   power.py       what gates can find
-    suggest.py      gates files for an output         reach.py       which gates can fire
-    templates.py    figures of each template          failing_templates.py   templates that look wrong
+    matching.py     rows of two runs                  significance.py tests of change
+    power.py        what gates can find               reach.py       which gates can fire
+    suggest.py      gates files for an output         templates.py   figures of each template
+    failing_templates.py   templates that look wrong
     rules.py        gates as a file has them          gates.py       the result of each gate
     callouts.py     what to look at first             headline.py    the sentence under the verdict
     rows.py         single rows, for people           worse.py       rows that got worse

@@ -40,6 +40,7 @@ from .facts import FactReader
 from .figures import Context, effect_notes, group_figures
 from .grouping import DEFAULT, Grouping
 from .headline import headline
+from .matching import match
 from .reference import Reference, read_reference
 from .rows import flips, group_columns, worst_rows
 from .scan import ScannedRun, fact_column, fact_form, scan_output
@@ -124,7 +125,7 @@ class _Audit:
         before = None
         if self.earlier is not None:
             before = scan_output(self.earlier, database, "was", self._reader(self.earlier, None))
-            queries.match(before, run)
+            match(before, run)
         figures = self._figures(run, before)
         changes = self._changes(run, before, figures)
         everything = figures[()][0]

@@ -7,7 +7,7 @@ the tables is in :mod:`.queries`. Results do not depend on threads: they are cou
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,14 +42,16 @@ class Database:
     def __init__(self, groupings: Sequence[Grouping]) -> None:
         self.groups = {grouping: GroupCodes(grouping) for grouping in dict.fromkeys([(), *groupings])}
         self._waiting: dict[str, list[pa.Table]] = {}
-        self._folder = TemporaryDirectory(prefix="d2t-audit-")
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY,
-            "temp_directory": self._folder.name,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            "preserve_insertion_order": False,
         }
-        self._connection = duckdb.connect(f"{self._folder.name}/rows.duckdb", config=settings)
+        with _errors(), ExitStack() as opened:
+            folder = opened.enter_context(TemporaryDirectory(prefix="d2t-audit-"))
+            self._connection = duckdb.connect(f"{folder}/rows.duckdb", config=settings | {"temp_directory": folder})
+            self._opened = opened.pop_all()
         self.run("SET enable_progress_bar = false")  # which is written to stdout, where --json is
         threads = self.rows("SELECT current_setting('threads')")[0][0]
         self.run(f"SET threads = {min(threads, MOST_THREADS)}")
@@ -59,7 +61,7 @@ class Database:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
-        self._folder.cleanup()
+        self._opened.close()
 
     def column(self, grouping: Grouping) -> str:
         """The column of the group codes of a grouping, ``g0`` for the first."""
@@ -133,8 +135,11 @@ class Database:
 def _errors() -> Iterator[None]:
     try:
         yield
-    except duckdb.Error as error:
-        reason = " ".join(str(error).split())[:300]
+    except (duckdb.Error, OSError) as error:
+        reason = " ".join(str(error).partition("Possible solutions")[0].split())[:300]
+        memory = isinstance(error, duckdb.OutOfMemoryException) and "max_temp_directory_size" not in reason
+        room = f"it may hold {MEMORY}: group by fewer columns (--by)"
         raise OutputError(
-            f"the temporary database of the audit failed: {reason}; set TMPDIR to a folder with more room"
+            f"the temporary database of the audit failed: {reason}; "
+            f"{room if memory else 'set TMPDIR to a folder with more room'}"
         ) from error

@@ -13,6 +13,7 @@ from ..metric.verdict import FINE
 from .confidences import Confidences
 from .database import Ints
 from .grouping import Grouping
+from .matching import FINE_LABEL
 from .scan import FACT_CLASSES, LENGTH_CLASSES, ScannedRun
 from .shown_rows import Why
 from .states import BLANK, STATES, Bools
@@ -20,8 +21,6 @@ from .states import BLANK, STATES, Bools
 Masks = Mapping[str, tuple[Bools, Bools]]
 Rows = Literal["all", "moved", "single"]
 MOST_FLIPS_MEASURED = 20_000
-JOINED_ROWS = 4_000_000
-"""Rows of a run that are joined with another run's at once, which DuckDB's memory holds; of more it would run out."""
 OK = 0
 
 
@@ -84,7 +83,7 @@ def kept(after: ScannedRun, grouping: Grouping) -> Ints:
 
 def rewritten(after: ScannedRun, grouping: Grouping) -> Ints:
     """Rows with a new text for facts that the baseline has with another text, by group, state of the row of the
-    baseline, and state of this one; see :func:`match`. *Shape:* (groups, STATES, STATES)."""
+    baseline, and state of this one; see :func:`.matching.match`. *Shape:* (groups, STATES, STATES)."""
     group, other = after.database.column(grouping), _other(after, grouping)
     return after.database.counts(
         f"SELECT {group}, before_state, state, count(*) FROM rewritten WHERE {other} IS NULL GROUP BY ALL",
@@ -187,64 +186,6 @@ def confidences(run: ScannedRun, grouping: Grouping, *, unmatched: bool = False)
     return Confidences(*run.database.floats(f"SELECT {group}, confidence {of}", sizes))
 
 
-def match(before: ScannedRun, after: ScannedRun) -> None:
-    """Match the rows of two runs, as multisets of keys within each group of each grouping.
-
-    Of rows with one key, those with equal labels are matched first, so that few count as changed; the others in their
-    order. Most rows have a partner in the same groups with the same state, and nothing is kept of them; all others are
-    in a table of their own (``was_apart``, ``now_apart``), with the columns ``partner``, the row of the other run (in
-    the grouping of all rows), and ``other0``, ``other1``, ... by grouping: the state of the row of the other run, null
-    where it has none.
-
-    Of what is left, rows with equal facts in equal groups are paired in their order, in a table ``rewritten``.
-    """
-    database, groups = after.database, [after.database.column(one) for one in after.database.groups]
-    database.run(f"CREATE TEMP TABLE repeated AS FROM {_repeated(before)} UNION FROM {_repeated(after)}")
-    sides = (before.table, "before"), (after.table, "after")
-    for table, side in sides:
-        database.run(f"CREATE TEMP TABLE repeated_{side} AS FROM {table} SEMI JOIN repeated USING (high)")
-    for group in groups:
-        database.run(_MATCH_REPEATED.format(group=group, fine=_FINE))
-    narrow = ", ".join(["high", "low", "row", "state", *groups])
-    apart = " OR ".join(f"was.{column} IS DISTINCT FROM now.{column}" for column in ("state", *groups))
-    columns = ", ".join(
-        f"{table}.{column} AS {side}_{column}"
-        for table, side in (("was", "before"), ("now", "after"))
-        for column in ("row", "state", *groups)
-    )
-    parts = max(len(before), len(after)) // JOINED_ROWS + 1  # by the key, which is a hash
-    for part in range(parts):
-        was, now = (
-            f"(SELECT {narrow} FROM {table} ANTI JOIN repeated USING (high) WHERE high % {parts} = {part})"
-            for table, _ in sides
-        )
-        database.run(
-            f"{'INSERT INTO differing' if part else 'CREATE TEMP TABLE differing AS'} SELECT {columns} "
-            f"FROM {was} AS was FULL JOIN {now} AS now USING (high, low) WHERE {apart}"
-        )
-    same = ", ".join(groups)
-    for (table, side), (_, other) in (sides, sides[::-1]):
-        states = ", ".join(
-            f"CASE WHEN {other}_{group} = ours.{group} THEN {other}_state END AS other{group[1:]}" for group in groups
-        )
-        matched = ", ".join(f"match_{group}.{other}_state AS other{group[1:]}" for group in groups)
-        joins = " ".join(f"LEFT JOIN match_{group} ON ours.row = match_{group}.{side}_row" for group in groups)
-        database.run(
-            f"CREATE TEMP TABLE {table}_apart AS "
-            f"SELECT ours.*, {other}_row AS partner, {states} "
-            f"FROM {table} AS ours JOIN differing ON ours.row = {side}_row UNION ALL "
-            f"SELECT ours.*, match_g0.{other}_row AS partner, {matched} FROM repeated_{side} AS ours {joins}"
-        )
-        database.run(
-            f"CREATE TEMP TABLE left_{side} AS SELECT *, row_number() OVER (PARTITION BY input, {same} ORDER BY row) "
-            f"AS place FROM {table}_apart WHERE partner IS NULL"
-        )
-    database.run(
-        "CREATE TEMP TABLE rewritten AS SELECT now.*, was.row AS before_row, was.state AS before_state "
-        f"FROM left_after AS now JOIN left_before AS was USING (input, place, {same})"
-    )
-
-
 def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
     """The rows of least confidence of each kind, each key once; ties by key, so that they are always the same.
 
@@ -300,36 +241,7 @@ def failing_now(after: ScannedRun, most: int) -> dict[Why, list[Pair]]:
     }
 
 
-_LABELS = len(FINE) + 1
-_FINE = f"(state % {_LABELS})::TINYINT - 1"
-"""The FINE label of a state, -1 for none; see :data:`.states.FINE_OF`."""
-_FINE_BEFORE = f"(other0 % {_LABELS})::TINYINT - 1"
-_FINE_REWRITTEN = f"(before_state % {_LABELS})::TINYINT - 1"
-
-_MATCH_REPEATED = """
-CREATE TEMP TABLE match_{group} AS
-WITH was AS (
-    SELECT row, state, {group} AS code, high, low, {fine} AS fine,
-           row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
-    FROM repeated_before
-), now AS (
-    SELECT row, state, {group} AS code, high, low, {fine} AS fine,
-           row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
-    FROM repeated_after
-), equal AS MATERIALIZED (
-    SELECT was.row AS before_row, was.state AS before_state, now.row AS after_row, now.state AS after_state
-    FROM was JOIN now USING (code, high, low, fine, place)
-), other_was AS (
-    SELECT *, row_number() OVER (PARTITION BY code, high, low ORDER BY row) AS rest
-    FROM was ANTI JOIN equal ON was.row = equal.before_row
-), other_now AS (
-    SELECT *, row_number() OVER (PARTITION BY code, high, low ORDER BY row) AS rest
-    FROM now ANTI JOIN equal ON now.row = equal.after_row
-)
-SELECT * FROM equal UNION ALL
-SELECT was.row, was.state, now.row, now.state
-FROM other_was AS was JOIN other_now AS now USING (code, high, low, rest)
-"""
+_FINE, _FINE_BEFORE, _FINE_REWRITTEN = map(FINE_LABEL.format, ("state", "other0", "before_state"))
 
 
 def _other(run: ScannedRun, grouping: Grouping) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from scorer.audit import queries
 from scorer.audit.database import Database
 from scorer.audit.facts import FactReader
+from scorer.audit.matching import match
 from scorer.audit.scan import scan_output
 from scorer.audit.states import rate_states
 from scorer.scoring.outputs import open_output
@@ -39,7 +40,7 @@ def test_rows_of_one_input(tmp_path: Path) -> None:
             scan_output(open_output(out), database, table, FactReader("triples"))
             for out, table in zip(outs, ("was", "now"), strict=True)
         ]
-        queries.match(*runs)
+        match(*runs)
         masks = rate_states("not-ok", True, False)
         for place, group in enumerate(database.groups["system",].groups()):
             mine = [[line for line in lines if line["system"] == group["system"]] for lines in (before, after)]

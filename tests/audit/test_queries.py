@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 from collections import defaultdict
 from itertools import zip_longest
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.audit import AuditOptions, audit, queries
+from scorer.audit import AuditOptions, audit, matching
 from scorer.audit.database import Database
 from scorer.audit.document import Document
 from scorer.errors import OutputError
@@ -175,7 +176,7 @@ def check_lists(before: list[Line], after: list[Line], document: Document, most:
 def test_two_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, sizes: tuple[int, int], joined: int
 ) -> None:
-    monkeypatch.setattr(queries, "JOINED_ROWS", joined)
+    monkeypatch.setattr(matching, "JOINED_ROWS", joined)
     outs = [
         night(tmp_path / name, made(seed, sizes[second], second), shards=3)
         for name, second in (("before", False), ("after", True))
@@ -193,11 +194,22 @@ def test_two_runs(
 QUANTILES = ("0.01", "0.05", "0.10", "0.25", "0.50", "0.75", "0.90", "0.95", "0.99")
 
 
-def test_the_temporary_database_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_temporary_database_has_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = night(tmp_path / "out", made(1, 30, False))
     monkeypatch.setattr("scorer.audit.database.MEMORY", "1KB")
-    with pytest.raises(OutputError, match=r"temporary database of the audit failed.*set TMPDIR"):
+    with pytest.raises(OutputError, match=r"temporary database of the audit failed.*it may hold 1KB: group by fewer"):
         audit(out)
+
+
+def test_the_temporary_folder_has_no_room(tmp_path: Path) -> None:
+    out = night(tmp_path / "out", made(1, 30, False))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, hard))
+    try:
+        with pytest.raises(OutputError, match=r"temporary database of the audit failed.*set TMPDIR"):
+            audit(out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,107 @@
+"""Which rows of two runs are the same, and which are another text for the same facts.
+
+Rows are matched in parts by their key, which is a hash, so that DuckDB's memory holds what is joined and sorted at
+once. Most rows have a partner in the same groups with the same state: two sums find out which keys have others, and
+only rows of these keys are matched one by one.
+"""
+
+from __future__ import annotations
+
+from ..metric.verdict import FINE
+from .database import Database
+from .scan import ScannedRun
+
+JOINED_ROWS = 4_000_000
+"""Rows of a run that are compared with those of another at once."""
+
+
+def match(before: ScannedRun, after: ScannedRun) -> None:
+    """Match the rows of two runs, as multisets of keys within each group of each grouping.
+
+    Of rows with one key, those with equal labels are matched first, so that few count as changed; the others in their
+    order. All rows of a key are in a table of their own (``was_apart``, ``now_apart``) unless both runs have equally
+    many of them in each group and state. It has the columns ``partner``, the row of the other run (in the grouping of
+    all rows), and ``other0``, ``other1``, ... by grouping: the state of the row of the other run, null where it has
+    none.
+
+    Of what is left, rows with equal facts in equal groups are paired in their order, in a table ``rewritten``.
+    """
+    database = after.database
+    groups = [database.column(one) for one in database.groups]
+    parts = max(len(before), len(after)) // JOINED_ROWS + 1
+    for part in range(parts):
+        _match_part(database, groups, f"high % {parts} = {part}", first=part == 0)
+    left = max(
+        database.rows(f"SELECT count(*) FROM {table}_apart WHERE partner IS NULL")[0][0] for table in ("was", "now")
+    )
+    parts = left // JOINED_ROWS + 1
+    for part in range(parts):
+        _pair_part(database, groups, f"input % {parts} = {part}", first=part == 0)
+
+
+def _match_part(database: Database, groups: list[str], where: str, *, first: bool) -> None:
+    """Fill the tables of rows apart from the keys of one part."""
+    narrow = ", ".join(["high", "low", "state", *groups])
+    database.run(
+        "CREATE OR REPLACE TEMP TABLE moved AS SELECT high, low FROM ("
+        f"SELECT {narrow}, 1 AS rows FROM was WHERE {where} UNION ALL "
+        f"SELECT {narrow}, -1 AS rows FROM now WHERE {where}"
+        f") GROUP BY {narrow} HAVING sum(rows) <> 0"
+    )
+    for side in ("was", "now"):
+        database.run(
+            f"CREATE OR REPLACE TEMP TABLE {side}_moved AS FROM {side} SEMI JOIN moved USING (high, low) WHERE {where}"
+        )
+    for group in groups:
+        database.run(_MATCH.format(group=group, fine=FINE_LABEL.format("state")))
+    for side, other in (("was", "now"), ("now", "was")):
+        states = ", ".join(f"match_{group}.{other}_state AS other{group[1:]}" for group in groups)
+        joins = " ".join(f"LEFT JOIN match_{group} ON ours.row = match_{group}.{side}_row" for group in groups)
+        database.run(
+            f"{f'CREATE TEMP TABLE {side}_apart AS' if first else f'INSERT INTO {side}_apart'} "
+            f"SELECT ours.*, match_g0.{other}_row AS partner, {states} FROM {side}_moved AS ours {joins}"
+        )
+
+
+def _pair_part(database: Database, groups: list[str], where: str, *, first: bool) -> None:
+    """Pair the rows without a partner of the inputs of one part."""
+    same = ", ".join(["input", *groups])
+    for side in ("was", "now"):
+        database.run(
+            f"CREATE OR REPLACE TEMP TABLE {side}_left AS SELECT *, row_number() OVER (PARTITION BY {same} "
+            f"ORDER BY row) AS place FROM {side}_apart WHERE partner IS NULL AND {where}"
+        )
+    database.run(
+        f"{'CREATE TEMP TABLE rewritten AS' if first else 'INSERT INTO rewritten'} "
+        "SELECT now_left.*, was_left.row AS before_row, was_left.state AS before_state "
+        f"FROM now_left JOIN was_left USING ({same}, place)"
+    )
+
+
+FINE_LABEL = f"({{}} % {len(FINE) + 1})::TINYINT - 1"
+"""The FINE label of a state, -1 for none; see :data:`.states.FINE_OF`."""
+
+_MATCH = """
+CREATE OR REPLACE TEMP TABLE match_{group} AS
+WITH was AS (
+    SELECT row, state, {group} AS code, high, low, {fine} AS fine,
+           row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
+    FROM was_moved
+), now AS (
+    SELECT row, state, {group} AS code, high, low, {fine} AS fine,
+           row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
+    FROM now_moved
+), equal AS MATERIALIZED (
+    SELECT was.row AS was_row, was.state AS was_state, now.row AS now_row, now.state AS now_state
+    FROM was JOIN now USING (code, high, low, fine, place)
+), other_was AS (
+    SELECT *, row_number() OVER (PARTITION BY code, high, low ORDER BY row) AS rest
+    FROM was ANTI JOIN equal ON was.row = equal.was_row
+), other_now AS (
+    SELECT *, row_number() OVER (PARTITION BY code, high, low ORDER BY row) AS rest
+    FROM now ANTI JOIN equal ON now.row = equal.now_row
+)
+SELECT * FROM equal UNION ALL
+SELECT was.row, was.state, now.row, now.state
+FROM other_was AS was JOIN other_now AS now USING (code, high, low, rest)
+"""
