@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -22,8 +23,10 @@ Scored = TypeVar("Scored")
 Result = TypeVar("Result")
 
 if TYPE_CHECKING:
+    from ..metric.choices import Worse
     from ..scoring.metric_rows import MetricScoring
     from ..scoring.plan import Budgets
+    from ..scoring.rank_rows import RankScoring
     from ..scoring.scorer import Scorer
     from ..scoring.settings import Settings
 
@@ -127,10 +130,14 @@ def metric_scoring(settings: Settings) -> MetricScoring:
     """How a run scores with the metric: opened with the budgets of an earlier plan, where there are some."""
     from ..scoring.metric_rows import MetricScoring
 
-    def opener(budgets: Budgets) -> Scorer:
-        return open_scorer(settings, budgets)
+    return MetricScoring(settings, partial(open_scorer, settings))
 
-    return MetricScoring(settings, opener)
+
+def rank_scoring(settings: Settings, worse: Worse, candidates: str) -> RankScoring:
+    """How a ranking of the lists in the column ``candidates`` is scored."""
+    from ..scoring.rank_rows import RankScoring
+
+    return RankScoring(settings, partial(open_scorer, settings), worse, candidates)
 
 
 def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import DeviceError, InputError, OutputError, ScorerError
+from ..metric.choices import Worse
 from ..run.messages import Begin, Failed, Frames, Moved, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
 from ..run.options import RunOptions
 from ..scoring.settings import Settings
@@ -38,10 +39,11 @@ _TICK_S = 1.0
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers of a run are told."""
+    """What all workers of a run are told. ``rank``: the worse error and the column of candidates of a ranking."""
 
     options: RunOptions
     settings: Settings
+    rank: tuple[Worse, str] | None = None
 
     def __str__(self) -> str:
         """What a worker opens, for messages."""
@@ -50,10 +52,15 @@ class Job:
     def scoring(self, device: str, folder: str) -> RowScoring:
         """How a worker scores rows. ``folder``: see :func:`..run.ray.shipment.with_files_of`; empty for none."""
         from ..run.ray.shipment import with_files_of
-        from .common import metric_scoring
 
         settings = replace(self.settings, device=device)
-        return metric_scoring(with_files_of(settings, Path(folder)) if folder else settings)
+        return replace(self, settings=with_files_of(settings, Path(folder)) if folder else settings).scoring_here()
+
+    def scoring_here(self) -> RowScoring:
+        """How this process scores rows."""
+        from .common import metric_scoring, rank_scoring
+
+        return metric_scoring(self.settings) if self.rank is None else rank_scoring(self.settings, *self.rank)
 
 
 class _Reporter:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ..metric.choices import Worse
 from ..scoring.settings import Settings
-from .common import InputsArgument, note_of, open_scorer, say, with_documents
+from .common import InputsArgument, note_of, say, with_documents
 from .settings import takes_settings
-from .sharded import OutOption, RunJsonOption, run_shards, takes_run_options
-
-if TYPE_CHECKING:
-    from ..scoring.plan import Budgets
-    from ..scoring.scorer import Scorer
+from .sharded import OutOption, RunJsonOption, run_here, takes_run_options
 
 
 @takes_settings(without=("text",))
@@ -42,17 +38,9 @@ def rank_command(
     is an error. Resumes and exits like `run`.
     """
     from ..run.options import RunOptions
-    from ..scoring.rank_rows import RankScoring
+    from .device_worker import Job
 
     if note := note_of(settings):
         say(f"note: {note}")
-
     options = RunOptions(tuple(inputs), out, **asked)
-
-    def score(settings: Settings) -> None:
-        def opener(budgets: Budgets) -> Scorer:
-            return open_scorer(settings, budgets)
-
-        run_shards(options, RankScoring(settings, opener, worse, candidates), as_json=as_json)
-
-    with_documents(settings, score)
+    with_documents(settings, lambda chosen: run_here(Job(options, chosen, (worse, candidates)), as_json=as_json))

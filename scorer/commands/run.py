@@ -11,7 +11,7 @@ import typer
 
 from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import InputsArgument, metric_scoring, note_of, say, with_documents
+from .common import InputsArgument, note_of, say, with_documents
 from .ending import Command
 from .settings import takes_settings
 from .sharded import OutOption, RunJsonOption, run_here, run_on_devices, run_on_ray, takes_run_options
@@ -60,6 +60,7 @@ def run_command(
     rows with errors; 130 or 143 interrupted.
     """
     from ..run.options import RunOptions
+    from .device_worker import Job
 
     workers = devices is not None or ray is not None
     if devices is not None and ray is not None:
@@ -75,13 +76,13 @@ def run_command(
     options = RunOptions(tuple(inputs), out, **asked)
 
     def score(chosen: Settings) -> None:
-        scoring = metric_scoring(chosen)
+        job = Job(options, chosen)
         if devices is not None:
-            run_on_devices(options, chosen, scoring, devices, as_json=as_json)
+            run_on_devices(job, devices, as_json=as_json)
         elif ray is not None:
-            run_on_ray(options, chosen, scoring, ray, ray_cpus, as_json=as_json)
+            run_on_ray(job, ray, ray_cpus, as_json=as_json)
         else:
-            run_here(options, chosen, scoring, as_json=as_json)
+            run_here(job, as_json=as_json)
 
     with_documents(settings, score)
     if asked["part"] is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..run.executors import Executor
     from ..run.options import Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
-    from ..scoring.settings import Settings
+    from .device_worker import Job
 
 OutOption = Annotated[
     Any,  # a Path or a StoreUri: typer takes no unions
@@ -161,7 +161,7 @@ def _as_fields(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def run_here(options: RunOptions, settings: Settings, scoring: RowScoring, *, as_json: bool) -> None:
+def run_here(job: Job, *, as_json: bool) -> None:
     """Run in this process, and print the summary; the bound of ``--exact`` is measured in a process of its own.
 
     Raises:
@@ -171,18 +171,16 @@ def run_here(options: RunOptions, settings: Settings, scoring: RowScoring, *, as
     from ..run.executors import Inline
     from ..run.pool import Pool
     from ..run.processes import LocalCrew
-    from .device_worker import MODULE, Job
+    from .device_worker import MODULE
 
-    first = None
-    if settings.exact:
-        job = Job(replace(options, reuse=()), settings)
-        first = Pool(LocalCrew([Slot("first use", settings.device)], MODULE), job)
+    first, options, scoring = None, job.options, job.scoring_here()
+    if job.settings.exact:
+        alone = replace(job, options=replace(options, reuse=()))
+        first = Pool(LocalCrew([Slot("first use", job.settings.device)], MODULE), alone)
     run_shards(options, scoring, as_json=as_json, executor=Inline(scoring, options.max_error_rate, first))
 
 
-def run_on_devices(
-    options: RunOptions, settings: Settings, scoring: RowScoring, devices: str, *, as_json: bool
-) -> None:
+def run_on_devices(job: Job, devices: str, *, as_json: bool) -> None:
     """Run a worker process for each device, and print the summary.
 
     Raises:
@@ -193,16 +191,14 @@ def run_on_devices(
     from ..run.devices import parse_devices, usable_cpus
     from ..run.pool import Pool
     from ..run.processes import LocalCrew
-    from .device_worker import MODULE, Job
+    from .device_worker import MODULE
 
     slots = parse_devices(devices, count_gpus(), usable_cpus())
-    with Pool(LocalCrew(slots, MODULE), Job(options, settings)) as pool:
-        run_shards(options, scoring, as_json=as_json, executor=pool)
+    with Pool(LocalCrew(slots, MODULE), job) as pool:
+        run_shards(job.options, job.scoring_here(), as_json=as_json, executor=pool)
 
 
-def run_on_ray(
-    options: RunOptions, settings: Settings, scoring: RowScoring, ray: str, cpus: int | None, *, as_json: bool
-) -> None:
+def run_on_ray(job: Job, ray: str, cpus: int | None, *, as_json: bool) -> None:
     """Run workers on a Ray cluster, and print the summary.
 
     Raises:
@@ -212,19 +208,19 @@ def run_on_ray(
     from ..run.pool import Pool
     from ..run.ray.cluster import RayCrew, connect
     from ..run.ray.shipment import files_of
-    from .device_worker import MODULE, Job
+    from .device_worker import MODULE
 
+    options, scoring = job.options, job.scoring_here()
     options = replace(
         options,
         inputs=tuple(one if "://" in one else str(Path(one).absolute()) for one in options.inputs),
         out=options.out.absolute() if isinstance(options.out, Path) else options.out,
         reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
     )
-    settings = settings.with_absolute_paths()
-    files = files_of(settings)
+    job = replace(job, options=options, settings=job.settings.with_absolute_paths())
     with connect(ray) as module:
-        crew = RayCrew(module, settings.device, cpus, MODULE, files)
-        with Pool(crew, Job(options, settings)) as pool:
+        crew = RayCrew(module, job.settings.device, cpus, MODULE, files_of(job.settings))
+        with Pool(crew, job) as pool:
             run_shards(options, scoring, as_json=as_json, executor=pool)
 
 

@@ -85,15 +85,21 @@ def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path,
     assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
 
 
+@pytest.mark.parametrize("command", ["run", "rank"])
 def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
-    data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if command == "rank":
+        for file in data.iterdir():
+            table = pq.read_table(file)
+            texts = pa.array([[text] for text in table["text"].to_pylist()], pa.list_(pa.string()))
+            pq.write_table(table.append_column("candidates", texts), file)
     (tmp_path / "site").mkdir()
     crash = "import os, signal\nfrom scorer.inference import exact_engine as one\n"
     crash += "one.bound_of = lambda *given, **more: os.kill(os.getpid(), signal.SIGSEGV)\n"
     (tmp_path / "site" / "sitecustomize.py").write_text(crash)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
-    asked = ["run", data, "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu", "--exact"]
+    asked = [command, data, "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu", "--exact"]
     result = CliRunner().invoke(app, list(map(str, asked)))
     assert result.exit_code == 2 and not (tmp_path / "out").exists()
     assert "no worker is left: first use: ended with SIGSEGV; the device or the bundle cannot be used" in result.stderr
