@@ -102,7 +102,8 @@ def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
     asked = [command, data, "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu", "--exact"]
     result = CliRunner().invoke(app, list(map(str, asked)))
     assert result.exit_code == 2 and not (tmp_path / "out").exists()
-    assert "no worker is left: first use: ended with SIGSEGV; the device or the bundle cannot be used" in result.stderr
+    ended = "no worker is left: first use: ended with SIGSEGV"
+    assert f"{ended}; the device or the bundle {bundle} cannot be used" in result.stderr
 
 
 def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path, bundle: Path) -> None:
