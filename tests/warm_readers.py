@@ -1,9 +1,9 @@
 """Reader processes that serve one run after another, since starting one takes most of the time of a small run.
 
 A run starts a reader process of its own and kills it at its end. Tests call hundreds of runs in this process; the
-reader of one that ended is kept for the next. It has the same code, and serves many shards in any case. One that has an
-unanswered request, reported that it ends, or was started in other surroundings, is not used again. Tests of the reader
-itself use the fixture ``fresh_readers``; a test that starts ``scorer`` as a process has readers of its own in any case.
+reader of one that ended is kept for the next. It has the same code, and serves many shards in any case. One that leaves
+a request unanswered, reported that it ends, or was started in other surroundings, is not used again. Tests of the
+reader itself use the fixture ``fresh_readers``; a test that starts ``scorer`` as a process has readers of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import resource
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -20,9 +20,11 @@ import pyarrow as pa
 import pytest
 
 from scorer.storage.reading import shards
-from scorer.storage.reading.child import Child
+from scorer.storage.reading.child import Child, EndedError, StalledError
 
 MOST_IDLE = 4
+FEW, LITTLE_S = 8, 1.0
+"""Answers that a reader may still owe when its run lets go of it, and how long each may take."""
 
 
 def _surroundings(memory_bytes: int) -> tuple[Any, ...]:
@@ -103,6 +105,11 @@ class WarmReader(Child):
         return header, payload
 
     def end(self) -> None:
+        with suppress(EndedError, StalledError):
+            for _ in range(FEW):
+                if not self._unanswered or self._listening.locked():  # another thread waits for an answer
+                    break
+                self.hear(LITTLE_S)  # a run looks at the first window of its first shard only, before it begins
         if self._unanswered or self._ending or not self.alive():
             self.end_now()
         else:
