@@ -63,11 +63,8 @@ def rate_command(
     with 95% intervals, the number of labels that the metric saved, and how many more would halve the interval. Rows
     labelled twice (F.second.csv) correct the rates for annotation errors. With --by, groups are compared (Holm).
     """
-    from ..evaluation.rates import calibration as earlier_run
-    from ..evaluation.rates.estimates import agreement, differences, true_rates
-    from ..evaluation.rates.given import design_note, from_column, from_files
     from ..evaluation.rates.label_file import design_path
-    from ..evaluation.rates.population import read_population
+    from ..evaluation.rates.report import rate
     from ..scoring.rates_file import RatesFile
     from ..storage.objects.copy import local_copy
     from ..storage.user_files import check_user_file, write_user_file
@@ -86,41 +83,13 @@ def rate_command(
         raise UsageError("--by needs labels of this output; a calibration covers all rows")
     if save is not None:  # next to each file of labels is its design, which is read too
         check_user_file(save, "--save", inputs=[design_path(file) for file in labels or ()])
-    with local_copy(out) as folder:
-        population = read_population(folder, tuple(name for name in (by, label_column) if name), str(out))
-    if not population.scored.finished:
-        say(f"note: {out} is not finished: the rates cover only the shards that are done")
     earlier = RatesFile.read(calibration, "--calibration") if calibration is not None else None
-    labelled = None
-    if labels:
-        labelled = from_files(population, labels)
-        if labelled.skipped:
-            say(f"note: {labelled.skipped:,} rows of the sample have no label; they count as missing at random")
-    elif label_column is not None:
-        labelled = from_column(population, label_column, threshold)
-        say(f"note: {design_note(population, labelled)}")
-    rates = true_rates(population, labelled, by) if labelled is not None else []
-    transferred = earlier_run.transfer(population, earlier) if labelled is None and earlier is not None else []
-    report = earlier_run.RateReport(
-        path=population.name,
-        signature=population.scored.signature,
-        finished=population.scored.finished,
-        rows=len(population),
-        by=by,
-        rates=rates,
-        differences=differences(rates),
-        agreement=agreement(population, labelled) if labelled is not None else [],
-        transferred=transferred,
-        holding=earlier_run.still_holds(rates, earlier) if earlier is not None else [],
-        shift=earlier_run.shift(population, earlier) if earlier is not None else None,
-        calibration=earlier.out if earlier is not None else None,
-    )
+    with local_copy(out) as folder:
+        report, found = rate(
+            folder, str(out), labels or (), label_column, threshold, by, earlier, lambda text: say(f"note: {text}")
+        )
     if save is not None:
-        if labelled is not None:
-            kept = earlier_run.saved(population, rates, labelled, by)
-        else:
-            kept = earlier_run.saved_transfer(population, transferred)
-        write_user_file(save, kept.content, "--save")
+        write_user_file(save, found.content, "--save")
     if as_json:
         print_json(json.loads(encode(report)))
     else:

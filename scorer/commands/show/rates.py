@@ -7,8 +7,8 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from ...evaluation.rates.calibration import RateReport
 from ...evaluation.rates.estimates import LEVEL, TrueRate
+from ...evaluation.rates.report import RateReport
 from ...system.display import all_visible
 from .evaluation import wide_console
 from .figures import INTERVAL, MISSING, interval, number, points, share, table

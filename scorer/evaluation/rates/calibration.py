@@ -17,13 +17,8 @@ from ...scoring.rates_file import RatesFile, SavedClass, SavedRate, SavedStratum
 from ...stats import post_stratified as post
 from ...stats.post_stratified import ClassShare
 from ...system.codec import Record
-from ...system.formats import RATES_SCHEMA
-from .estimates import Agreement, Difference, Interval, Labelled, TrueRate
+from .estimates import LEVEL, Interval, Labelled, TrueRate
 from .population import LABELS, Bools, Population, Stratum, classify
-
-SHIFTED = 0.1
-"""Population stability index from which a distribution counts as shifted; the usual limit for *look into it*."""
-LEVEL = 0.05
 
 
 class Transfer(Record, frozen=True, kw_only=True):
@@ -47,32 +42,6 @@ class Holding(Record, frozen=True, kw_only=True):
     statistic: float
     p: float
     holds: bool
-
-
-class RateReport(Record, frozen=True, kw_only=True):
-    """``rates``: from labels of this output. ``differences``: of groups. ``agreement``: of rows labelled twice.
-    ``transferred``: from labels of the earlier output ``calibration``, where there are no others. ``holding``: whether
-    the labels agree with those of it. ``shift``: how far the confidences moved since then (population stability
-    index), ``None`` where that is not known."""
-
-    schema: int = RATES_SCHEMA
-    path: str
-    signature: str | None
-    finished: bool
-    rows: int
-    by: str | None
-    rates: list[TrueRate]
-    differences: list[Difference]
-    agreement: list[Agreement]
-    transferred: list[Transfer]
-    holding: list[Holding]
-    shift: float | None
-    calibration: str | None
-
-    @property
-    def shifted(self) -> bool:
-        """Whether the confidences moved so far that the calibration is in doubt."""
-        return self.shift is not None and self.shift >= SHIFTED
 
 
 def transfer(population: Population, earlier: RatesFile) -> list[Transfer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,9 +17,15 @@ from ...scoring.output_files import guarded, open_parquet
 from ...scoring.output_templates import find_templates
 from ...scoring.plan import Plan
 from ...scoring.signature import Signature
+from .estimates import true_rates
+from .given import from_files
 from .label_file import DesignItem, Item, SampleDesign
-from .population import Population
-from .sampling import Sample
+from .population import Population, read_population
+from .sampling import Needed, Sample, draw_sample, plan_labels
+
+ROWS, LEAST = 200, 10
+"""Rows that are drawn by default, and at least."""
+SYSTEM = "system"
 
 
 def templates_of(population: Population) -> Templates | None:
@@ -29,6 +35,63 @@ def templates_of(population: Population) -> Templates | None:
     plan = Plan.load(population.path) if population.path.is_dir() else None
     found = find_templates(signature, plan.settings if plan is not None else {})
     return found[0] if found is not None else None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What people are asked. ``second``: those of ``items`` that a second person labels as well. ``needed``: with a
+    width, the labels that it takes, of all rows and of each group of ``by``. ``notes``: remarks for people."""
+
+    items: list[Item]
+    second: list[Item]
+    design: SampleDesign
+    by: str | None
+    needed: list[Needed]
+    notes: list[str]
+
+
+def ask(
+    path: Path,
+    name: str,
+    *,
+    rows: int | None,
+    width: float | None,
+    pilot: Path | None,
+    twice: int | None,
+    by: str | None,
+    seed: int,
+) -> Asked:
+    """Draw rows of an output to label.
+
+    Args:
+        path: output of a run, or one scored file. name: of it, for people.
+        rows: to draw; by default :data:`ROWS`. width: instead, of the interval that they are to give.
+        pilot: labels of a first sample.
+        twice: rows for a second person, by default a fifth.
+        by: column to spread rows over, by default :data:`SYSTEM` if it exists.
+
+    Raises:
+        ScorerError: the output or the labels cannot be used.
+    """
+    population = read_population(path, (by or SYSTEM,), name)
+    by = SYSTEM if by is None and population.scored.has(SYSTEM) else by
+    notes = []
+    if not population.scored.finished:
+        notes.append(f"{name} is not finished: the sample covers only the shards that are done")
+    first = from_files(population, [pilot]) if pilot is not None else None
+    count, needed = rows or ROWS, []
+    if width is not None:
+        classes = true_rates(population, first)[0].classes if first is not None else ()
+        needed = plan_labels(population, width, by, classes)
+        count = max(LEAST, needed[0].labels - (len(first.rows) if first is not None else 0))
+    templates = templates_of(population)
+    if templates is None:
+        notes.append("the templates of the run are not found unchanged; facts are written by the backoff template")
+    sample = draw_sample(population, count, seed, by, first)
+    items = make_items(population, sample, templates or Templates(), seed)
+    again = len(items) // 5 if twice is None else min(twice, len(items))
+    design = make_design(population, sample, items, again, seed)
+    return Asked(items, [item for item in items if design.items[item.item].twice], design, by, needed, notes)
 
 
 def make_items(population: Population, sample: Sample, templates: Templates, seed: int) -> list[Item]:
