@@ -52,17 +52,25 @@ class Surroundings:
 
 
 PLACES = {
-    "in the background of a script": Surroundings(before=_ignoring(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)),
-    "without standard input": Surroundings(before=lambda: os.close(0)),
-    "locale C": Surroundings({"LANG": "C", "LC_ALL": "C"}),
-    "German locale, far time zone": Surroundings(
-        {"LANG": "de_DE.UTF-8", "LC_ALL": "de_DE.UTF-8", "LANGUAGE": "de", "TZ": "Pacific/Kiritimati"}
+    "in the background of a script, umask 077": Surroundings(
+        umask=0o077, before=_ignoring(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
     ),
-    "umask 077": Surroundings(umask=0o077),
-    "no home folder": Surroundings({"HOME": None, "XDG_CACHE_HOME": None}),
-    "a home folder that cannot be written": Surroundings({"HOME": "/proc", "XDG_CACHE_HOME": None}),
-    "temporary files elsewhere": Surroundings({"TMPDIR": "{}/a b é"}),
-    "in random order": Surroundings({"TEST_ORDER_SEED": "1"}, ("-p", "tests.shuffled", "-p", "no:randomly")),
+    "without standard input, no home folder": Surroundings(
+        {"HOME": None, "XDG_CACHE_HOME": None}, before=lambda: os.close(0)
+    ),
+    "locale C, a home folder that cannot be written, in random order": Surroundings(
+        {"LANG": "C", "LC_ALL": "C", "HOME": "/proc", "XDG_CACHE_HOME": None, "TEST_ORDER_SEED": "1"},
+        ("-p", "tests.shuffled", "-p", "no:randomly"),
+    ),
+    "German locale, far time zone, temporary files elsewhere": Surroundings(
+        {
+            "LANG": "de_DE.UTF-8",
+            "LC_ALL": "de_DE.UTF-8",
+            "LANGUAGE": "de",
+            "TZ": "Pacific/Kiritimati",
+            "TMPDIR": "{}/a b é",
+        }
+    ),
 }
 
 

@@ -131,7 +131,7 @@ def test_any_row_in_any_layout(
 
 
 @pytest.mark.slow
-@settings(max_examples=2000, **SETTINGS)
+@settings(max_examples=500, **SETTINGS)
 @given(given_rows=rows, before=rows, after=rows, data=st.data())
 def test_any_row_in_any_layout_in_full(
     scorer: Scorer, naive: Naive, given_rows: list[Row], before: list[Row], after: list[Row], data: st.DataObject

@@ -79,7 +79,7 @@ def kill(data: Path, before: Path, out: Path, bundle: Path, rng: random.Random) 
 def test_kill_9_at_random_times_of_a_night(night: Night, tmp_path: Path, bundle: Path) -> None:
     data, before, whole = night
     rng = random.Random(7)
-    for turn in range(10):
+    for turn in range(5):
         out = tmp_path / f"out{turn}"
         for _ in range(3):
             if kill(data, before, out, bundle, rng) != -signal.SIGKILL:

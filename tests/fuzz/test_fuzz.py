@@ -22,7 +22,7 @@ from tests.fuzz.targets import CORPUS, MANIFEST, TARGETS, completed, corpus
 
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 SHORT = settings(max_examples=100, deadline=None, suppress_health_check=CHECKS)
-LONG = settings(max_examples=5000, deadline=None, suppress_health_check=CHECKS)
+LONG = settings(max_examples=2000, deadline=None, suppress_health_check=CHECKS)
 
 PIECES = [
     b"name[", b"]", b"[", b",", b"|", b" | ", b" ", b"\0", b"_", b"\xe2\x80\xa8", b"\xff", b"\xed\xa0\x80",

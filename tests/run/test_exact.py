@@ -125,9 +125,11 @@ def test_an_exact_night_takes_over_from_an_exact_one_alone(data: Path, tmp_path:
 
 
 @pytest.mark.slow
-def test_labels_equal_those_of_fp32_on_all_of_e2e(shared_data: Path, tmp_path: Path) -> None:
-    """20,776 rows: no label differs. (A statement about these rows, not about all.)"""
-    source = shared_data / "e2e_all.parquet"
+def test_labels_equal_those_of_fp32_on_every_eighth_row_of_e2e(shared_data: Path, tmp_path: Path) -> None:
+    """2,597 rows: no label differs. (A statement about these rows, not about all.)"""
+    source = tmp_path / "e2e.parquet"
+    whole = pq.read_table(shared_data / "e2e_all.parquet")
+    pq.write_table(whole.take(list(range(0, len(whole), 8))), source)
     table, summary = run(source, tmp_path / "exact", str(RESTAURANTS), "--precision", "int8", "--exact")
     expected, _ = run(source, tmp_path / "fp32", str(RESTAURANTS), "--precision", "fp32")
     assert summary["exact"]["pairs"] >= 4096

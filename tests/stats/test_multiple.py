@@ -71,13 +71,13 @@ def test_labels_of_people_who_err_are_corrected() -> None:
 
 
 @pytest.mark.slow
-def test_labels_of_people_who_err_are_corrected_in_1500_draws() -> None:
+def test_labels_of_people_who_err_are_corrected_in_500_draws() -> None:
     """Not .95: the interval is of a posterior, which holds .95 on average over its prior, not at each single rate.
 
     At a true rate of 1 % and 2 % false alarms the labels hardly tell errors from alarms, and the interval may be too
     high.
     """
-    assert coverage(1500, 2)[0] >= 0.92
+    assert coverage(500, 2)[0] >= 0.905
 
 
 def test_benjamini_hochberg() -> None:
