@@ -24,6 +24,8 @@ MEMORY = "600MB"
 """What DuckDB may hold in memory; beyond it, it writes to the temporary folder."""
 MOST_THREADS = 4
 """More of them would share :data:`MEMORY` in parts too small to work with."""
+AT_ONCE = 2_000_000
+"""Rows that are joined or grouped at once where each may have a key of its own, which :data:`MEMORY` holds."""
 
 _BATCH = 1 << 17
 """Rows that are inserted, or fetched, at once."""
@@ -129,6 +131,12 @@ class Database:
         """Insert what waits."""
         for statement in list(self._waiting):
             self._insert(statement)
+
+
+def parts(column: str, rows: int) -> list[str]:
+    """Conditions on a column of hashes that divide so many rows into parts of about :data:`AT_ONCE`."""
+    count = rows // AT_ONCE + 1
+    return [f"{column} % {count} = {part}" for part in range(count)]
 
 
 @contextmanager

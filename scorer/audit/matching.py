@@ -8,11 +8,8 @@ only rows of these keys are matched one by one.
 from __future__ import annotations
 
 from ..metric.verdict import FINE
-from .database import Database
+from .database import Database, parts
 from .scan import ScannedRun
-
-JOINED_ROWS = 4_000_000
-"""Rows of a run that are compared with those of another at once."""
 
 
 def match(before: ScannedRun, after: ScannedRun) -> None:
@@ -28,15 +25,13 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
     """
     database = after.database
     groups = [database.column(one) for one in database.groups]
-    parts = max(len(before), len(after)) // JOINED_ROWS + 1
-    for part in range(parts):
-        _match_part(database, groups, f"high % {parts} = {part}", first=part == 0)
+    for place, where in enumerate(parts("high", max(len(before), len(after)))):
+        _match_part(database, groups, where, first=place == 0)
     left = max(
         database.rows(f"SELECT count(*) FROM {table}_apart WHERE partner IS NULL")[0][0] for table in ("was", "now")
     )
-    parts = left // JOINED_ROWS + 1
-    for part in range(parts):
-        _pair_part(database, groups, f"input % {parts} = {part}", first=part == 0)
+    for place, where in enumerate(parts("input", left)):
+        _pair_part(database, groups, where, first=place == 0)
 
 
 def _match_part(database: Database, groups: list[str], where: str, *, first: bool) -> None:
@@ -65,11 +60,12 @@ def _match_part(database: Database, groups: list[str], where: str, *, first: boo
 
 def _pair_part(database: Database, groups: list[str], where: str, *, first: bool) -> None:
     """Pair the rows without a partner of the inputs of one part."""
-    same = ", ".join(["input", *groups])
-    for side in ("was", "now"):
+    same, others = ", ".join(["input", *groups]), ", ".join(f"other{group[1:]}" for group in groups)
+    for side, more in (("was", ""), ("now", f", confidence, {others}")):
         database.run(
-            f"CREATE OR REPLACE TEMP TABLE {side}_left AS SELECT *, row_number() OVER (PARTITION BY {same} "
-            f"ORDER BY row) AS place FROM {side}_apart WHERE partner IS NULL AND {where}"
+            f"CREATE OR REPLACE TEMP TABLE {side}_left AS SELECT row, state, {same}{more}, "
+            f"row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
+            f"FROM {side}_apart WHERE partner IS NULL AND {where}"
         )
     database.run(
         f"{'CREATE TEMP TABLE rewritten AS' if first else 'INSERT INTO rewritten'} "

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..metric.verdict import FINE
 from .confidences import Confidences
-from .database import Ints
+from .database import Ints, parts
 from .grouping import Grouping
 from .matching import FINE_LABEL
 from .scan import FACT_CLASSES, LENGTH_CLASSES, ScannedRun
@@ -166,15 +166,17 @@ def objects(run: ScannedRun) -> list[tuple[int, int, int, int]]:
 
 def repeats(run: ScannedRun, grouping: Grouping) -> Repeats:
     """How often keys occur in the groups. Only keys that occur more than once in the whole run are grouped."""
-    group, count = run.database.column(grouping), run.groups(grouping)
-    keys = (
-        f"(SELECT {group}, count(*) AS n FROM {run.table} SEMI JOIN {_repeated(run)} USING (high) "
-        f"GROUP BY {group}, high, low)"
-    )
+    group, repeated = run.database.column(grouping), _repeated(run)
     rows = states(run, grouping).sum(axis=1)
-    more = run.database.counts(f"SELECT {group}, sum(n - 1)::BIGINT FROM {keys} GROUP BY ALL", count)
-    most = run.database.counts(f"SELECT {group}, max(n) FROM {keys} GROUP BY ALL", count)
-    return Repeats(rows - more, np.maximum(most, rows > 0))
+    distinct, most = rows.copy(), (rows > 0).astype(np.int64)
+    for part in parts("high", len(run)):
+        for code, more, times in run.database.rows(
+            f"SELECT {group}, sum(n - 1)::BIGINT, max(n) FROM (SELECT {group}, count(*) AS n FROM {run.table} "
+            f"SEMI JOIN {repeated} USING (high) WHERE {part} GROUP BY {group}, high, low) GROUP BY ALL"
+        ):
+            distinct[code] -= more
+            most[code] = max(most[code], times)
+    return Repeats(distinct, most)
 
 
 def confidences(run: ScannedRun, grouping: Grouping, *, unmatched: bool = False) -> Confidences:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.audit import AuditOptions, audit, matching
+from scorer.audit import AuditOptions, audit, database
 from scorer.audit.database import Database
 from scorer.audit.document import Document
 from scorer.errors import OutputError
@@ -176,7 +176,7 @@ def check_lists(before: list[Line], after: list[Line], document: Document, most:
 def test_two_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, sizes: tuple[int, int], joined: int
 ) -> None:
-    monkeypatch.setattr(matching, "JOINED_ROWS", joined)
+    monkeypatch.setattr(database, "AT_ONCE", joined)
     outs = [
         night(tmp_path / name, made(seed, sizes[second], second), shards=3)
         for name, second in (("before", False), ("after", True))
@@ -222,5 +222,5 @@ def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: py
 
 def test_the_database_loads_nothing_and_writes_nothing_to_stdout() -> None:
     names = ("enable_progress_bar", "autoinstall_known_extensions", "autoload_known_extensions")
-    with Database([]) as database:
-        assert database.rows("SELECT " + ", ".join(f"current_setting('{name}')" for name in names)) == [(False,) * 3]
+    with Database([]) as made_up:
+        assert made_up.rows("SELECT " + ", ".join(f"current_setting('{name}')" for name in names)) == [(False,) * 3]
