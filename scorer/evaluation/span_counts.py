@@ -15,7 +15,7 @@ from .bootstrap import Indices, drawn_interval
 from .figures import Values, ratio
 from .span_files import Flags, Ints, Spans
 from .span_gold import Gold
-from .span_report import CategoryRecall, FlagFigures, SpanBlocks, SpanFigures, SystemLine, UnitFigures
+from .span_report import CategoryRecall, FlagFigures, SpanBlocks, SpanFigures, UnitFigures
 
 CATEGORIES = (
     "incorrect", "contradictory", "misleading", "number", "name", "word", "context", "not_checkable", "incoherent",
@@ -119,29 +119,6 @@ class SpanCounts:
         names = [f"{unit}:{name}" for name in ("right", "flagged", "right", "wrong")]
         every, wrong = self._sum(f"{unit}:all"), self._sum(names[3])
         return {"units": every, "with_error": wrong, **self._shares(names, resamples)}
-
-    def by_system(self, systems: dict[str, str]) -> list[SystemLine]:
-        """Errors and flags per text, by system; texts of unknown systems last."""
-        groups: dict[str | None, list[int]] = {}
-        for i, text in enumerate(self.texts):
-            groups.setdefault(systems.get(text), []).append(i)
-        lines: list[SystemLine] = []
-        for system in sorted(groups, key=lambda name: (name is None, name or "")):
-            rows = groups[system]
-            mean = {name: float(column[rows].mean()) for name, column in self.columns.items()}
-            lines.append(
-                {
-                    "system": system,
-                    "texts": len(rows),
-                    "errors_per_text": mean["errors"],
-                    "errors_per_text_without_not_checkable": mean["errors:checkable"],
-                    "flags_per_text": mean["flags"],
-                    "categories_per_text": {name: mean[f"errors:{name}"] for name in self.names},
-                    "recall": _plain(ratio(mean["found"], mean["errors"])),
-                    "precision": _plain(ratio(mean["right"], mean["flags"])),
-                }
-            )
-        return lines
 
     def _category(self, name: str, resamples: int) -> CategoryRecall:
         errors, found = self._sum(f"errors:{name}"), self._sum(f"found:{name}")

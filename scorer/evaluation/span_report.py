@@ -62,11 +62,11 @@ class SpanBlocks(TypedDict):
 
 
 class GroupLine(SpanBlocks):
-    """The figures of the texts with one value of a ``--by`` column."""
+    """The figures of the texts with one value of a ``--by`` column, and those of flagging every unit of them."""
 
     value: str
     texts: int
-    flag_everything: SpanBlocks | None
+    flag_everything: SpanFigures | None
 
 
 class RivalLine(TypedDict):
@@ -81,19 +81,6 @@ class RivalLine(TypedDict):
     spans: SpanFigures
     sentences: UnitFigures | None
     by_text: UnitFigures
-
-
-class SystemLine(TypedDict):
-    """Means per text of one system; ``None`` for texts of unknown systems."""
-
-    system: str | None
-    texts: int
-    errors_per_text: float
-    errors_per_text_without_not_checkable: float
-    flags_per_text: float
-    categories_per_text: dict[str, float]
-    recall: float | None
-    precision: float | None
 
 
 class PublishedFigures(TypedDict):
@@ -145,7 +132,8 @@ class AgreementBlock(AnnotatorAgreement):
 
 
 class SpanReport(SpanBlocks):
-    """The whole report. ``about``: what the gold counts and the metric cannot find."""
+    """The whole report. ``by``: the system, where it is known, and the columns of ``--by``. ``about``: what the gold
+    counts and the metric cannot find."""
 
     schema: int
     path: str
@@ -159,8 +147,6 @@ class SpanReport(SpanBlocks):
     unlocated: int
     located_by_sentence: int
     resamples: int
-    flag_everything: SpanBlocks | None
-    by_system: list[SystemLine]
     by: dict[str, list[GroupLine]]
     rivals: list[RivalLine]
     published: PublishedFigures

@@ -82,13 +82,15 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
     annotators = read_annotators(options.gold, flags.contents, options.id_column)
     gold = annotators.main
     clusters = gold.column(options.inputs, "--input-column") if options.inputs is not None else None
-    groups = {name: gold.column(name, "--by") for name in options.by}
     texts = sorted(gold.mentioned if flags.known is None else gold.mentioned.intersection(flags.known))
     if not texts:
         raise InputError(
             f"{path} and {options.gold} have no {options.id_column} in common; use the same ids in both files"
         )
     _tell(flags, gold, texts, options, note)
+    systems = {**gold.columns.get(options.system, {}), **flags.systems}
+    groups = {options.system: {text: systems.get(text, "(unknown)") for text in texts}} if systems else {}
+    groups |= {name: gold.column(name, "--by") for name in options.by}
     every, sentences = _all_flagged(flags), flags.units if flags.complete else None
 
     def count(flagged: Flags, chosen: list[str]) -> SpanCounts:
@@ -99,7 +101,7 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
             "value": value,
             "texts": len(chosen),
             **count(flags, chosen).figures(options.resamples),
-            "flag_everything": None if every is None else count(every, chosen).figures(0),
+            "flag_everything": None if every is None else count(every, chosen).spans(0),
         }
 
     def rival(name: str, kind: str, flagged: Flags) -> RivalLine:
@@ -129,8 +131,6 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
         "located_by_sentence": gold.by_sentence,
         "resamples": options.resamples,
         **counted.figures(options.resamples),
-        "flag_everything": None if every is None else count(every, texts).figures(0),
-        "by_system": counted.by_system({**gold.columns.get(options.system, {}), **flags.systems}),
         "by": {
             name: [group(value, _with(texts, values, value)) for value in sorted({values[text] for text in texts})]
             for name, values in groups.items()

@@ -35,8 +35,6 @@ def print_spans(report: SpanReport, console: Console | None = None) -> None:
         say(_rivals(report, "sentences"))
     say("\nText by text: texts with a flag, and texts with an error")
     say(_rivals(report, "by_text"))
-    say("\nErrors and flags per text, by system")
-    say(_systems(report))
     for name, lines in report["by"].items():
         say(f"\nBy {name}")
         say(_groups(lines))
@@ -89,30 +87,13 @@ def _shares(found: SpanFigures | UnitFigures) -> list[str]:
             number(found["f1"]), interval(ends["f1"])]  # fmt: skip
 
 
-def _systems(report: SpanReport) -> Table:
-    names = list(report["categories"])
-    made = table("system", "texts", "errors", "checkable", *names, "flags", "recall", "precision")
-    for line in report["by_system"]:
-        made.add_row(
-            line["system"] or "(unknown)",
-            f"{line['texts']:,}",
-            number(line["errors_per_text"], 1),
-            number(line["errors_per_text_without_not_checkable"], 1),
-            *(number(line["categories_per_text"][name], 1) for name in names),
-            number(line["flags_per_text"], 1),
-            number(line["recall"]),
-            number(line["precision"]),
-        )
-    return made
-
-
 def _groups(lines: list[GroupLine]) -> Table:
     made = table("", "texts", "errors", "flags", "precision", INTERVAL, "recall", INTERVAL, "F1", INTERVAL,
                  "F1 of flag everything")  # fmt: skip
     for line in lines:
         found, everything = line["all"], line["flag_everything"]
         made.add_row(line["value"], f"{line['texts']:,}", f"{found['errors']:,}", f"{found['flags']:,}",
-                     *_shares(found), number(everything["all"]["f1"]) if everything else MISSING)  # fmt: skip
+                     *_shares(found), number(everything["f1"]) if everything else MISSING)  # fmt: skip
     return made
 
 
