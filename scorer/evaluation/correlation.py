@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..stats.multiple import holm
 from .bootstrap import SEED, Floats, Indices, drawn, drawn_interval, drawn_rows, percentiles
-from .label_report import Correlation, CountCorrelation, Difference, Differences, Estimate, Kind
+from .label_report import Correlation, Difference, Differences, Estimate, Kind
 
 Statistic = Callable[[Floats, Floats], float]
 Bools = npt.NDArray[np.bool_]
@@ -199,14 +199,6 @@ def system_means(values: Sequence[Floats], systems: Indices, n_systems: int) -> 
     counts = np.bincount(systems[there], minlength=n_systems)
     sums = [np.bincount(systems[there], weights=value[there], minlength=n_systems) for value in values]
     return [np.where(counts, total / np.maximum(counts, 1), np.nan) for total in sums]
-
-
-def spearman_with_count(counts: Floats, correct: Bools, inputs: Indices, resamples: int) -> CountCorrelation:
-    """Spearman's ρ of the number of facts with correctness, and with errors (the same value, opposite sign)."""
-    found = Levels(inputs, None, resamples).pooled(counts, correct.astype(np.float64))
-    value, interval = found["value"], found["interval"]
-    errors = None if value is None else -value
-    return CountCorrelation(n=len(counts), correctness=value, errors=errors, interval=interval)
 
 
 def _plain(value: float) -> float | None:

@@ -40,13 +40,6 @@ RATINGS = (
 )
 """Names of rating columns that are used without an option, those about content first."""
 
-SIDES = (
-    ("min:fact_entailment", "human_coverage"),
-    ("mean:fact_entailment", "human_coverage"),
-    ("text_entailment", "human_relevance"),
-)
-"""Each side of the metric, and the rating that it should correlate with."""
-
 LEVELS: tuple[Level, ...] = ("sentence", "system")
 
 TEXT_ID, ANNOTATED_ID = "id", "row_id"
@@ -118,7 +111,7 @@ class Ratings:
 
     def blocks(self, metrics: list[str], resamples: int) -> RatingBlocks:
         """The JSON blocks of ratings: ``correlation`` of the first metric with the first rating, all ``correlations``,
-        and the blocks derived from them."""
+        and the comparisons of the first metric with the others."""
         values: dict[str, Floats] = {}
         for name in metrics:
             found = self.metric(name, required=bool(self.columns))
@@ -135,7 +128,6 @@ class Ratings:
             correlation=lines[0] if lines else nothing,
             correlations=lines,
             comparisons=self._comparisons(values),
-            side_validity=self._side_validity(resamples),
         )
 
     def lines(self, name: str, value: Floats, column: str, resamples: int = 0) -> list[CorrelationLine]:
@@ -178,14 +170,6 @@ class Ratings:
             return {}
         codes = self.systems, self.inputs
         return {column: halves_ceiling(self.human(column), *codes, resamples) for column in self.columns}
-
-    def _side_validity(self, resamples: int) -> list[CorrelationLine]:
-        lines = []
-        for name, column in SIDES:
-            value = self.metric(name, required=False) if self.scored.has(column) else None
-            if value is not None:
-                lines += self.lines(name, value, column, resamples)
-        return lines
 
 
 def of_texts(raw: Scored, scored: Scored, inputs: Indices) -> tuple[Scored, Indices] | None:

@@ -72,21 +72,6 @@ class ShareLine(TypedDict):
     gold: dict[str, float]
 
 
-class Farthest(TypedDict):
-    """A system and the difference of its share of OK, predicted minus gold."""
-
-    value: Any
-    difference: float
-
-
-class EmptyOutputs(TypedDict):
-    """Empty outputs (``n``): all figures if they are read as "nan", and the figures without them."""
-
-    n: int
-    as_nan: Blocks
-    without: Blocks
-
-
 class Ranking(TypedDict):
     """How well a low confidence finds the rows that are not OK, over all thresholds."""
 
@@ -96,28 +81,14 @@ class Ranking(TypedDict):
     interval: NotRequired[dict[str, Ends]]
 
 
-class CountCorrelation(TypedDict):
-    """Spearman's ρ of the number of facts with correct labels (``interval``), and with wrong ones."""
-
-    n: int
-    correctness: float | None
-    errors: float | None
-    interval: Ends
-
-
 class LabelExtras(TypedDict, total=False):
-    """What gold labels allow besides the figures of all rows. ``farthest``: by ``all`` and ``without_suspect``."""
+    """What gold labels allow besides the figures of all rows."""
 
     strawmen: dict[str, Blocks]
     by: dict[str, list[GroupLine]]
-    suspect: Blocks
     without_suspect: Blocks
     shares: list[ShareLine]
-    shares_without_suspect: list[ShareLine]
-    farthest: dict[str, Farthest | None]
-    empty: EmptyOutputs
     ranking: Ranking
-    triples_correlation: dict[str, CountCorrelation]
 
 
 class Correlation(TypedDict):
@@ -174,7 +145,6 @@ class RatingBlocks(TypedDict):
     correlation: CorrelationLine
     correlations: list[CorrelationLine]
     comparisons: list[ComparisonLine]
-    side_validity: list[CorrelationLine]
 
 
 class Estimate(TypedDict):

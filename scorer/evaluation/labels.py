@@ -11,16 +11,10 @@ import numpy.typing as npt
 from ..metric.verdict import FINE, ROUGH
 from .bootstrap import Indices
 from .figures import blocks, confusion, confusion_table, intervals, trivial
-from .label_report import Blocks, Farthest, ShareLine
+from .label_report import Blocks, ShareLine
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
-
-
-def farthest(shares: list[ShareLine]) -> Farthest | None:
-    """The group whose share of OK differs most from the gold's."""
-    found = [Farthest(value=line["value"], difference=line["predicted"]["OK"] - line["gold"]["OK"]) for line in shares]
-    return max(found, key=lambda line: abs(line["difference"]), default=None)
 
 
 @dataclass(frozen=True)
@@ -71,34 +65,16 @@ class Labels:
             return np.full_like(self.rough, -1), np.full_like(self.rough, -1)
         return self.gold_fine, self.fine
 
-    def replaced(self, where: Mask, fine: str) -> Labels:
-        """The same with one FINE label predicted on some rows."""
-        code = np.int8(FINE.index(fine))
-        changed = np.where(where, code, self.fine).astype(np.int8) if self.fine is not None else None
-        rough = np.where(where, np.minimum(code, 1), self.rough).astype(np.int8)
-        return Labels(changed, rough, self.gold_fine, self.gold_rough, self.inputs)
-
-    def correct(self) -> dict[str, tuple[Mask, Mask]]:
-        """For each label set, masks of the rows with gold and of the rows whose label is right. *Shape:* (rows,) each.
-        A row with an error is never right for FINE."""
-        flagged = np.where(self.rough < 0, 1, self.rough)
-        found = {"rough": (self.gold_rough >= 0, flagged == self.gold_rough)}
-        if self.gold_fine is not None and self.fine is not None:
-            found["fine"] = (self.gold_fine >= 0, self.fine == self.gold_fine)
-        return found
-
-    def shares(self, groups: Indices, names: list[Any], where: Mask | None = None) -> list[ShareLine]:
+    def shares(self, groups: Indices, names: list[Any]) -> list[ShareLine]:
         """For each group, the share of each label in the predictions and in the gold, over rows with gold.
 
         Args:
-            groups: int64, *Shape:* (rows,), position in ``names``, -1 for none. where: bool, *Shape:* (rows,).
+            groups: int64, *Shape:* (rows,), position in ``names``, -1 for none.
         """
         gold, predicted = self.gold_fine, self.fine
         labels: tuple[str, ...] = FINE
         if gold is None or predicted is None:
             gold, predicted, labels = self.gold_rough, self.rough, ROUGH
-        if where is not None:
-            gold = np.where(where, gold, -1).astype(np.int8)
         counts = confusion(gold, predicted, len(labels), groups, len(names))
         lines = []
         for name, matrix in zip(names, counts, strict=True):

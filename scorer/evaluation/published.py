@@ -99,10 +99,6 @@ GENERAL_NOTE = (
     "the embedded model is not the papers' roberta-large-mnli, which has twenty times as many parameters; it was "
     "trained neither on E2E nor on WebNLG"
 )
-TRIPLES_NOTE = (
-    "Dušek & Kasner print Spearman -0.05 and -0.08 with the number of triples; their sign suggests correlations with "
-    "correctness, not with errors"
-)
 PART_NOTE = "n differs from the paper's: these are other rows, or only some of them"
 OPTIONAL_NOTE = "in this run and its gold, some facts are optional (--optional); in the papers' figures, none is"
 LEVEL_NOTE = (
@@ -127,8 +123,6 @@ def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> Against:
         lines += _system_level(FACTSPOTTER_20, ratings, "human_correctness", np.ones(len(scored.table), bool))
     if any(line["n"] != rows_of.get(NLI) for line in lines if line["source"].startswith(NLI)):
         notes.append(PART_NOTE)
-    if any(line["source"].startswith(NLI) for line in lines):
-        notes.append(TRIPLES_NOTE)
     if scored.optional and lines:
         notes.append(OPTIONAL_NOTE)
     if any(line["source"].startswith(FACTSPOTTER) for line in lines):

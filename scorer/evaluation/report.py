@@ -27,7 +27,6 @@ from .human import Ratings
 from .inputs import find_inputs
 from .label_report import (
     CalibrationBlock,
-    EmptyOutputs,
     GoldColumns,
     GroupLine,
     LabelExtras,
@@ -36,7 +35,7 @@ from .label_report import (
     Rows,
     SentenceCeiling,
 )
-from .labels import Labels, Mask, farthest
+from .labels import Labels, Mask
 from .ranking import ranking
 from .truth import find_truth
 
@@ -113,7 +112,7 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
     output = [columns.prefix + name for name in _OUTPUT]
     score_columns = [n for metric in metrics for n in (metric, columns.prefix + metric)]
     wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
-    scored = load(path, [*wanted, *published.COLUMNS, *(column for _, column in human.SIDES)])
+    scored = load(path, [*wanted, *published.COLUMNS])
     if not scored.finished:
         note(f"{path} is not finished: the figures cover only the shards that are done")
     if not correlation.available():
@@ -209,7 +208,6 @@ class _Evaluation:
         if self.scored.has(SUSPECT):
             suspect = (numbers(self.scored.array(SUSPECT), SUSPECT) > 0) & judged
         if suspect.any():
-            extras["suspect"] = labels.figures(suspect, resamples=self.resamples)
             extras["without_suspect"] = labels.figures(~suspect, resamples=self.resamples)
         for name, (codes, values) in self._groups().items():
             samples = self.resamples if len(values) <= MAX_INTERVALS else 0
@@ -217,26 +215,10 @@ class _Evaluation:
             extras["by"][name] = [line for line in lines if line["rough"]["n"]]
             if name == self.options.system:
                 extras["shares"] = labels.shares(codes, values)
-                extras["farthest"] = {"all": farthest(extras["shares"])}
-                if suspect.any():
-                    extras["shares_without_suspect"] = labels.shares(codes, values, ~suspect)
-                    extras["farthest"]["without_suspect"] = farthest(extras["shares_without_suspect"])
-        empty = self._empty() & judged
-        if empty.any():
-            as_read = labels.replaced(empty, "omission+hallucination")
-            extras["empty"] = EmptyOutputs(n=int(empty.sum()), as_nan=as_read.figures(), without=labels.figures(~empty))
         confidence = self.ratings.metric("confidence", required=False)
         if confidence is not None:
             shown = np.where(judged, confidence, np.nan)
             extras["ranking"] = ranking(shown, labels.gold_rough == 1, self.inputs.codes, self.resamples)
-        lengths = self.inputs.lengths
-        if lengths is not None:
-            extras["triples_correlation"] = {
-                name: correlation.spearman_with_count(
-                    lengths[there].astype(float), right[there], self.inputs.codes[there], self.resamples
-                )
-                for name, (there, right) in labels.correct().items()
-            }
         return extras
 
     def _labels(self) -> tuple[Labels | None, Mask]:

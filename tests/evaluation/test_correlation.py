@@ -79,13 +79,6 @@ def test_few_systems_say_little() -> None:
     assert Levels(INPUTS[rare], SYSTEMS[rare], 100).by_system(metric[rare], human[rare])["n"] == 6
 
 
-def test_spearman_with_the_number_of_triples_has_two_names() -> None:
-    counts, correct = np.arange(1.0, 9.0), np.array([1, 1, 1, 1, 0, 1, 0, 0], bool)
-    found = correlation.spearman_with_count(counts, correct, np.arange(8), 0)
-    assert found["correctness"] == pytest.approx(stats.spearmanr(counts, correct).statistic)
-    assert found["errors"] == -(found["correctness"] or 0) > 0, "more triples, fewer right labels"
-
-
 @pytest.mark.parametrize(
     ("n", "low", "high"), [(30, 7, 593), (60, 8, 592), (100, 11, 588), (200, 14, 585), (300, 15, 584)]
 )

@@ -24,7 +24,7 @@ def out(tmp_path: Path) -> Path:
     columns = {
         "confidence": np.where(empty, 0.0, 0.5 + 0.1 * human),
         "sacrebleu_ter": -human,
-        "rouge_l": rng.normal(size=n),
+        "meteor": rng.normal(size=n),
         "custom": human**3,
         "human_semantics": human,
     }
@@ -38,8 +38,8 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_known_metrics() -> None:
-    names = ["m_confidence", "m_fact_entailment", "entities", "ter", "cider", "human_semantics", "text"]
-    expected = ["confidence", "min:fact_entailment", "mean:fact_entailment", "entities", "cider", "neg:ter"]
+    names = ["m_confidence", "m_fact_entailment", "entities", "ter", "meteor", "human_semantics", "text"]
+    expected = ["confidence", "min:fact_entailment", "mean:fact_entailment", "entities", "meteor", "neg:ter"]
     assert known_metrics(names, "m_") == expected
 
 
@@ -47,12 +47,12 @@ def test_marks_and_levels(out: Path) -> None:
     options = EvaluateOptions(metrics=("all", "custom"), trained=("confidence",), resamples=50)
     report = evaluate(out, options)
     lines = {line["metric"]: line for line in report["metrics"]}
-    assert set(lines) == {"confidence", "neg:sacrebleu_ter", "rouge_l", "custom", HAS_TEXT}
+    assert set(lines) == {"confidence", "neg:sacrebleu_ter", "meteor", "custom", HAS_TEXT}
     marks = {name: (line["references"], line["trained"]) for name, line in lines.items()}
     assert marks == {
         "confidence": (False, True),
         "neg:sacrebleu_ter": (True, False),
-        "rouge_l": (True, False),
+        "meteor": (True, False),
         "custom": (None, None),
         HAS_TEXT: (False, False),
     }
@@ -63,6 +63,6 @@ def test_marks_and_levels(out: Path) -> None:
     has_text = lines[HAS_TEXT]
     assert has_text["pooled"]["value"] is None  # all of these rows have a text
     assert has_text["pooled_with_empty"]["value"] == pytest.approx(np.sqrt(3 * 6 * 54 / 60**2), abs=0.05)
-    assert lines["rouge_l"]["pooled"]["interval"] is not None
+    assert lines["meteor"]["pooled"]["interval"] is not None
     assert report["system_ceiling"]["human_semantics"]["systems"] == 6
     assert "metrics" not in evaluate(out, EvaluateOptions(resamples=0))

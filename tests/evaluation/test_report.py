@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
-from scorer.commands.show.evaluation import print_report
 from scorer.errors import ColumnError, UsageError
 from scorer.evaluation import correlation
 from scorer.evaluation.report import EvaluateOptions, evaluate
@@ -52,31 +49,10 @@ def test_groups_suspects_and_shares(tmp_path: Path) -> None:
     report = _report(tmp_path, scored(PREDICTED, **E2E))
     assert [(line["value"], line["rough"]["n"]) for line in report["by"]["system"]] == [("a", 3), ("b", 2)]
     assert [line["value"] for line in report["by"]["n_triples"]] == [1]
-    assert report["suspect"]["rough"]["n"] == 1
     assert report["without_suspect"]["fine"]["accuracy"] == pytest.approx(2 / 4)
     first = report["shares"][0]
     assert first["predicted"]["OK"] == pytest.approx(1 / 3)
     assert first["gold"]["omission+hallucination"] == pytest.approx(1 / 3)
-
-
-def test_the_system_farthest_from_the_gold_with_and_without_suspects(tmp_path: Path) -> None:
-    gold = ["OK", "OK", "OK", "omission", "OK", "hallucination", "hallucination", "hallucination"]
-    table = scored(
-        ["OK"] * 3 + ["omission"] + ["OK", "OK", "OK", "hallucination"],
-        gold_fine=gold,
-        gold_suspect=[False] * 5 + [True, False, None],
-        system=["a"] * 4 + ["b"] * 4,
-    )
-    report = _report(tmp_path, table)
-    assert report["farthest"]["all"] == {"value": "b", "difference": pytest.approx(3 / 4 - 1 / 4)}
-    assert report["farthest"]["without_suspect"] == {"value": "b", "difference": pytest.approx(2 / 3 - 1 / 3)}
-    assert [line["n"] for line in report["shares_without_suspect"]] == [4, 3]
-    assert "without_suspect" not in _report(tmp_path, table.drop_columns("gold_suspect"))["farthest"]
-    shown = io.StringIO()
-    print_report(report, full=True, console=Console(file=shown, width=200, soft_wrap=True))
-    assert "on all rows: b, +50.0 points" in shown.getvalue()
-    assert "without suspect gold: b, +33.3 points" in shown.getvalue()
-    assert "66.7% (33.3%)" in shown.getvalue()
 
 
 def test_any_column_groups(tmp_path: Path) -> None:
@@ -106,15 +82,6 @@ def test_threshold_on_human_scores(tmp_path: Path) -> None:
     assert report["fine"]["accuracy"] is None
     with pytest.raises(ColumnError, match="--threshold needs a column of human scores"):
         _report(tmp_path, scored(PREDICTED, **E2E), EvaluateOptions(threshold=2.5))
-
-
-def test_empty_outputs_also_as_the_original_counted_them(tmp_path: Path) -> None:
-    table = scored(["omission", "OK"], gold_fine=["omission+hallucination", "OK"], note=["empty_text", None])
-    report = _report(tmp_path, table)
-    assert report["fine"]["accuracy"] == pytest.approx(1 / 2)
-    assert report["empty"]["n"] == 1
-    assert report["empty"]["as_nan"]["fine"]["accuracy"] == 1
-    assert report["empty"]["without"]["fine"]["n"] == 1
 
 
 def test_figures_have_intervals(tmp_path: Path) -> None:
@@ -162,25 +129,6 @@ def test_the_label_itself_as_a_metric(tmp_path: Path) -> None:
     assert found["n"] == 4, "the error row has no label"
 
 
-def test_sides_against_their_questions(tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
-    pytest.importorskip("sklearn")
-    table = scored(
-        ["OK"] * 4,
-        fact_entailment=[[0.1, 0.9], [0.2, 0.2], [0.3], [0.9, 0.4]],
-        text_entailment=[4.0, 3.0, 2.0, 1.0],
-        human_coverage=[10.0, 20.0, 30.0, 40.0],
-        human_relevance=[1.0, 2.0, 3.0, 4.0],
-    )
-    named = EvaluateOptions(human=("human_correctness",), resamples=0)
-    table = table.append_column("human_correctness", table["human_coverage"])
-    found = {line["metric"]: line["spearman"] for line in _report(tmp_path, table, named)["side_validity"]}
-    assert [line["human"] for line in _report(tmp_path, table, named)["correlations"]] == ["human_correctness"]
-    assert found["min:fact_entailment"] == pytest.approx(1)
-    assert found["mean:fact_entailment"] == pytest.approx(0.4)  # means .5 .2 .3 .65 are ranked 3 1 2 4
-    assert found["text_entailment"] == pytest.approx(-1)
-
-
 def test_ceiling_comes_from_a_file_of_annotations(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     pytest.importorskip("sklearn")
@@ -219,7 +167,6 @@ def test_without_the_extra_correlations_are_null_and_it_says_so(
     report = evaluate(path, EvaluateOptions(resamples=100), said.append)
     assert report["rough"]["accuracy"] == pytest.approx(3 / 5)
     assert report["correlation"]["pearson"] is None and report["correlation"]["n"] == 5
-    assert report["triples_correlation"]["fine"]["errors"] is None
     assert any("install the extra stats" in line for line in said)
 
 
@@ -252,8 +199,6 @@ def test_without_facts_there_are_figures_but_no_intervals(tmp_path: Path) -> Non
         {"system": [{"name": "a"}, {"name": "b"}]},
         {"confidence": ["high", "low"]},
         {"error": [["a"], None]},
-        {"note": [{"a": 1}, None]},
-        {"human_coverage": [1.0, 2.0], "fact_entailment": [["a"], ["b"]]},
     ],
     ids=lambda columns: ", ".join(columns),
 )

@@ -31,8 +31,6 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
         f"balanced accuracy over kinds {number(result.score)} ({interval((result.low, result.high))})"
     )
     say("95% intervals; p: that the change makes no difference to how often a text is flagged, corrected (Holm)")
-    say("\nBy domain (sensitivity: wrong texts flagged; specificity: correct texts, changed or not, passed)")
-    say(_domains(result))
     if result.checks:
         say("\nWhat must hold between texts")
         say(_checks(result))
@@ -48,13 +46,6 @@ def _kinds(result: ChallengeResult, wrong: bool) -> Table:
         if (kind.expected != "OK") == wrong:
             made.add_row(kind.kind, kind.expected, kind.about, _shown(kind.right), _shown(kind.base),
                          _shown(kind.pairs), number(kind.p), f"{kind.right.n:,}")  # fmt: skip
-    return made
-
-
-def _domains(result: ChallengeResult) -> Table:
-    made = table("domain", "sensitivity", "specificity", "pairs")
-    for one in result.domains:
-        made.add_row(one.domain, _shown(one.sensitivity), _shown(one.specificity), f"{one.pairs:,}")
     return made
 
 

@@ -25,7 +25,7 @@ from ...evaluation.label_report import (
 )
 from ...system.display import all_visible
 from .console import make_console
-from .figures import INTERVAL, MISSING, interval, number, points, printed_share, share, signed, table
+from .figures import INTERVAL, MISSING, interval, number, printed_share, share, signed, table
 from .metrics import print_calibration, print_ceilings, print_metrics
 
 FIGURES = (
@@ -85,9 +85,6 @@ def print_report(
     if report["correlations"]:
         say("\nCorrelations with human ratings" + " (95% intervals over inputs)" * bool(report["resamples"]))
         say(_correlations(report["correlations"], KINDS if full else ("spearman",)))
-    if full and report["side_validity"]:
-        say("\nEach side against the rating that it should predict")
-        say(_correlations(report["side_validity"], KINDS))
     if full and report["comparisons"]:
         say("\nIs one correlation higher? Percentile bootstrap over inputs (Wilcox 2009); p corrected (Holm)")
         say(_comparisons(report["comparisons"]))
@@ -127,11 +124,7 @@ def _details(console: Console, report: LabelReport) -> None:
             say(_confusion(matrix))
     parts: dict[str, Blocks] = {f"trivial: {name}": figures for name, figures in report["strawmen"].items()}
     if "suspect" in report:
-        parts |= {"without suspect gold": report["without_suspect"], "suspect gold alone": report["suspect"]}
-    if "empty" in report:
-        n = report["empty"]["n"]
-        parts[f'{n:,} empty outputs read as "nan", as the original did'] = report["empty"]["as_nan"]
-        parts[f"without the {n:,} empty outputs"] = report["empty"]["without"]
+        parts["without suspect gold"] = report["without_suspect"]
     say("\nAlongside")
     say(overview({"ours": report} | parts))
     if report.get("ranking"):
@@ -139,11 +132,6 @@ def _details(console: Console, report: LabelReport) -> None:
         say(
             f"low confidence as a predictor of not_OK: ROC AUC {_with_ends(ranking, 'roc_auc')}, "
             f"average precision {_with_ends(ranking, 'average_precision')} (n {ranking['n']:,})"
-        )
-    for name, found in report.get("triples_correlation", {}).items():
-        say(
-            f"Spearman of the number of triples with {name.upper()} correctness {signed(found['correctness'])} "
-            f"({interval(found['interval'], signed)}), with errors {signed(found['errors'])} (n {found['n']:,})"
         )
 
 
@@ -154,11 +142,6 @@ def _with_ends(found: Ranking, name: Literal["roc_auc", "average_precision"]) ->
 def _print_shares(console: Console, report: LabelReport) -> None:
     console.print("\nShare of each label, predicted (gold)")
     console.print(_shares(report))
-    for rows, away in report["farthest"].items():
-        if away is not None:
-            where = "on all rows" if rows == "all" else "without suspect gold"
-            by = points(away["difference"])
-            console.print(f"farthest from the gold's share of OK, {where}: {away['value']}, {by} points")
 
 
 def overview(parts: Mapping[str, Blocks]) -> Table:
@@ -210,14 +193,11 @@ def _comparisons(lines: list[ComparisonLine]) -> Table:
 def _shares(report: LabelReport) -> Table:
     lines = report["shares"]
     published = report["against"]["table_12"] if "against" in report else None
-    trusted = {line["value"]: line for line in report.get("shares_without_suspect", ())}
     labels = list(lines[0]["gold"])
-    more = ["OK without suspect"] * bool(trusted) + ["Table 12"] * bool(published)
+    more = ["Table 12"] * bool(published)
     made = table("", *(_SHORT[label] for label in labels), *more, "n")
     for line in sorted(lines, key=lambda line: -line["gold"]["OK"]):
         cells = [_share(line, label) for label in labels]
-        if trusted:
-            cells.append(_share(trusted[line["value"]], "OK") if line["value"] in trusted else MISSING)
         if published:
             printed = published.get(str(line["value"]))
             cells.append(" / ".join(printed_share(printed[label]) for label in labels) if printed else MISSING)

@@ -58,16 +58,6 @@ class Check:
 
 
 @dataclass(frozen=True)
-class DomainResult:
-    """``sensitivity`` and ``specificity`` in one domain."""
-
-    domain: str
-    pairs: int
-    sensitivity: Rate
-    specificity: Rate
-
-
-@dataclass(frozen=True)
 class ChallengeResult:
     """``score``: mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy; ``low``, ``high``: its
     95 % interval. ``errors``: rows that
@@ -88,7 +78,6 @@ class ChallengeResult:
     sensitivity: Rate
     specificity: Rate
     kinds: tuple[KindResult, ...]
-    domains: tuple[DomainResult, ...]
     checks: tuple[Check, ...]
     natural: tuple[NaturalResult, ...] = ()
 
@@ -131,7 +120,7 @@ def challenge(
     appended = [(rows[row], rows[more]) for row, more in lengthened]
     labels = _Labels(chosen, found.fine[bases], found.fine[edits])
     kinds = _corrected([labels.kind(name) for name in ABOUT if name in labels.kinds])
-    sensitivity, specificity = labels.found_and_passed(np.ones(len(chosen), bool))
+    sensitivity, specificity = labels.found_and_passed()
     score, low, high = _score(kinds)
     return ChallengeResult(
         metric=metric.name,
@@ -148,7 +137,6 @@ def challenge(
         sensitivity=sensitivity,
         specificity=specificity,
         kinds=kinds,
-        domains=tuple(labels.domain(name) for name in sorted(set(labels.domains.tolist()))),
         checks=tuple(check for check in _checks(chosen, found, bases, edits, orders, appended) if check is not None),
     )
 
@@ -158,7 +146,7 @@ class _Labels:
 
     def __init__(self, cases: Sequence[Case], base: np.ndarray, edited: np.ndarray) -> None:
         self.base, self.edited = base, edited
-        self.kinds, self.domains = np.array([one.kind for one in cases]), np.array([one.domain for one in cases])
+        self.kinds = np.array([one.kind for one in cases])
         self.expected = np.array([one.expected for one in cases])
 
     def kind(self, name: str) -> KindResult:
@@ -175,16 +163,11 @@ class _Labels:
         p = _no_difference(right, (base == 0) == (expected == OK))
         return KindResult(name, ABOUT[name], expected, said, passed, both, flagged, p)
 
-    def domain(self, name: str) -> DomainResult:
-        """The figures of one domain."""
-        mine = self.domains == name
-        return DomainResult(name, int(mine.sum()), *self.found_and_passed(mine))
-
-    def found_and_passed(self, mine: np.ndarray) -> tuple[Rate, Rate]:
-        """Sensitivity and specificity of some of the cases. bool, *Shape:* (cases,)."""
+    def found_and_passed(self) -> tuple[Rate, Rate]:
+        """Sensitivity and specificity."""
         passes = self.expected == OK
-        wrong = self.edited[mine & ~passes]
-        right = np.concatenate([self.base[mine], self.edited[mine & passes]])
+        wrong = self.edited[~passes]
+        right = np.concatenate([self.base, self.edited[passes]])
         return rate(int((wrong != 0).sum()), len(wrong)), rate(int((right == 0).sum()), len(right))
 
 
