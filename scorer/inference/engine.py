@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError, DeviceError
-from ..status import NOT_FINITE, SCORED, TOO_LONG
+from ..status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
 from ..system.waiting import outcome, prompt_switching
 from .batches import Batch, Feed, Grid, Layout, Padded, Work, cut_to_fit, distinct_pairs
 from .bundle import PRECISIONS, Bundle
@@ -182,12 +182,12 @@ class Engine:
         return self.bundle.max_length - self.bundle.layout.overhead
 
     def lengths(self, texts: Sequence[str], *, hypothesis: bool) -> npt.NDArray[np.int64]:
-        """Tokens that each text takes as the one or the other half of a pair; beyond any room where it is too long to
-        be tokenised. Called by the thread that prepares. *Shape:* (texts,), int64."""
+        """Tokens that each text takes as the one or the other half of a pair; :data:`NOT_TOKENISED` where it is too
+        long. Called by the thread that prepares. *Shape:* (texts,), int64."""
         second = hypothesis != self.bundle.layout.hypothesis_first
         before, after = (self._form.before_second, "") if second else ("", self._form.after_first)
         tokens = self._tokenizer.encode([before + text + after for text in texts])
-        return np.where(tokens.oversized, np.int64(1) << 32, tokens.lengths)
+        return np.where(tokens.oversized, np.int64(NOT_TOKENISED), tokens.lengths)
 
     def prepare(
         self,

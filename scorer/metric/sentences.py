@@ -10,14 +10,15 @@ depend on its sentences. Otherwise that check is not asked, and the sentences de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .checks import HALLUCINATION, SENTENCE, Checks, Interner, Sentences
+from ..status import NOT_TOKENISED
+from .checks import HALLUCINATION, OMISSION, SENTENCE, Checks, Interner, Sentences
 from .rows import Rows
 from .selection import FactIndex
 from .terms import FactTerms, terms_of, terms_of_fact
@@ -30,7 +31,7 @@ Span = tuple[int, int]
 class Room:
     """Lengths of texts in tokens. ``limit``: largest number of tokens of both texts of a pair together. ``premise``,
     ``hypothesis``: functions from texts to the number of tokens that each takes in that position, int64, *Shape:*
-    (texts,); any number above ``limit`` for a text that is certainly too long.
+    (texts,), or :data:`scorer.status.NOT_TOKENISED`.
     """
 
     limit: int
@@ -63,11 +64,20 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
     """Add a check for every sentence of every row that has a hallucination check.
 
     The new checks come after the others, by row and position in the text. Rows that are decided by their sentences lose
-    their hallucination check.
+    their hallucination check. A text that is too long to be tokenised is not divided where its omission checks are an
+    error in any case: 50 MB are a million sentences.
     """
     strings = Interner(checks.texts)
     asked = np.flatnonzero(checks.kind == HALLUCINATION)
-    found = _Asking(checks, rows, side, strings).texts(asked)
+    work = _Asking(checks, rows, side, strings)
+    lengths = work.lengths(set(checks.hypothesis[asked].tolist()))
+    refused: dict[int, str] = {}
+    if not side.truncates:
+        too_long = np.array([lengths[h] >= NOT_TOKENISED for h in checks.hypothesis[asked].tolist()], bool)
+        too_long &= np.isin(checks.row[asked], checks.row[checks.kind == OMISSION])
+        refused = dict.fromkeys(checks.row[asked[too_long]].tolist(), "too_long:omission")
+        asked = asked[~too_long]
+    found = work.texts(asked, lengths)
     of_row: list[_Text | None] = [None] * len(rows)
     for check in asked.tolist():
         key = (int(checks.premise[check]), int(checks.hypothesis[check]))
@@ -98,6 +108,7 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
             decides,
             np.array([text is not None and text.selected for text in of_row], bool),
         ),
+        refused=refused,
     )
 
 
@@ -110,16 +121,15 @@ class _Asking:
         self.fact_tokens = np.full(len(checks.facts), -1, np.int64)
         self.fact_terms: dict[int, FactTerms] = {}
 
-    def texts(self, asked: npt.NDArray[np.int64]) -> dict[tuple[int, int], _Text]:
-        """The sentences of each distinct (premise, text) pair of the hallucination checks."""
+    def texts(self, asked: Ints, lengths: dict[int, int]) -> dict[tuple[int, int], _Text]:
+        """The sentences of each distinct (premise, text) pair of hallucination checks. ``lengths``: of the texts."""
         checks = self.checks
         keys = zip(checks.premise[asked].tolist(), checks.hypothesis[asked].tolist(), strict=True)
         row_of = dict(zip(keys, checks.row[asked].tolist(), strict=True))
-        premises = dict(self._measured({p for p, _ in row_of}, self.room.premise))
+        premises = self._measured({p for p, _ in row_of}, self.room.premise)
         spans = {h: self.side.split(checks.texts[h]) or [(0, len(checks.texts[h]))] for h in {h for _, h in row_of}}
         hypotheses = {h: [self.strings[checks.texts[h][a:b]] for a, b in spans[h]] for h in spans}
-        wanted = {*spans, *(s for sentences in hypotheses.values() for s in sentences)}
-        lengths = dict(self._measured(wanted, self.room.hypothesis))
+        lengths = lengths | self.lengths({s for sentences in hypotheses.values() for s in sentences})
 
         found: dict[tuple[int, int], _Text] = {}
         index: FactIndex | None = None
@@ -191,6 +201,10 @@ class _Asking:
             self.fact_tokens[new] = np.array(added, np.int64) - none
         return self.fact_tokens[ids]
 
-    def _measured(self, ids: set[int], measure: Callable[[Sequence[str]], Ints]) -> Iterator[tuple[int, int]]:
+    def lengths(self, ids: set[int]) -> dict[int, int]:
+        """Tokens of each text as a hypothesis."""
+        return self._measured(ids, self.room.hypothesis)
+
+    def _measured(self, ids: set[int], measure: Callable[[Sequence[str]], Ints]) -> dict[int, int]:
         order = sorted(ids)
-        yield from zip(order, measure([self.strings.texts[i] for i in order]).tolist(), strict=True)
+        return dict(zip(order, measure([self.strings.texts[i] for i in order]).tolist(), strict=True))

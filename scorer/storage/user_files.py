@@ -6,7 +6,8 @@
   one that another user made, is refused. (The kernel has its own rules for links in shared folders, but they do not
   apply to links that a program resolves by itself.)
 - A Parquet file: refused, unless the option writes Parquet itself. It holds rows, and no report may replace them.
-- An input of the same command: refused, whatever its format; see :func:`check_user_file`.
+- An input of the same command, or of the run whose output it reads: refused, whatever its format; see
+  :func:`check_user_file`.
 - A name that a run owns: refused; see :func:`refuse_owned`.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import errno
 import glob
+import json
 import os
 import re
 import shutil
@@ -120,9 +122,18 @@ def check_user_file(
         raise OutputError(f"{what}: {path} is a device or a pipe, but this file is also read; name a regular file")
     if target.mode is None:
         return
-    for given in inputs:
-        if _is_input(target.path, str(given), form, is_parquet):
+    read = [str(given) for given in inputs]
+    for given in [*read, *(scored for one in read for scored in _scored_from(one))]:
+        if _is_input(target.path, given, form, is_parquet):
             raise OutputError(f"{what}: {path} is an input ({given}), which is never overwritten; name another file")
+
+
+def _scored_from(out: str) -> list[str]:
+    """What the run read whose output folder this is."""
+    with suppress(UsageError, OSError, ValueError, TypeError, KeyError, AttributeError):  # not an output, or damaged
+        plan = json.loads((local_path(out) / PLAN).read_bytes())
+        return [str(shard["uri"]) for shard in plan["inputs"].values()]
+    return []
 
 
 def _is_input(place: Path, given: str, form: Format, is_parquet: bool) -> bool:

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from scorer.metric.checks import HALLUCINATION, KIND_NAMES, Checks, Options, build_checks
+from scorer.metric.checks import HALLUCINATION, KIND_NAMES, SENTENCE, Checks, Options, build_checks
 from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
 from scorer.metric.rows import Rows, from_pairs
 from scorer.metric.sentences import Room, SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
-from scorer.status import NOT_FINITE, SCORED, TOO_LONG
+from scorer.status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
 
 TEMPLATES = Templates.from_dict({"PTS": "<subject> scored <object> points.", "REB": "<subject> got <object> rebounds."})
 ANN, BOB = ("Ann Ash", "PTS", "9"), ("Bob Birch", "REB", "4")  # five words each
@@ -102,6 +102,33 @@ def test_a_sentence_longer_than_the_model_is_still_asked_once() -> None:
     text = "Bob " * 30
     checks = ask(from_pairs([([ANN, BOB], text)]), 12)
     assert asked(checks) == [(0, "sentence", "Bob Birch got 4 rebounds.", text)]
+
+
+def test_a_text_that_is_not_tokenised_is_not_divided_where_its_facts_are_an_error_anyway() -> None:
+    huge, divided = "Ann. " * 1_000, []
+
+    def tokens(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        return np.array([NOT_TOKENISED if text == huge else len(text.split()) for text in texts], np.int64)
+
+    def dividing(text: str) -> list[tuple[int, int]]:
+        divided.append(text)
+        return split(text)
+
+    def found(options: Options, truncates: bool = False) -> Checks:
+        rows, side = (
+            from_pairs([([ANN], huge), ([ANN], TEXT)]),
+            SentenceSide(dividing, Room(40, tokens, tokens), truncates),
+        )
+        divided.clear()
+        return add_sentences(build_checks(rows, TEMPLATES, options), rows, side)
+
+    checks = found(Options())
+    assert divided == [TEXT] and checks.refused == {0: "too_long:omission"}
+    assert [int(row) for row, kind in zip(checks.row, checks.kind, strict=True) if kind == SENTENCE] == [1, 1]
+    for options, truncates in ((Options(sides="hallucination"), False), (Options(), True)):
+        assert found(options, truncates).refused == {} and set(divided) == {huge, TEXT}
+    optional = Options(optional=frozenset({(ANN[1], ANN[2])}))
+    assert found(optional).refused == {}, "no fact is asked for"
 
 
 def test_a_tokenizer_whose_parts_do_not_add_up_is_asked_again() -> None:

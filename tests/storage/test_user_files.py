@@ -200,6 +200,17 @@ def test_a_folder_of_json_lines_may_have_json(tmp_path: Path) -> None:
         check_user_file(tmp_path / "a.json", "--out", inputs=[tmp_path], form="jsonl")
 
 
+def test_what_the_run_read_is_refused_where_its_output_is_read(tmp_path: Path) -> None:
+    rows, out = tmp_path / "rows.jsonl", tmp_path / "out"
+    rows.touch()
+    out.mkdir()
+    (out / "_plan.json").write_text(f'{{"inputs": {{"rows.parquet": {{"uri": "{rows}"}}}}}}')
+    with pytest.raises(OutputError, match=r"is an input \(.*rows.jsonl\)"):
+        check_user_file(rows, "--summary", inputs=[out])
+    (out / "_plan.json").write_text("[1]")
+    check_user_file(rows, "--summary", inputs=[out])
+
+
 STDOUT = """
 import sys
 from pathlib import Path

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _FIRST_HALF = ("january", "february", "march", "april", "may", "june")
 _MONTHS = (*_FIRST_HALF, "july", "august", "september", "october", "november", "december")
 _NUMBER = {form: i for i, name in enumerate(_MONTHS, 1) for form in (name, name[:3])}
 _NUMBER["sept"] = 9
-_MONTH = rf"(?P<month>(?i:{'|'.join(sorted(_NUMBER, key=len, reverse=True))})\b)\.?"
+_MONTH = rf"(?P<month>(?ai:{'|'.join(sorted(_NUMBER, key=len, reverse=True))})\b)\.?"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[12]\d{3})"
 _FORMATS = [
@@ -30,6 +29,10 @@ _FORMATS = [
         rf"{_MONTH}\s{_DAY}",
     )
 ]
+# What every date has: a month's name, or digits around the sign between year, month and day.
+_HINT = re.compile(rf"[12]\d{{3}}[-/][01]?\d|\d[/.]\d\d?[/.][12]\d{{3}}|(?ai:{'|'.join(name[:3] for name in _MONTHS)})")
+_LONGEST = 40
+"""Characters that no date exceeds."""
 _TIME = re.compile(
     r"(?<![\w:.,])(?:(?P<hour>[0-2]?\d):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?:\s?(?P<half>(?i:[ap]m\b|[ap]\.m\b\.?)))?"
     r"|(?P<hour2>1?\d)\s?(?P<half2>(?i:[ap]m\b|[ap]\.m\b\.?)))(?![\w:])"
@@ -37,8 +40,7 @@ _TIME = re.compile(
 _NOON = 12 * 60
 
 
-@dataclass(frozen=True)
-class Date:
+class Date(NamedTuple):
     """A date, or what a text says of one. ``readings``: (year, month, day), ``None`` for what is not said; two for
     ``3/7/1954``, which may be of March or of July."""
 
@@ -55,8 +57,7 @@ class Date:
         )
 
 
-@dataclass(frozen=True)
-class Time:
+class Time(NamedTuple):
     """A time of day. ``minutes``: since midnight; ``sure``: whether it says which half of the day it is."""
 
     start: int
@@ -73,15 +74,30 @@ class Time:
 
 def dates(text: str) -> Iterator[Date]:
     """The dates of a text, longer forms first; none overlap."""
-    taken = bytearray(len(text))
-    for pattern in _FORMATS:
-        for match in pattern.finditer(text):
-            start, end = match.span()
-            if any(taken[start:end]):
-                continue
-            if readings := _readings(match.groupdict()):
-                taken[start:end] = b"\1" * (end - start)
-                yield Date(start, end, readings)
+    for first, last in _places(text):
+        taken = bytearray(last - first)
+        for pattern in _FORMATS:
+            for match in pattern.finditer(text, first, last):
+                start, end = match.span()
+                if any(taken[start - first : end - first]):
+                    continue
+                if readings := _readings(match.groupdict()):
+                    taken[start - first : end - first] = b"\1" * (end - start)
+                    yield Date(start, end, readings)
+
+
+def _places(text: str) -> Iterator[tuple[int, int]]:
+    """Where dates may be: the formats together take as long as all else that is read of a text."""
+    first = last = 0
+    for match in _HINT.finditer(text):
+        start, end = match.span()
+        if start - _LONGEST > last:
+            if last:
+                yield first, last
+            first = max(start - _LONGEST, 0)
+        last = min(end + _LONGEST, len(text))
+    if last:
+        yield first, last
 
 
 def _readings(found: dict[str, Any]) -> tuple[tuple[int | None, int | None, int | None], ...]:

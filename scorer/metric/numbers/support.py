@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from itertools import combinations
@@ -47,7 +47,7 @@ class Near:
         self._plain: list[tuple[Fraction, Number]] = []
         self._bases: dict[str, list[tuple[Fraction, Number]]] = {}
         self._others: dict[Hashable, Quantity] = {}
-        for one in dict.fromkeys(replace(one, start=0, end=0) for one in found):
+        for one in dict.fromkeys(one._replace(start=0, end=0) for one in found):
             if not isinstance(one, Number):
                 self._others.update((key, one) for key in _keys_of_fact(one))
                 continue
@@ -69,7 +69,10 @@ class Near:
         if not isinstance(said, Number):
             yield from (self._others[key] for key in _keys_of_text(said) if key in self._others)
             return
-        yield from (self._others[key] for key in (("year", said.value), ("day", said.value)) if key in self._others)
+        if self._others:
+            yield from (self._others[key] for key in (("year", said.value), ("day", said.value)) if key in self._others)
+        if not self._plain:
+            return
         away = _step_of(said) / 2
         yield from _between_values(self._plain, said.value - away, said.value + away)
         if said.unit is not None:
@@ -158,14 +161,22 @@ def _is_date(year: int, month: int, day: int) -> bool:
 
 def unsupported(text: str, known: Known) -> list[str]:
     """The quantities of a text that no fact agrees with, as they are written there, each once, in order."""
-    missing: dict[str, None] = {}
+    looked_up: dict[tuple[type[Quantity], str, bool], bool] = {}  # what is written alike means the same
     for piece in _pieces(text):
         for said in quantities(piece):
-            if isinstance(said, Number) and (said.part or _derived(said, known)):
+            if isinstance(said, Number) and said.part:
                 continue
-            if not any(agrees(said, fact) for fact in known.near.of(said)):
-                missing[piece[said.start : said.end]] = None
-    return list(missing)
+            about = isinstance(said, Number) and said.about
+            key = (type(said), piece[said.start : said.end], about)
+            if key not in looked_up:
+                looked_up[key] = _supported(said, known)
+    return list(dict.fromkeys(written for (_, written, _), found in looked_up.items() if not found))
+
+
+def _supported(said: Quantity, known: Known) -> bool:
+    if isinstance(said, Number) and _derived(said, known):
+        return True
+    return any(agrees(said, fact) for fact in known.near.of(said))
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -181,7 +192,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _derived(said: Number, known: Known) -> bool:
     """Whether a number follows from several facts: their number, the time between dates, a sum or a difference."""
-    if (said.value, said.unit) in known.sums:
+    if known.sums and (said.value, said.unit) in known.sums:
         return True
     if said.value.denominator != 1:
         return False
@@ -199,7 +210,7 @@ def of_fact(triple: Triple) -> list[Quantity]:
     unit = unit_named(triple.predicate) if triple.object else None
     if unit is None:
         return found
-    return [replace(one, unit=unit) if isinstance(one, Number) and one.unit is None else one for one in found]
+    return [one._replace(unit=unit) if isinstance(one, Number) and one.unit is None else one for one in found]
 
 
 def agrees(said: Quantity, fact: Quantity) -> bool:
@@ -247,14 +258,14 @@ def _rounds(said: Number, fact: Number) -> bool:
     step, size = _step_of(said), abs(said.value)
     same_unit = said.unit is not None and said.unit == fact.unit
     enough = said.rounded or said.about or size >= step * (10 if step < 1 or same_unit else 100)
-    return enough and (said.rounded or fact.step < step) and _near(replace(said, step=step), fact.value)
+    return enough and (said.rounded or fact.step < step) and _near(said._replace(step=step), fact.value)
 
 
 def _step_of(said: Number) -> Fraction:
     """What the last digit of a number stands for that is not one of the zeros of ``about 1,000``."""
-    step, size = said.step, abs(said.value)
-    if said.about and size >= 100 and (said.unit is None or not _heat(said.unit)):
-        while not size % (10 * step):
+    step = said.step
+    if said.about and abs(said.value) >= 100 and (said.unit is None or not _heat(said.unit)):
+        while not said.value % (10 * step):
             step *= 10
     return step
 

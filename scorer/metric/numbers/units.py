@@ -6,12 +6,11 @@ Conversion factors are the exact ones of NIST Special Publication 811, appendix 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """``value * factor + offset`` is the value in the base unit of its ``dimension``."""
 
     dimension: str
@@ -133,7 +132,7 @@ def _any_of(words: dict[str, Unit]) -> str:
 
 # "in" is a word far oftener than an inch, so it is one only behind a hyphen or right behind the number.
 _AFTER = re.compile(
-    rf"(?P<glued>-?in)(?![\w-])|[\s-]?\(?(?:(?P<name>(?i:{_any_of(_NAMES)}))(?!\w)|(?P<symbol>{_any_of(_SYMBOLS)})(?!\w))\)?"
+    rf"(?P<glued>-?in)(?![\w-])|[\s-]?\(?(?:(?P<name>(?ai:{_any_of(_NAMES)}))(?!\w)|(?P<symbol>{_any_of(_SYMBOLS)})(?!\w))\)?"
 )
 _INCH = _NAMES["inch"]
 

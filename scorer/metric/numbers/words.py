@@ -15,10 +15,10 @@ _SMALL = {word: value for value, word in enumerate(_BELOW_TWENTY.split())} | {
 }
 SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _DOZEN = {"dozen": 12}
-_ANY = "|".join(sorted([*_SMALL, *SCALES, *_DOZEN], key=len, reverse=True))
-WORDS = re.compile(rf"(?i)(?<![\w-])(?:an?\s)?(?:{_ANY})(?:(?:[\s-]|\sand\s)(?:{_ANY}))*(?!\w)")
+_ANY = f"(?ai:{'|'.join(sorted([*_SMALL, *SCALES, *_DOZEN], key=len, reverse=True))})"
+WORDS = re.compile(rf"(?i)(?<![\w-])(?:an?\s)?{_ANY}(?:(?:[\s-]|\sand\s){_ANY})*(?!\w)")
 """Number words that stand together; :func:`value_of` reads them."""
-_ONE = re.compile(rf"(?i){_ANY}")
+_ONE = re.compile(_ANY)
 
 
 def value_of(text: str) -> int | None:
