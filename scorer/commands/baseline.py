@@ -81,10 +81,12 @@ def baseline_command(
 
     `scorer evaluate` reads OUT like the output of a run. e2e-slots matches patterns for the E2E slots; keywords looks
     for values or their synonyms, entities for subjects and objects, and neither finds hallucinations. overlap adds
-    BLEU, chrF, TER and METEOR (words and stems), bertscore adds BERTScore. With the output of a run as IN and F.parquet
-    as OUT, the last three add columns to its scores. --limit, --prune, --part and --json need a folder.
+    BLEU, chrF, TER, NIST, ROUGE-L, CIDEr and METEOR (words and stems), bertscore adds BERTScore. With the output of a
+    run as IN and F.parquet as OUT, the last three add columns to its scores. --limit, --prune, --part and --json need a
+    folder.
     """
     from ..evaluation.baselines.judges import EntitiesJudge, Judge, KeywordsJudge, SlotsJudge
+    from ..evaluation.baselines.reference_counts import count_references
     from ..evaluation.baselines.reference_judges import OverlapJudge
     from ..evaluation.baselines.rows import BaselineScoring
     from ..evaluation.baselines.writing import write
@@ -101,7 +103,7 @@ def baseline_command(
     judge: Judge
     with ExitStack() as opened:
         if rival is Rival.overlap:
-            judge = OverlapJudge(text_column, references_column)
+            judge = OverlapJudge(text_column, references_column, count_references(inputs, references_column))
         elif rival is Rival.bertscore:
             judge = opened.enter_context(_bertscore(inputs, text_column, references_column, encoder, idf, device))
         elif rival is Rival.e2e_slots:
@@ -114,6 +116,9 @@ def baseline_command(
                 raise UsageError(f"{unusable[0]} needs a folder as --out; {out} is one file of all rows")
             rows = write(inputs, out, judge, names)
             say(f"{out}: {rows:,} rows by {rival.value}")
+            if isinstance(judge, OverlapJudge):
+                told = judge.metric.totals
+                say(f"all texts as one corpus, tokenised as by the E2E challenge: BLEU {told.bleu}, NIST {told.nist}")
             return
         options = RunOptions(tuple(inputs), out, **asked)
         run_shards(options, BaselineScoring(judge, names), as_json=as_json)
@@ -125,8 +130,8 @@ def _bertscore(
 ) -> Iterator[BertScoreJudge]:
     """BERTScore with an encoder that is open until the end of the block."""
     from ..evaluation.baselines.bertscore import BertScore, count_tokens
+    from ..evaluation.baselines.reference_counts import DistinctLists
     from ..evaluation.baselines.reference_judges import BertScoreJudge
-    from ..evaluation.baselines.references import DistinctLists
     from ..inference.encoder import Encoder, EncoderBundle
 
     if encoder is None:

@@ -15,7 +15,7 @@ from ...scoring.signature import encode
 from . import bertscore, overlap
 from .bertscore import BertScore
 from .judges import is_scored, nothing_said, output_columns
-from .references import known_of, references_of
+from .reference_counts import ReferenceCounts, known_of, references_of
 
 
 class OverlapJudge:
@@ -24,17 +24,18 @@ class OverlapJudge:
 
     Args:
         text, references: the columns.
+        counts: of all references, see :func:`.reference_counts.count_references`.
     """
 
     name = "overlap"
-    depends_on = ""
     keeps_labels = True
     needs_triples = False
 
-    def __init__(self, text: str, references: str) -> None:
+    def __init__(self, text: str, references: str, counts: ReferenceCounts) -> None:
         self.text, self.references = text, references
-        self.metric = overlap.Overlap()
-        self.settings: Mapping[str, object] = {"references": references}
+        self.metric = overlap.Overlap(counts)
+        self.depends_on = f"|references:{counts.digest[:12]}"
+        self.settings: Mapping[str, object] = {"references": references, "digest": counts.digest}
 
     def columns(self, rows: Rows, table: pa.Table) -> list[tuple[str, pa.Array]]:
         _check_text(self.text, table)

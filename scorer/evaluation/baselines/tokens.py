@@ -1,13 +1,17 @@
-"""Words for METEOR.
+"""Tokens of the overlap metrics, and counts of n-grams.
 
 The tokenisation is that of NIST's ``mteval-v13`` scripts for Western languages, lower-cased, which the E2E challenge
-uses for BLEU; METEOR gets these tokens without those that have no letter and no digit, and with clitics apart.
+uses for BLEU and NIST. For ROUGE-L, CIDEr and METEOR its script takes Stanford's tokenizer, and leaves out punctuation;
+here they get the same tokens as BLEU without those that have no letter and no digit, and with clitics apart.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+
+Ngram = tuple[str, ...]
 
 _ENTITIES = (("<skipped>", ""), ("-\n", ""), ("\n", " "), ("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 _SPLITS = (
@@ -33,3 +37,8 @@ def words_of(tokens: Sequence[str]) -> list[str]:
     """The tokens that have a letter or a digit; *isn't* is two words, *is* and *n't*, and *there's* too."""
     parts = (part for token in tokens for part in _CLITIC.sub(r" \1", token).split())
     return [part for part in parts if any(char.isalnum() for char in part)]
+
+
+def ngrams(tokens: Sequence[str], n: int) -> Counter[Ngram]:
+    """How often each n-gram occurs."""
+    return Counter(zip(*(tokens[i:] for i in range(n)), strict=False))

@@ -11,6 +11,7 @@ import pytest
 from scorer.errors import ColumnError, InputError, OutputError
 from scorer.evaluation.baselines.judges import Judge, KeywordsJudge, SlotsJudge
 from scorer.evaluation.baselines.overlap import COLUMNS
+from scorer.evaluation.baselines.reference_counts import count_references
 from scorer.evaluation.baselines.reference_judges import OverlapJudge
 from scorer.evaluation.baselines.writing import write
 from scorer.evaluation.report import EvaluateOptions, evaluate
@@ -35,7 +36,9 @@ def _write(table: pa.Table, judge: Judge, folder: Path) -> pa.Table:
 
 
 def _overlap(table: pa.Table, folder: Path) -> pa.Table:
-    return _write(table, OverlapJudge("text", "references"), folder)
+    pq.write_table(table, folder / "in.parquet")
+    counts = count_references([str(folder / "in.parquet")], "references")
+    return _write(table, OverlapJudge("text", "references", counts), folder)
 
 
 def test_slots_as_a_run_writes_them(tmp_path: Path) -> None:

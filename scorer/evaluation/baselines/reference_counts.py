@@ -1,24 +1,61 @@
-"""The references of texts: those of a table, and the distinct lists of all inputs."""
+"""What NIST and CIDEr need to know of all references, before a single text is scored."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ...errors import ColumnError, ScorerError
 from ...metric.triples import decode
 from ...storage import ShardReader, resolve_inputs
+from .cider import ORDER, Frequencies
+from .nist import NIST_ORDER, Information
+from .tokens import Ngram, ngrams, tokenise, words_of
 
 _WINDOW_ROWS, _WINDOW_BYTES = 16384, 32 << 20
 
 
-class DistinctLists:
-    """The distinct lists of references of all inputs, to be iterated over once. ``seen``: digests of those so far.
+@dataclass(frozen=True)
+class ReferenceCounts:
+    """Counts over the distinct lists of references, in any order: the rows of one input share a list.
 
-    Inputs that cannot be read or have no such column are left out: the run quarantines them.
+    ``digest``: SHA-256 of the lists, as hex; scores compare only where it is the same.
     """
+
+    information: Information
+    frequencies: Frequencies
+    digest: str
+
+
+def count_references(inputs: Sequence[str], column: str) -> ReferenceCounts:
+    """Read the references of all inputs. Inputs that cannot be read or have no such column are left out: the run
+    quarantines them.
+
+    Raises:
+        InputError: there are no inputs.
+    """
+    counts: Counter[Ngram] = Counter()
+    frequencies: Counter[Ngram] = Counter()
+    tokens, distinct = 0, DistinctLists(inputs, column)
+    for references in distinct:
+        of_input: set[Ngram] = set()
+        for reference in references:
+            found = tokenise(reference)
+            tokens += len(found)
+            for n in range(1, NIST_ORDER + 1):
+                counts.update(ngrams(found, n))
+            for n in range(1, ORDER + 1):
+                of_input.update(ngrams(words_of(found), n))
+        frequencies.update(of_input)
+    return ReferenceCounts(Information(counts, tokens), Frequencies(len(distinct.seen), frequencies), distinct.digest())
+
+
+class DistinctLists:
+    """The distinct lists of references of all inputs, to be iterated over once. ``seen``: digests of those so far."""
 
     def __init__(self, inputs: Sequence[str], column: str) -> None:
         self._inputs, self._column = inputs, column
