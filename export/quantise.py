@@ -77,6 +77,9 @@ class _Quantised:
         from onnx import numpy_helper
 
         self._tensors = {tensor.name: tensor for tensor in graph.initializer}
+        for node in graph.node:
+            if node.op_type == "Constant":  # torch writes a layer norm without bias with zeros in such a node
+                self._tensors.update((node.output[0], given.t) for given in node.attribute if given.name == "value")
         self._made_by = {output: node for node in graph.node for output in node.output}
         self._constants: dict[str, Any] = {}
         self._rows: dict[str, _Rows] = {}
@@ -169,7 +172,7 @@ class _Quantised:
 
         if maker is None or maker.op_type != "LayerNormalization":
             return np.ones(inner, np.float32)
-        parts = [np.abs(numpy_helper.to_array(self._tensors[name])) for name in maker.input[1:3]]
+        parts = [np.abs(numpy_helper.to_array(self._tensors[name])) for name in maker.input[1:3] if name]
         size = 3 * parts[0] + (parts[1] if len(parts) > 1 else 0)
         return np.maximum(size / max(float(np.median(size)), 1e-12), 1).astype(np.float32)
 
