@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -54,7 +52,7 @@ paths = [Path(path) for path in paths]
 began = time.perf_counter()
 rows = None
 if what in ("run", "run with --reuse"):
-    rows = without_model(*paths)["rows"]
+    rows = without_model(*paths)
 elif what == "audit":
     from scorer.audit import AuditOptions, audit
     document = audit(paths[0], AuditOptions(baseline=paths[1], by=(("system",),)))
@@ -90,7 +88,7 @@ def change(data: Path, out: Path, percent: float) -> int:
 
 
 def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
-    """A run whose model answers at once, in this process."""
+    """The counts of rows of a run whose model answers at once, in this process."""
     from scorer import Scorer
     from scorer.inference.devices import KINDS
     from scorer.run.driver import run
@@ -107,19 +105,8 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
         return scorer.with_model(FreeModel(scorer.engine))
 
     scoring = MetricScoring(Settings(str(RESTAURANTS)), opener)
-
-    began = time.perf_counter()
     summary = run(RunOptions((str(data),), out, reuse=tuple(reuse)), scoring, Silent()).summary
-    wall = time.perf_counter() - began
-    own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return {
-        "rows": msgspec.to_builtins(summary.rows),
-        "wall": round(wall, 2),
-        "cpu": round(sum(used.ru_utime + used.ru_stime for used in (own, child)), 2),
-        "peak_mb": round(own.ru_maxrss / 1024),
-        "recheck": msgspec.to_builtins(summary.recheck),
-        "stages": dict(summary.seconds),
-    }
+    return dict(msgspec.to_builtins(summary.rows))
 
 
 def copies(base: Path, rows: int, out: Path) -> None:

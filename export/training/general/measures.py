@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+from scorer.metric.numbers.words import SMALL
+
 UNITS: dict[str, tuple[tuple[str, str, float], ...]] = {
     "length": (
         ("km", "kilometres", 1000.0),
@@ -70,40 +72,17 @@ COUNTERS = (
     "the Skerry group",
     "HMS Linnet",
 )
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_WORDS = {value: word for word, value in SMALL.items()}
 
 
 def in_words(n: int) -> str:
     """An English number below ten thousand."""
-    if n < 20:
-        return _ONES[n]
+    if n in _WORDS:
+        return _WORDS[n]
     if n < 100:
-        return _TENS[n // 10 - 2] + (f"-{_ONES[n % 10]}" if n % 10 else "")
-    if n < 1000:
-        return f"{_ONES[n // 100]} hundred" + (f" and {in_words(n % 100)}" if n % 100 else "")
-    return f"{in_words(n // 1000)} thousand" + (f" {in_words(n % 1000)}" if n % 1000 else "")
+        return f"{_WORDS[n // 10 * 10]}-{_WORDS[n % 10]}"
+    size, name, between = (100, "hundred", " and ") if n < 1000 else (1000, "thousand", " ")
+    return f"{in_words(n // size)} {name}" + (f"{between}{in_words(n % size)}" if n % size else "")
 
 
 def _sides(predicate: str, wording: str, subject: str, one: str, other: str, rng: random.Random) -> tuple[str, str]:
