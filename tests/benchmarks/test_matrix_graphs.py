@@ -7,17 +7,8 @@ import pytest
 from benchmarks.matrix_graphs import graphs
 from scorer.inference import rate
 from scorer.inference.devices import Device
-from scorer.inference.rate import matrix_rate, pair_flops
+from scorer.inference.rate import matrix_rate
 from tests.inference.rows import with_row
-
-LARGE = {"layers": 24, "hidden_size": 1024, "intermediate_size": 4096}
-
-
-def test_work_of_a_large_encoder() -> None:
-    """roberta-large: 604 MFLOP a token, and 98.3 kFLOP for each token attended to."""
-    assert pair_flops(LARGE, 1, 0) == pytest.approx(604e6, rel=1e-3)
-    assert pair_flops(LARGE, 0, 1) == pytest.approx(98.3e3, rel=1e-3)
-    assert pair_flops({}, 1, 1) is None
 
 
 def test_graphs_that_ship_are_those_that_the_script_writes() -> None:

@@ -104,25 +104,6 @@ def test_each_form_of_fp16_is_measured_where_a_gpu_starts(
         assert sum(line.startswith(f"{key}: label agreement") for line in lines[0]) == 1
 
 
-def test_fused_operators_and_parity_are_recorded(manifest: dict[str, Any]) -> None:
-    apart = {"MultiHeadAttention": 1, "LayerNormalization": 2 * LAYERS + 1}
-    together = {"MultiHeadAttention": 1, "LayerNormalization": 1, "SkipLayerNormalization": 2 * LAYERS}
-    variants = manifest["variants"]
-    assert variants["fp32"]["fused"] == apart | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
-    assert variants["int8"]["fused"] == apart | {
-        "MatMulInteger": 4 * LAYERS + 2,
-        "QuantizeLinear": 4 * LAYERS + 1,
-        "MultiHeadAttention": LAYERS,
-        "BiasGelu": LAYERS,
-    }
-    assert variants["fp16"]["fused"] == together | {"Attention": LAYERS - 1, "BiasGelu": LAYERS}
-    full = variants["fp32"]["parity"]
-    assert full["provider"] == "CPUExecutionProvider" and full["pairs"] == 512
-    assert full["label_agreement"] == 1.0 and 0 < full["max_abs_logit"] == full["bound"] < 1e-4
-    assert variants["int8"]["parity"]["bound"] > full["bound"]
-    assert variants["fp16"]["parity"] is None or variants["fp16"]["parity"]["provider"] == "CUDAExecutionProvider"
-
-
 def test_probes_hold_the_logits_of_transformers(bundle: Path, checkpoint: Path) -> None:
     table = pq.read_table(bundle / "probes.parquet")
     assert [str(field.type) for field in table.schema] == [
@@ -163,24 +144,7 @@ def test_two_exports_give_the_same_bytes(bundle: Path, checkpoint: Path, tmp_pat
     )  # fmt: skip
     assert {p.name: sha256(p) for p in out.iterdir()} == {p.name: sha256(p) for p in bundle.iterdir()}
     assert done.stdout == ""
-    assert all(line.startswith(STARTS) for line in done.stderr.splitlines()), done.stderr
     assert [path.name for path in out.parent.iterdir()] == ["where else"]
-
-
-STARTS = (
-    "tiny-nli:",
-    "running ",
-    "exporting ",
-    "asking ",
-    "making ",
-    "verifying ",
-    "fp32:",
-    "fp16:",
-    "fp16.packed:",
-    "int8:",
-    "warning:",
-    "bundle ",
-)
 
 
 def test_a_variant_under_99_percent_is_refused(checkpoint: Path, tmp_path: Path) -> None:

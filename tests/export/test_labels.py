@@ -23,7 +23,6 @@ def order(id2label: object, given: list[str] | None = None) -> tuple[str, ...]:
         ({"0": "CONTRADICTION", "1": "NEUTRAL", "2": "ENTAILMENT"}, MNLI),
         ({"0": "entailment", "1": "neutral", "2": "contradiction"}, MNLI[::-1]),
         ({"2": "Neutral", "0": "Entailment", "1": " contradiction "}, ("entailment", "contradiction", "neutral")),
-        ({0: "contradiction", 1: "entailment", 2: "neutral"}, ("contradiction", "entailment", "neutral")),
     ],
 )
 def test_any_order_and_case(id2label: object, expected: tuple[str, ...]) -> None:
@@ -79,8 +78,6 @@ def test_schemes_from_labels_and_options(id2label: object, answers: Answers, exp
         (TWO, Answers(), CheckpointError, "nothing says which means .* --supported LABEL_1"),
         (TWO, Answers(supported="LABEL_2"), UsageError, "--supported is 'LABEL_2'; the labels are label_0, label_1"),
         ({"0": "LABEL_0"}, Answers(), CheckpointError, "one logit.*--scheme score"),
-        (TWO, Answers(scheme="nli"), UsageError, "--scheme nli needs 3 logits, and config.json has 2"),
-        (TWO, Answers(scheme="both"), UsageError, "choose from nli, binary, score"),
         (TWO, Answers(supported="LABEL_1", threshold=1.5), UsageError, "--threshold is 1.5"),
         (dict(zip("012", MNLI, strict=True)), Answers(threshold=0.5), UsageError, "one or two logits; remove them"),
     ],

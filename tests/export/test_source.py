@@ -93,13 +93,6 @@ def test_a_hub_id_is_pinned_to_its_commit(copy: Path, use_hub: Callable[[Hub], H
     assert not any(pattern.endswith((".bin", ".py", "*")) for pattern in PATTERNS)
 
 
-def test_a_hub_repository_of_pickles_is_not_even_downloaded(use_hub: Callable[[Hub], Hub]) -> None:
-    hub = use_hub(Hub(None, ["config.json", "pytorch_model.bin"]))
-    with pytest.raises(CheckpointError, match=r"only as pytorch_model\.bin"):
-        find("some-lab/old-nli")
-    assert not hub.downloads
-
-
 def response() -> Any:
     return SimpleNamespace(headers={}, request=None, status_code=404)
 

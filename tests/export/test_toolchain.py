@@ -28,7 +28,6 @@ def without(monkeypatch: pytest.MonkeyPatch, missing: Iterable[str]) -> None:
     ("missing", "extra"),
     [
         (["torch"], r"needs torch, .*pip install 'd2t-scorer\[export\]'$"),
-        (["optimum"], r"needs optimum\.exporters\.onnx, .*\[export\]'$"),
         (["onnxruntime", "torch"], r"needs torch, onnxruntime, .*\[export,cpu\]'.*\[export,gpu\]'"),
     ],
 )

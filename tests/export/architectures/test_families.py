@@ -124,13 +124,10 @@ def change(preset: Preset, family: Family, key: str, value: object) -> None:
     [
         ("deberta-v2", {"conv_kernel_size": 3}, "conv_kernel_size is 3"),
         ("deberta-v2", {"position_biased_input": True}, "position_biased_input is True"),
-        ("deberta-v2", {"pos_att_type": ["c2p"]}, "pos_att_type is"),
         ("deberta-v2", {"pos_att_type": "c2p|p2c"}, None),
-        ("deberta-v2", {"position_buckets": -1}, "position_buckets is -1"),
         ("modernbert", {"classifier_pooling": "max"}, "classifier_pooling is 'max'"),
         ("modernbert", {"global_rope_theta": 0.0}, "global_rope_theta is 0.0"),
         ("mpnet", {"pad_token_id": 0}, "pad_token_id is 0"),
-        ("mpnet", {"relative_attention_num_buckets": 64}, "relative_attention_num_buckets is 64"),
         ("bart", {"decoder_layers": 6}, "decoder_layers is 6 and encoder_layers 12"),
         ("bart", {"add_final_layer_norm": True}, "add_final_layer_norm is True"),
         ("electra", {"embedding_size": "128"}, "embedding_size is '128'"),

@@ -23,12 +23,6 @@ BASE = {
 }
 
 
-def test_frequent_pieces_and_all_characters_are_kept() -> None:
-    pieces = cut(BASE, ["oslo riverside", "oslo", "oslo", "river"], len(SPECIAL) + 2 * len(LETTERS) + 2)
-    assert pieces[: len(SPECIAL)] == list(SPECIAL)
-    assert set(pieces[len(SPECIAL) :]) == {*LETTERS, *(f"##{letter}" for letter in LETTERS), "oslo", "river"}
-
-
 def test_a_cut_word_is_written_with_shorter_pieces() -> None:
     pieces = cut(BASE, ["oslo"], 31)
     tokenizer = make_tokenizer({piece: i for i, piece in enumerate(pieces)})
