@@ -63,22 +63,12 @@ class GroupLine(Blocks):
     value: Any
 
 
-class ShareLine(TypedDict):
-    """The share of each label in the predictions (``error`` among them) and in the gold, of one system."""
-
-    value: Any
-    n: int
-    predicted: dict[str, float]
-    gold: dict[str, float]
-
-
 class Ranking(TypedDict):
     """How well a low confidence finds the rows that are not OK, over all thresholds."""
 
     n: int
     roc_auc: float | None
-    average_precision: float | None
-    interval: NotRequired[dict[str, Ends]]
+    interval: NotRequired[Ends]
 
 
 class LabelExtras(TypedDict, total=False):
@@ -87,7 +77,6 @@ class LabelExtras(TypedDict, total=False):
     strawmen: dict[str, Blocks]
     by: dict[str, list[GroupLine]]
     without_suspect: Blocks
-    shares: list[ShareLine]
     ranking: Ranking
 
 
@@ -237,10 +226,9 @@ class CalibrationBlock(TypedDict):
 
 
 class Against(TypedDict):
-    """The published figures of this data. ``table_12``: shares of labels by system, for E2E."""
+    """The published figures of this data."""
 
     lines: list[PublishedLine]
-    table_12: dict[str, dict[str, float]] | None
     notes: list[str]
 
 

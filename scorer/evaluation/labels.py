@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from ..metric.verdict import FINE, ROUGH
 from .bootstrap import Indices
 from .figures import blocks, confusion, confusion_table, intervals, trivial
-from .label_report import Blocks, ShareLine
+from .label_report import Blocks
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
@@ -64,24 +63,3 @@ class Labels:
         if self.gold_fine is None or self.fine is None:
             return np.full_like(self.rough, -1), np.full_like(self.rough, -1)
         return self.gold_fine, self.fine
-
-    def shares(self, groups: Indices, names: list[Any]) -> list[ShareLine]:
-        """For each group, the share of each label in the predictions and in the gold, over rows with gold.
-
-        Args:
-            groups: int64, *Shape:* (rows,), position in ``names``, -1 for none.
-        """
-        gold, predicted = self.gold_fine, self.fine
-        labels: tuple[str, ...] = FINE
-        if gold is None or predicted is None:
-            gold, predicted, labels = self.gold_rough, self.rough, ROUGH
-        counts = confusion(gold, predicted, len(labels), groups, len(names))
-        lines = []
-        for name, matrix in zip(names, counts, strict=True):
-            n = int(matrix.sum())
-            if not n:
-                continue
-            told = dict(zip((*labels, "error"), (matrix.sum(axis=0) / n).tolist(), strict=True))
-            truth = dict(zip(labels, (matrix.sum(axis=1) / n).tolist(), strict=True))
-            lines.append(ShareLine(value=name, n=n, predicted=told, gold=truth))
-        return lines

@@ -68,33 +68,6 @@ FACTSPOTTER_20, FACTSPOTTER_17 = (
     )
 )
 
-# Dušek, Novikova & Rieser (E2E NLG Challenge), Table 12, right half: share of each primary system's outputs, in per
-# cent: OK, only additions, only omissions, both (value errors are both).
-TABLE_12 = {
-    "tuda": (100, 0, 0, 0),
-    "sheff1": (93, 0, 5, 2),
-    "gong": (92, 4, 2, 2),
-    "forge1": (92, 0, 8, 0),
-    "slug": (91, 1, 4, 4),
-    "dangnt": (88, 0, 12, 0),
-    "tgen": (79, 3, 16, 2),
-    "slug-alt": (78, 4, 9, 9),
-    "zhaw2": (76, 3, 20, 1),
-    "tnt1": (73, 1, 22, 4),
-    "tnt2": (71, 1, 28, 1),
-    "zhaw1": (70, 3, 25, 2),
-    "tr2": (66, 6, 23, 5),
-    "nle": (63, 3, 24, 10),
-    "harv": (54, 2, 30, 14),
-    "adapt": (50, 3, 36, 10),
-    "tr1": (48, 0, 52, 0),
-    "forge3": (41, 0, 55, 3),
-    "zhang": (27, 0, 73, 0),
-    "chen": (11, 0, 88, 1),
-    "sheff2": (5, 0, 88, 6),
-}
-TABLE_12_LABELS = ("OK", "hallucination", "omission", "omission+hallucination")
-
 GENERAL_NOTE = (
     "the embedded model is not the papers' roberta-large-mnli, which has twenty times as many parameters; it was "
     "trained neither on E2E nor on WebNLG"
@@ -132,7 +105,7 @@ def against(labels: Labels | None, ratings: Ratings, scored: Scored) -> Against:
         notes += notes_of(model)
     if not lines:
         notes.append("no table of the papers is about this data: it has neither E2E gold nor WebNLG ratings")
-    return Against(lines=lines, table_12=_table_12() if e2e else None, notes=notes)
+    return Against(lines=lines, notes=notes)
 
 
 def notes_of(model: str) -> list[str]:
@@ -211,10 +184,3 @@ def _chosen(rows: tuple[Row, ...], scored: Scored) -> list[Row]:
         return list(rows)
     wanted = "Default" if scored.summary.counts.facts.template else "Backoff"
     return [row for row in rows if row.name.endswith(wanted)]
-
-
-def _table_12() -> dict[str, dict[str, float]]:
-    return {
-        system: dict(zip(TABLE_12_LABELS, (share / 100 for share in shares), strict=True))
-        for system, shares in TABLE_12.items()
-    }

@@ -213,8 +213,6 @@ class _Evaluation:
             samples = self.resamples if len(values) <= MAX_INTERVALS else 0
             lines = [GroupLine(value=v, **labels.figures(codes == i, resamples=samples)) for i, v in enumerate(values)]
             extras["by"][name] = [line for line in lines if line["rough"]["n"]]
-            if name == self.options.system:
-                extras["shares"] = labels.shares(codes, values)
         confidence = self.ratings.metric("confidence", required=False)
         if confidence is not None:
             shown = np.where(judged, confidence, np.nan)

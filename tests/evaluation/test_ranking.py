@@ -26,8 +26,6 @@ def test_with_ties_as_sklearn() -> None:
         confidence, wrong = RNG.integers(0, 7, 60) / 6, RNG.random(60) < 0.3
         found = ranking(confidence, wrong, np.arange(60), 0)
         assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(wrong, -confidence), abs=1e-12)
-        expected = metrics.average_precision_score(wrong, -confidence)
-        assert found["average_precision"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_intervals_draw_inputs() -> None:
@@ -37,6 +35,5 @@ def test_intervals_draw_inputs() -> None:
     confidence = np.round(1 - hard + RNG.normal(0, 0.4, 200), 1)
     found = ranking(confidence, wrong, inputs, 3000)
     drawn = [ranking(confidence[rows], wrong[rows], inputs[rows], 0) for rows in drawn_rows(inputs, 1500, 9)]
-    for name in ("roc_auc", "average_precision"):
-        low, high = np.percentile([one[name] for one in drawn], (2.5, 97.5))  # type: ignore[literal-required]
-        assert found["interval"][name] == pytest.approx([low, high], abs=0.02)
+    low, high = np.percentile([one["roc_auc"] for one in drawn], (2.5, 97.5))
+    assert found["interval"] == pytest.approx([low, high], abs=0.02)

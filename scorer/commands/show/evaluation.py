@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -18,14 +17,12 @@ from ...evaluation.label_report import (
     Kind,
     LabelReport,
     PublishedLine,
-    Ranking,
-    ShareLine,
     ends,
     figure,
 )
 from ...system.display import all_visible
 from .console import make_console
-from .figures import INTERVAL, MISSING, interval, number, printed_share, share, signed, table
+from .figures import INTERVAL, MISSING, interval, number, signed, table
 from .metrics import print_calibration, print_ceilings, print_metrics
 
 FIGURES = (
@@ -80,8 +77,6 @@ def print_report(
             if column in report["by"]:
                 say(f"\nBy {column}")
                 say(overview({str(line["value"]): line for line in report["by"][column]}))
-        if full and report.get("shares"):
-            _print_shares(console, report)
     if report["correlations"]:
         say("\nCorrelations with human ratings" + " (95% intervals over inputs)" * bool(report["resamples"]))
         say(_correlations(report["correlations"], KINDS if full else ("spearman",)))
@@ -101,7 +96,7 @@ def print_report(
     legend = (_LEGEND if report["rough"]["n"] else ()) + (_LEGEND_RATINGS if report["correlations"] else ())
     for name, meaning in legend:
         say(f"{name}: {meaning}")
-    say("--full: confusion matrices, groups, shares of labels, trivial predictions, all correlations and comparisons")
+    say("--full: confusion matrices, groups, trivial predictions, all correlations and comparisons")
 
 
 def _figures(console: Console, report: LabelReport) -> None:
@@ -130,18 +125,9 @@ def _details(console: Console, report: LabelReport) -> None:
     if report.get("ranking"):
         ranking = report["ranking"]
         say(
-            f"low confidence as a predictor of not_OK: ROC AUC {_with_ends(ranking, 'roc_auc')}, "
-            f"average precision {_with_ends(ranking, 'average_precision')} (n {ranking['n']:,})"
+            f"low confidence as a predictor of not_OK: ROC AUC {number(ranking['roc_auc'])} "
+            f"({interval(ranking.get('interval'))}; n {ranking['n']:,})"
         )
-
-
-def _with_ends(found: Ranking, name: Literal["roc_auc", "average_precision"]) -> str:
-    return f"{number(found[name])} ({interval(found.get('interval', {}).get(name))})"
-
-
-def _print_shares(console: Console, report: LabelReport) -> None:
-    console.print("\nShare of each label, predicted (gold)")
-    console.print(_shares(report))
 
 
 def overview(parts: Mapping[str, Blocks]) -> Table:
@@ -188,25 +174,6 @@ def _comparisons(lines: list[ComparisonLine]) -> Table:
                           interval((found["low"], found["high"]), signed),
                           number(found["p"]), higher, f"{found['n']:,}")  # fmt: skip
     return made
-
-
-def _shares(report: LabelReport) -> Table:
-    lines = report["shares"]
-    published = report["against"]["table_12"] if "against" in report else None
-    labels = list(lines[0]["gold"])
-    more = ["Table 12"] * bool(published)
-    made = table("", *(_SHORT[label] for label in labels), *more, "n")
-    for line in sorted(lines, key=lambda line: -line["gold"]["OK"]):
-        cells = [_share(line, label) for label in labels]
-        if published:
-            printed = published.get(str(line["value"]))
-            cells.append(" / ".join(printed_share(printed[label]) for label in labels) if printed else MISSING)
-        made.add_row(str(line["value"]), *cells, f"{line['n']:,}")
-    return made
-
-
-def _share(line: ShareLine, label: str) -> str:
-    return f"{share(line['predicted'][label])} ({share(line['gold'][label])})"
 
 
 def print_against(console: Console, found: Against) -> None:

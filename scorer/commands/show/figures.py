@@ -31,11 +31,6 @@ def share(value: float | None) -> str:
     return MISSING if value is None else percentages.percent(value)
 
 
-def printed_share(value: float | None) -> str:
-    """A share as a paper prints it, without decimals: ``12%``."""
-    return MISSING if value is None else f"{value:.0%}"
-
-
 def points(value: float | None) -> str:
     """A difference of two shares, in percentage points with its sign: ``+1.2``."""
     return MISSING if value is None else percentages.points(value)

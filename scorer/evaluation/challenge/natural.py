@@ -144,7 +144,7 @@ def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> Natu
         balanced_accuracy=Figure(None, None)
         if np.isnan(accuracy)
         else Figure(accuracy, drawn_interval(balanced, len(counts[0]), resamples)),
-        auc=Figure(order["roc_auc"], order.get("interval", {}).get("roc_auc")),
+        auc=Figure(order["roc_auc"], order.get("interval")),
         right_higher=share_rate(higher, contrasts) if len(contrasts) else None,
         both_pass=share_rate(both, contrasts) if len(contrasts) else None,
     )

@@ -20,7 +20,6 @@ from scorer.commands.show import figures
         (figures.signed(0.5), "+0.500"),
         (figures.share(0.1234), "12.3%"),
         (figures.share(1.0), "100%"),
-        (figures.printed_share(0.624), "62%"),
         (figures.points(0.0756), "+7.6"),
         (figures.interval((0.1, 0.25)), "0.100 to 0.250"),
         (figures.interval((0.061, 0.193), figures.share), "6.1% to 19.3%"),
