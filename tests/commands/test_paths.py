@@ -146,7 +146,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base / "out"
 
 
-@pytest.mark.parametrize("name", ["in.parquet", "_run.json", "_plan.json", "_receipts/in.parquet.json", "new.parquet"])
+@pytest.mark.parametrize("name", ["in.parquet", "_run.json", "_receipts/in.parquet.json", "new.parquet"])
 def test_what_a_run_owns_is_exit_2(finished: Path, tmp_path: Path, name: str) -> None:
     out = Path(shutil.copytree(finished, tmp_path / "out"))
     before = harness.content(out) | {"_run.json": (out / "_run.json").read_bytes()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from scorer.errors import ColumnError, InputError, UsageError
+from scorer.errors import ColumnError, UsageError
 from scorer.evaluation.gold import Scored, load
 from scorer.evaluation.inputs import find_inputs
 from scorer.metric.inputs import ColumnNames
@@ -67,16 +67,6 @@ def test_mixed_signatures_are_refused_by_name(tmp_path: Path) -> None:
         load(tmp_path)
     save(scored(["OK"]), tmp_path / "b.parquet", None)
     with pytest.raises(UsageError, match="one of them carries no signature"):
-        load(tmp_path)
-
-
-def test_nothing_to_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
-        load(tmp_path / "none")
-    with pytest.raises(InputError, match="no scored file"):
-        load(tmp_path)
-    (tmp_path / "x.parquet").write_bytes(b"nothing")
-    with pytest.raises(InputError, match=r"x.parquet cannot be read as Parquet"):
         load(tmp_path)
 
 

@@ -59,20 +59,6 @@ def test_a_run_that_lets_restaurants_out_says_that_the_papers_did_not(tmp_path: 
     assert OPTIONAL_NOTE not in strict["against"]["notes"]
 
 
-def test_trivial_baselines_of_the_public_e2e_part(shared_data: Path, tmp_path: Path) -> None:
-    path = shared_data / "e2e_primary.parquet"
-    gold = pq.read_table(path, columns=["gold_fine"])["gold_fine"].to_pylist()
-    blind = ["omission" if "omission" in label else "OK" for label in gold]
-    report = _as_predicted(path, blind, tmp_path)
-    assert round(report["fine"]["accuracy"], 2) == 0.95
-    assert report["omission"]["f1"] == 1 and report["hallucination"]["f1"] == 0
-    assert report["strawmen"]["omissions perfect, no hallucination"]["fine"] == {
-        key: report["fine"][key] for key in ("n", "accuracy", "macro_f1")
-    }
-    assert round(report["strawmen"]["always OK"]["rough"]["accuracy"], 2) == 0.65
-    assert report["inputs"] == 371
-
-
 def test_overlap_columns_of_webnlg17_are_near_shimorinas(shared_data: Path, tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     pytest.importorskip("sklearn")

@@ -126,16 +126,6 @@ def test_the_label_itself_as_a_metric(tmp_path: Path) -> None:
     assert found["n"] == 4, "the error row has no label"
 
 
-def test_ceiling_comes_from_a_file_of_annotations(tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
-    pytest.importorskip("sklearn")
-    raw = pa.table({"row_id": list("aabbcc"), "system": ["s"] * 6, "human_correctness": [1.0, 2, 3, 4, 5, 7]})
-    file = save(raw, tmp_path / "raw.parquet", None)
-    table = scored(["OK"] * 3, human_correctness=[1.5, 3.5, 6.0])
-    report = _report(tmp_path, table, EvaluateOptions(annotations=file, resamples=0))
-    assert report["ceiling"]["human_correctness"]["ratings"] == 6
-
-
 def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     pytest.importorskip("sklearn")
@@ -213,11 +203,3 @@ def test_facts_that_cannot_be_read_cost_the_intervals_alone(tmp_path: Path, trip
     assert report["rough"]["accuracy"] == 0.5 and "interval" not in report["rough"]
     assert [line["value"] for line in report["by"]["n_triples"]] == [0, 1]
     assert any("no column identifies the inputs" in line for line in said)
-
-
-def test_systems_are_left_out_by_what_they_are_called(tmp_path: Path) -> None:
-    table = scored(["OK", "omission", "OK"], gold_fine=["OK"] * 3, system=[7, 8, 8])
-    report = _report(tmp_path, table, EvaluateOptions(exclude_systems=("8",), resamples=0))
-    assert report["rows"] == 1
-    with pytest.raises(UsageError, match="'9': no such system; the systems are 7, 8"):
-        _report(tmp_path, table, EvaluateOptions(exclude_systems=("9",)))

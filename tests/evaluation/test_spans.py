@@ -124,15 +124,6 @@ def test_spans_of_another_metric(tmp_path: Path, kind: str, with_units: bool) ->
         assert report["units"]["units"] == 3
 
 
-def test_what_finds_nothing_has_no_precision(tmp_path: Path) -> None:
-    pq.write_table(
-        pa.table({"text_id": ["t1"], "start": [29], "end": [30], "flagged": [False]}), tmp_path / "f.parquet"
-    )
-    pq.write_table(gold_table(), tmp_path / "g.parquet")
-    found = evaluate_spans(tmp_path / "f.parquet", SpanOptions(tmp_path / "g.parquet", resamples=20))["all"]
-    assert (found["recall"], found["precision"], found["f1"]) == (0.0, None, None)
-
-
 def test_errors_without_offsets_are_looked_for_in_the_text(tmp_path: Path) -> None:
     text = "One two. One two two. Three."
     table = pa.table({"text_id": ["a"], "text": [text], "sentences": pa.array(
@@ -218,32 +209,6 @@ def test_flagging_every_sentence_of_the_shared_task(shared_data: Path, tmp_path:
     counted = {name: line["n"] for name, line in report["categories"].items()}
     sums = pq.read_table(shared_data / "st_texts.parquet")
     assert counted == {name: sum(sums[f"n_{name}"].to_pylist()) for name in counted}
-
-
-def test_gold_of_thomson_and_reiter(shared_data: Path, tmp_path: Path) -> None:
-    """One flag over each whole text finds every error that has a place."""
-    texts = pq.read_table(shared_data / "tr_texts.parquet").to_pylist()
-    table = pa.table(
-        {
-            "text_id": [row["text_id"] for row in texts],
-            "text": [row["text"] for row in texts],
-            "system": [row["system"] for row in texts],
-            "sentences": pa.array(
-                [[{"start": 0, "end": len(row["text"]), "entailment": 0.0}] for row in texts], SENTENCES.type
-            ),
-        }
-    )
-    pq.write_table(table, tmp_path / "out.parquet")
-    options = SpanOptions(
-        shared_data / "tr_gold_errors.parquet", annotations=shared_data / "tr_annotations.parquet", resamples=0
-    )
-    report = evaluate_spans(tmp_path / "out.parquet", options)
-    gold = [row for row in texts if row["text_id"] != "Q"]
-    assert report["texts"] == len(gold)
-    assert report["all"]["errors"] + report["unlocated"] == sum(row["n_gold_errors"] for row in gold)
-    assert report["unlocated"] <= 4
-    assert report["all"]["recall"] == 1
-    assert report["agreement"]["majority"]["errors"] == sum(row["n_gold_errors"] for row in gold)
 
 
 def test_the_command(files: tuple[Path, Path]) -> None:

@@ -15,7 +15,6 @@ from scorer.stats.post_stratified import (
     interval,
     t_quantile,
     times_to_halve,
-    width,
 )
 
 
@@ -78,16 +77,6 @@ def test_a_class_without_labels_may_have_any_share() -> None:
     assert interval([known, found]) == pytest.approx((0.0, 0.2))
 
 
-def test_labels_count_by_the_rows_they_stand_for() -> None:
-    """Two strata of 10 and 90 rows with two labels each: shares 1 and 0.5 make 0.1 * 1 + 0.9 * 0.5."""
-    truth, strata = np.array([1.0, 1, 1, 0]), np.array([0, 0, 1, 1])
-    design = Design(strata, np.array([2, 2]), np.array([10, 90]))
-    (found,) = class_shares([0.0, 1.0], truth, np.ones(4, bool), np.ones(4, bool), design, [0.5, 0.5])
-    assert found.value == pytest.approx(0.55)
-    variance = 0.9**2 * 0.5 / 2 * (1 - 2 / 90)
-    assert found.size == pytest.approx(0.55 * 0.45 / variance)
-
-
 @pytest.mark.parametrize("wrong", [0.0, 0.05, 0.3])
 def test_intervals_contain_the_rate_as_often_as_they_say(wrong: float) -> None:
     rng = np.random.default_rng(11)
@@ -102,9 +91,3 @@ def test_intervals_contain_the_rate_as_often_as_they_say(wrong: float) -> None:
     assert inside >= 0.905 * 200  # .95 less three standard errors
     if wrong == 0.3:
         assert inside <= 0.99 * 200
-
-
-def test_four_times_as_many_labels_halve_the_interval_where_the_metric_errs() -> None:
-    classes = [ClassShare(0.6, 0.2, 400, 400), ClassShare(0.4, 0.7, 300, 300)]
-    assert 3.8 < times_to_halve(classes) < 4.2
-    assert width(classes, times_to_halve(classes)) <= width(classes) / 2

@@ -7,7 +7,7 @@ import pty
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,16 +76,7 @@ WAYS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def in_turn(first: Iterable[str], second: Sequence[str]) -> list[Any]:
-    """All combinations, each a process: those that take the second in turn, and the others in the slow suite."""
-    return [
-        pytest.param(one, other, marks=[] if i % len(second) == k else [pytest.mark.slow])
-        for i, one in enumerate(first)
-        for k, other in enumerate(second)
-    ]
-
-
-@pytest.mark.parametrize(("way", "data"), in_turn(WAYS, ["broken", "good"]))
+@pytest.mark.parametrize(("way", "data"), list(zip(WAYS, ("broken", "good", "broken"), strict=True)))
 def test_a_run_goes_on_and_ends_with_its_own_code(way: str, data: str, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     code = 0 if data == "good" else 3
@@ -108,21 +99,11 @@ WAYS_OF_RESULTS = {**WAYS, "stdout's reader has left": lambda: {"out": gone()}}
 
 
 @pytest.mark.parametrize(
-    ("which", "way"), in_turn(RESULTS, ["stdout's reader has left", "both are full", "all are closed"])
+    ("which", "way"), list(zip(RESULTS, ("stdout's reader has left", "both are full", "all are closed"), strict=True))
 )
 def test_the_code_of_a_command_does_not_depend_on_who_reads_its_result(which: str, way: str, folder: Path) -> None:
     command, code = RESULTS[which]
     assert ended(folder, *command.split(), **WAYS_OF_RESULTS[way]()) == code
-
-
-def test_a_reader_that_takes_one_line(folder: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "scorer", "run", "good", "--out", str(tmp_path / "out"), "--bundle", "tiny"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline()
-        process.stdout.close()
-    assert process.returncode == 0
-    assert (tmp_path / "out" / "_SUCCESS").exists()
 
 
 def test_a_terminal_that_is_closed_under_the_progress_bar(folder: Path, tmp_path: Path) -> None:
