@@ -79,13 +79,14 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     assert found["same_labels"] and found["within_bound"] and found["stored_signature"] == found["signature"]
 
 
+@pytest.mark.slow
 def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path, bundle: Path) -> None:
     _, both = run(data, tmp_path / "out", bundle, "--exact")
     _, one = run(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination", "--rescore")
     assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
 
 
-@pytest.mark.parametrize("command", ["run", "rank"])
+@pytest.mark.parametrize("command", ["run", pytest.param("rank", marks=pytest.mark.slow)])
 def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
     command: str, data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

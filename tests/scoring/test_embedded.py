@@ -29,7 +29,8 @@ def pairs(n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
     return joined, premise.astype(np.int32), hypothesis.astype(np.int32)
 
 
-@pytest.mark.parametrize("precision", [pytest.param("fp32", marks=pytest.mark.slow), "int8"])
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
     """Isolation: the same bits alone, in another order, in other company, at another token budget."""
     texts, premise, hypothesis = pairs(100)
@@ -45,7 +46,8 @@ def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
         assert all(expected[i] == values for i, values in found_.items())
 
 
-@pytest.mark.parametrize("precision", [pytest.param("fp32", marks=pytest.mark.slow), "int8"])
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
     engine = Engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision)
     facts = measure(engine)
