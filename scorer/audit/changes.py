@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ..stats.intervals import Pairs
 from ..stats.multiple import benjamini_hochberg
 from . import queries
 from .comparison import RateCounts, added_rate, rate_change, test
-from .confidences import Confidences
+from .confidences import Confidences, Floats
 from .document import ADDED_RATES, RATES, Change, ConfidenceChange, GroupFigures, RateChange
 from .effects import RunRates, cluster_sums
 from .figures import FactTables
@@ -59,19 +58,6 @@ def correct(groups: list[GroupFigures]) -> None:
         one.significant = q < LEVEL
     for part in parts:
         part.significant = any(one.significant for one in part.tests)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of a group, in the baseline or in this run. ``states``: int64, *Shape:* (STATES,), rows by state.
-    ``confidences``: float32, rising."""
-
-    after: bool
-    states: Counts
-    confidences: Any
-
-    def __len__(self) -> int:
-        return int(self.states.sum())
 
 
 class _Comparison:
@@ -142,18 +128,13 @@ class _Comparison:
         )
         return Pairs(both, gained, lost, neither)
 
-    def _compared(self, code: int) -> tuple[_Rows, _Rows] | None:
-        """Two disjoint samples: the reference, and what is compared with it."""
-        added = _Rows(True, self.rows_added[code], self.added[code])
-        removed = _Rows(False, self.rows_removed[code], self.removed[code])
-        before, after = (_Rows(bool(i), self.states[i][code], self.confidences[i][code]) for i in (0, 1))
-        if not len(added) + len(removed):
-            return None
-        if 2 * len(removed) < len(added):
-            return (before, added) if len(before) else None
-        if 2 * len(added) < len(removed):
-            return (removed, after) if len(after) else None
-        return removed, added
+    def _compared(self, code: int) -> tuple[Floats, Floats]:
+        """Confidences of two disjoint samples: the reference, and what is compared with it."""
+        added, removed = (int(rows[code].sum()) for rows in (self.rows_added, self.rows_removed))
+        before, after = (one[code] for one in self.confidences)
+        if 2 * removed < added:
+            return before, self.added[code]
+        return (self.removed[code], after) if 2 * added < removed else (self.removed[code], self.added[code])
 
     def _confidence(self, code: int) -> ConfidenceChange:
         before, after = self.confidences
@@ -164,11 +145,8 @@ class _Comparison:
             tests=[],
             significant=False,
         )
-        compared = self._compared(code)
-        if compared is not None:
-            reference, new = (one.confidences for one in compared)
-            if len(reference) and len(new):
-                distance, p = kolmogorov_smirnov(reference, new)
-                change.ks = distance
-                change.tests.append(test("kolmogorov_smirnov", len(reference), len(new), distance, p))
+        reference, new = self._compared(code)
+        if len(reference) and len(new):
+            change.ks, p = kolmogorov_smirnov(reference, new)
+            change.tests.append(test("kolmogorov_smirnov", len(reference), len(new), change.ks, p))
         return change

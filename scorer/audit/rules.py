@@ -21,11 +21,11 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
+from msgspec.structs import asdict
 
 from ..errors import DamagedFileError, UsageError
 from ..metric.group_values import as_text
@@ -75,21 +75,12 @@ class GateTable(Record, frozen=True):
     missing: Literal["fail", "pass"] = "fail"
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One ``[[gates]]`` table. ``where``: its name in messages. ``fail_p``: of added rows; with ``fail`` too, the gate
-    fails where both say so."""
+class Rule(GateTable, frozen=True, kw_only=True):
+    """The same, checked; ``group`` as text. ``where``: its name in messages. ``fail_p``: of added rows; with ``fail``
+    too, the gate fails where both say so."""
 
     where: str
-    metric: str
-    warn: float | None
-    fail: float | None
-    fail_p: float | None
-    group: Group
-    by: Grouping
-    against: Literal["baseline", "removed", "reference"] | None
-    min_rows: int
-    missing: Literal["fail", "pass"] = "fail"
+    group: Group = field(default_factory=dict)
 
     @property
     def grouping(self) -> Grouping:
@@ -174,8 +165,8 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
     group = _group(table.group, where)
     if group and table.by:
         raise UsageError(f"{where}: both group and by; write one of them")
-    by = tuple(dict.fromkeys(table.by))
-    return Rule(where, metric, warn, fail, table.fail_p, group, by, against, table.min_rows, table.missing)
+    own = {"where": where, "warn": warn, "fail": fail, "group": group, "by": tuple(dict.fromkeys(table.by))}
+    return Rule(**asdict(table) | own)
 
 
 def _wrong(content: Mapping[str, Any], reason: str) -> str:

@@ -208,19 +208,3 @@ def test_groups_that_come_and_go(tmp_path: Path) -> None:
         ("rows", "system=new is new: 9 rows"),
     ]
     assert document.groups[-1].group == {"system": "old"}
-
-
-def test_the_same_text_of_another_system_is_another_row_of_the_group(tmp_path: Path) -> None:
-    document = compared(tmp_path, texts(30, 5, system="a"), texts(30, 5, system="b"))
-    changes = document.baseline_changes
-    assert changes is not None
-    assert (changes.kept, changes.added) == (30, 0)
-    moved = {str(g.group): g.change for g in document.groups[1:]}
-    assert [(c.added, c.removed, c.kept) for c in moved.values() if c] == [(30, 0, 0), (0, 30, 0)]
-
-
-def test_the_output_cannot_be_its_own_baseline(tmp_path: Path) -> None:
-    out = night(tmp_path / "out", texts(3, 1))
-    (tmp_path / "x").mkdir()
-    with pytest.raises(UsageError, match="is the output itself"):
-        audit(out, AuditOptions(baseline=tmp_path / "x" / ".." / "out"))

@@ -14,9 +14,8 @@ import pytest
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import RATES, Document, FactShown, OptionsShown
 from scorer.metric.verdict import FINE
-from scorer.stats.intervals import rate
 from scorer.system.codec import encode
-from tests.audit.nights import SIGNATURE, Row, night, row, table
+from tests.audit.nights import Row, night, row, table
 from tests.scored_outputs import finish
 
 PREDICATES = ("food", "area", "near", "price range")
@@ -118,17 +117,6 @@ def test_every_figure_of_every_group(tmp_path: Path, rows: list[Row], kind: str,
         assert duplicates.repeated == right["rows"] - right["distinct"]
 
 
-def test_facts_by_their_number(tmp_path: Path) -> None:
-    rows = [row("t", [("p", 0.9)] * n, 0.1 if n > 9 else 0.9, f"S{n}") for n in (1, 1, 2, 9, 10, 11, 30)]
-    by_facts = audit(night(tmp_path / "out", rows)).groups[0].by_facts
-    assert [(one.least, one.most, one.rows, one.hallucination.count) for one in by_facts] == [
-        (1, 1, 2, 0),
-        (2, 2, 1, 0),
-        (9, 9, 1, 0),
-        (10, None, 3, 3),
-    ]
-
-
 def test_groups_come_by_falling_rate_and_null_is_a_group(tmp_path: Path) -> None:
     rows = [row("t", said=0.1 if s == "bad" else 0.9, system=s) for s in ("good", "bad", None, "good", "bad")]
     document = audit(night(tmp_path / "out", rows))
@@ -203,25 +191,6 @@ def test_backoff_is_that_of_the_run(tmp_path: Path) -> None:
     backoff = {g.group.get("system"): (g.backoff.count, g.backoff.n) for g in groups if g.backoff}
     assert backoff == {None: (3, 7), "a": (2, 4), "b": (1, 3)}
     assert {p.predicate: p.backoff for p in groups[0].predicates} == {"food": 0.0, "area": 1.0}
-
-
-def test_a_prefix_and_rows_taken_from_yesterday(tmp_path: Path, rows: list[Row]) -> None:
-    plain = audit(night(tmp_path / "plain", rows))
-    prefixed = audit(night(tmp_path / "prefixed", rows, prefix="nli_"))
-    assert [g.rates for g in plain.groups] == [g.rates for g in prefixed.groups]
-    assert prefixed.rows == plain.rows
-    assert len(prefixed.worst) == len(plain.worst)
-
-
-def test_omissions_that_nobody_looked_for_have_no_rate(tmp_path: Path) -> None:
-    signature = SIGNATURE.replace("checks:both", "checks:hallucination")
-    out = night(tmp_path / "out", [row("t", [], 0.2), row("", [("food", 0.9)])], signature=signature)
-    document = audit(out)
-    figures = document.groups[0]
-    assert figures.rates["omission_rate"] == rate(0, 0)
-    assert figures.rates["not_ok_rate"].count == 2
-    assert {one.omission.value for one in figures.by_length} == {None}
-    assert "omissions were not checked (--checks hallucination): their rates are null" in document.notes
 
 
 def test_shards_that_spell_their_facts_differently_and_lack_columns(tmp_path: Path) -> None:

@@ -50,24 +50,6 @@ def test_windows_of_any_columns(data: st.DataObject) -> None:
     assert grouped(tables, columns) == naive(tables, columns)
 
 
-def test_groups_whose_combinations_outgrow_any_integer() -> None:
-    made = random.Random(1)
-    n, columns = 990, tuple(f"c{i}" for i in range(40))
-    table = pa.table({c: [str(made.randrange(n)) for _ in range(n)] for c in columns})
-    assert grouped([table], columns) == naive([table], columns)
-    assert len(set(naive([table], columns))) == n
-
-
-def test_the_first_of_many_columns_counts() -> None:
-    # A code of 70 bits would lose the first columns.
-    columns = tuple(f"c{i}" for i in range(70))
-    table = pa.table(
-        {c: ["ab"[i % 2 if number == 0 else i // 2 % 2] for i in range(8)] for number, c in enumerate(columns)}
-    )
-    assert grouped([table], columns) == naive([table], columns)
-    assert len(set(naive([table], columns))) == 4
-
-
 def test_an_audit_by_many_columns_counts_each_row_once(tmp_path: Path) -> None:
     made = random.Random(2)
     columns = tuple(f"c{i}" for i in range(24))

@@ -135,26 +135,6 @@ def test_the_script_and_its_lock_are_shell(tmp_path: Path) -> None:
     subprocess.run(["sh", "-n", "-c", command], check=True)
 
 
-@pytest.mark.skipif(shutil.which("logrotate") is None, reason="logrotate is not installed")
-def test_log_rotation(tmp_path: Path) -> None:
-    config = tmp_path / "d2t"
-    config.write_text(block("logrotate", "nightly.log"))
-    config.chmod(0o644)
-    subprocess.run(["logrotate", "--debug", "--state", tmp_path / "state", config], check=True, capture_output=True)
-
-
-def test_the_workflow() -> None:
-    yaml = pytest.importorskip("yaml", reason="PyYAML reads the workflow")
-    workflow = yaml.safe_load(block("yaml", "jobs:"))
-    assert workflow[True]["schedule"] == [{"cron": "15 2 * * *"}]  # "on" is a boolean in YAML 1.1
-    steps = workflow["jobs"]["audit"]["steps"]
-    assert [("run" in step, "uses" in step) for step in steps] == [(True, False), (True, False), (False, True)]
-    for step in steps:
-        if "run" in step:
-            subprocess.run(["bash", "-n", "-c", step["run"]], check=True)
-    assert steps[2]["with"]["path"].rstrip("/") in steps[1]["run"]
-
-
 @pytest.mark.slow
 def test_the_dagster_asset() -> None:
     dagster = pytest.importorskip("dagster", reason="Dagster is not installed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,9 +12,8 @@ from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
 from scorer.commands import app
-from scorer.errors import OutputError, UsageError
+from scorer.errors import UsageError
 from tests.audit.nights import night, row
-from tests.bundles import RESTAURANTS
 
 LIMITED = "only the first 10 rows were scored (--limit)"
 
@@ -66,12 +64,6 @@ def test_a_limit_that_cut_nothing_is_none(tmp_path: Path, limit: Any) -> None:
     assert audit(limited(tmp_path / "out", limit)).partial is None
 
 
-@pytest.mark.parametrize("limit", ["10", True, 1.5])
-def test_a_limit_that_is_no_count_is_a_damaged_plan(tmp_path: Path, limit: Any) -> None:
-    with pytest.raises(OutputError, match=r"_plan\.json is damaged: limit: Expected `int"):
-        audit(limited(tmp_path / "out", limit))
-
-
 def test_a_partial_output_against_a_complete_one(tmp_path: Path) -> None:
     part, whole = limited(tmp_path / "part", 10), night(tmp_path / "whole", [row(f"t{i}") for i in range(30)])
     refused = command(part, "--baseline", whole, code=2).stderr
@@ -110,29 +102,3 @@ def test_missing_shards(lacking: Path, tmp_path: Path) -> None:
     assert "has no _SUCCESS" in command(lacking, "--baseline", whole, code=2).stderr
     assert "has no _SUCCESS" in command(whole, "--baseline", lacking, code=2).stderr
     assert command(whole, "--baseline", lacking, "--allow-partial").stdout.startswith("NOTHING CHECKED")
-
-
-def test_a_run_that_has_no_totals_yet_is_not_audited(lacking: Path, tmp_path: Path) -> None:
-    unfinished = Path(shutil.copytree(lacking, tmp_path / "unfinished"))
-    (unfinished / "_run.json").unlink()
-    with pytest.raises(OutputError, match=r"it has no _run\.json"):
-        audit(unfinished, AuditOptions(allow_partial=True))
-    whole = night(tmp_path / "whole", [row("t")])
-    (whole / "_SUCCESS").unlink()
-    document = audit(whole, AuditOptions(allow_partial=True))
-    assert document.partial == "the run did not finish"
-
-
-@pytest.mark.slow
-def test_a_real_run_with_a_limit(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    triples = [["The Mill | food | French"]] * 6
-    pq.write_table(pa.table({"triples": triples, "text": ["The Mill serves French food."] * 6}), tmp_path / "a.parquet")
-    for name, options in (("part", ["--limit", "4"]), ("whole", ["--limit", "100"])):
-        arguments = ["run", tmp_path / "a.parquet", "--out", tmp_path / name, "--bundle", str(RESTAURANTS), *options]
-        result = CliRunner().invoke(app, list(map(str, arguments)))
-        assert result.exit_code == 0, result.output
-    assert audit(tmp_path / "part").partial == "only the first 4 rows were scored (--limit)"
-    assert audit(tmp_path / "whole").partial is None

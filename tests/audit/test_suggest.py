@@ -80,13 +80,6 @@ def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> 
     assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.1}
 
 
-def test_an_output_without_bad_rows_gets_no_gate_that_one_bad_row_fails(tmp_path: Path) -> None:
-    """At 2 % of 120 rows, one change in a hundred exceeds 2.33 · √(2 · 0.02 · 0.98 / 120), 4.2 points."""
-    out = night(tmp_path / "out", rows(0, 120, "a"))
-    scorer("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
-    assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.045}
-
-
 def test_no_file_is_replaced(nights: tuple[Path, Path], tmp_path: Path) -> None:
     kept = tmp_path / "changes.toml"
     kept.write_text("mine")
@@ -130,19 +123,6 @@ def test_a_gate_that_can_fire_nowhere_is_exit_2(
     result = scorer("gates", "check", nights[0], "--gates", path, code=2)
     assert reason in result.stdout
     assert "gates.toml, gate 1 can fire in no group" in result.stderr
-
-
-def test_against_a_real_baseline_the_result_is_shown(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
-    found = reached(nights[1], "--baseline", nights[0], "--gates", files[1], code=2).gates
-    now = {
-        str(one.group.get("system"))[:1]: one.now
-        for gate in found
-        if gate.metric == "not_ok_rate"
-        for one in gate.groups
-    }
-    assert now == {"N": "fail", "a": "pass", "b": "fail", "c": None}
-    ((flips,),) = [gate.groups for gate in found if gate.metric == "label_flips"]
-    assert "needs rows that are in both runs" in flips.reason
 
 
 def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> None:

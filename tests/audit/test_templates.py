@@ -9,7 +9,6 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document, TemplatesShown
 from scorer.metric.templates import Templates
 from tests.audit.nights import SIGNATURE, Row, night, row
-from tests.bundles import RESTAURANTS
 
 GOOD = [("area", 0.9), ("near", 0.9), ("priceRange", 0.9)]
 
@@ -106,14 +105,6 @@ def test_figures_by_template_and_object(tmp_path: Path) -> None:
     assert {fact.sentence for fact in changed.worst[0].facts or []} == {None}
 
 
-def test_a_backoff_template_is_shown_as_the_model_was_asked(tmp_path: Path) -> None:
-    document = audit(night(tmp_path / "out", [row("t", [("birthPlace", 0.9), ("was_selected_by", 0.1)])]))
-    assert {f.predicate: (f.template, f.backoff) for f in document.template_figures} == {
-        "birthPlace": ("The birth Place of <subject> is <object>.", True),
-        "was_selected_by": ("The was selected by of <subject> is <object>.", True),
-    }
-
-
 def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:
     file = tmp_path / "templates.json"
     file.write_text(json.dumps({"family": {f"o{i}": f"<subject> is {i}." for i in range(8)}}))
@@ -128,12 +119,3 @@ def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:
     document = audit(out, AuditOptions())
     assert suspects(document) == ["the template of 'family' for 'o0' looks wrong"]
     assert [(f.object, f.suspect) for f in document.template_figures][:2] == [("o0", True), ("o1", False)]
-
-
-def test_the_templates_of_the_bundle_are_found(tmp_path: Path) -> None:
-    file = RESTAURANTS / "templates.json"
-    signature = SIGNATURE.replace("templates:none", f"templates:{Templates.load(file).sha256[:12]}")
-    out = night(
-        tmp_path / "out", [row()], signature=signature, settings={"templates": None, "bundle": str(RESTAURANTS)}
-    )
-    assert audit(out).templates.file == str(file)

@@ -35,13 +35,6 @@ def test_a_rate_beyond_the_scale_stands_at_its_end_and_is_hollow() -> None:
     assert (at(dot, "cx"), dot.attributes["class"]) == (100, "dot hollow")
 
 
-@pytest.mark.parametrize(
-    ("value", "top"), [(0.0, 0.01), (0.011, 0.02), (0.07, 0.1), (0.2, 0.2), (0.51, 1.0), (1.0, 1.0)]
-)
-def test_tops_are_round(value: float, top: float) -> None:
-    assert charts.nice_top(value) == top
-
-
 def test_a_histogram_is_linear_and_names_its_axes() -> None:
     root = charted(charts.histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, ("0", "1"), "name", ("Share", "Confidence")))
     heights = [at(node, "height") for node in root.find("rect")]
@@ -56,11 +49,6 @@ def test_a_histogram_is_linear_and_names_its_axes() -> None:
         "Confidence",
     ]
     assert [node.text.strip() for node in root.find("span")] == ["0", "1"]
-
-
-def test_a_bin_with_few_rows_is_seen_next_to_a_large_one() -> None:
-    root = charted(charts.histogram([0.0, 0.00001, 0.99999], None, ("0", "1"), "name", ("", "")))
-    assert [at(node, "height") for node in root.find("rect")][:2] == [0, charts.LEAST]
 
 
 def test_the_labels_of_a_scale_stand_on_its_lines_from_0_to_its_top() -> None:

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError, nodes
-from markupsafe import Markup
 
 import scorer.audit.report
 from scorer.audit.escapes import plain
 from scorer.audit.report.environment import environment, finalise
-from scorer.audit.report.limits import Limits
 from scorer.audit.report.unseen import cost, framed
-from tests.audit.report.hostile import TEXTS
-from tests.audit.report.parsing import Node, parse
+from tests.audit.report.parsing import parse
 
 PACKAGE = Path(scorer.audit.report.__file__).parent
 TEMPLATES = sorted(path.name for path in (PACKAGE / "templates").glob("*.html.jinja"))
@@ -49,24 +46,10 @@ def test_a_parser_reads_back_exactly_the_text(value: str) -> None:
     assert shown(rendered("{{ value }}", value=value)) == value.replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("value", TEXTS.values(), ids=TEXTS.keys())
-def test_hostile_texts_are_read_back(value: str) -> None:
-    found = rendered("{{ value }}", value=value)
-    assert shown(found) == value.replace("\r\n", "\n")
-    found.encode()  # no half of a surrogate pair is left
-
-
 @given(ANY_TEXT)
 def test_an_attribute_holds_the_text_and_nothing_gets_out_of_it(value: str) -> None:
     node = parse(rendered('<p title="{{ value|plain }}">x</p>', value=value)).one("p")
     assert node.attributes == {"title": plain(value)}
-    assert node.text == "x"
-
-
-@given(ANY_TEXT)
-def test_an_attribute_whose_filter_was_forgotten_ends_at_its_end_all_the_same(value: str) -> None:
-    node = parse(rendered('<p title="{{ value }}">x</p>', value=value)).one("p")
-    assert set(node.attributes) == {"title"}
     assert node.text == "x"
 
 
@@ -84,10 +67,6 @@ def test_what_turns_the_line_or_hides_is_spelled_out() -> None:
     assert finalise("line\n\tnext\r\nwindows") == "line\n\tnext\nwindows"
 
 
-def test_markup_and_numbers_pass_as_they_are() -> None:
-    assert rendered("{{ a }}{{ b }}{{ c }}", a="<i>", b=Markup("<b></b>"), c=3) == "&lt;i&gt;<b></b>3"
-
-
 def test_a_line_break_of_a_template_is_nothing_and_one_of_the_data_is_kept() -> None:
     assert rendered("<p>\n  {{ value }}  \n\n</p>\n", value="a\n b") == "<p>a\n b</p>"
 
@@ -96,24 +75,6 @@ def test_a_line_break_of_a_template_is_nothing_and_one_of_the_data_is_kept() -> 
 def test_a_name_that_is_not_there_is_an_error(template: str) -> None:
     with pytest.raises(UndefinedError):
         rendered(template, value="x")
-
-
-@pytest.mark.parametrize("value", TEXTS.values(), ids=TEXTS.keys())
-def test_every_macro_of_values_escapes_what_it_holds(value: str) -> None:
-    values = environment().get_template("values.html.jinja").make_module({"limits": Limits()})
-    group = {value: value, "other": None}
-    for shown in (
-        values.data(value, 9),  # type: ignore[attr-defined]
-        values.group_head(group),  # type: ignore[attr-defined]
-        values.group_in_line(group),  # type: ignore[attr-defined]
-        values.status_tag(value),  # type: ignore[attr-defined]
-        values.kind_tag(value),  # type: ignore[attr-defined]
-    ):
-        root = parse(shown)
-        assert {node.name for node in root.walk()} <= {"root", "span", "bdi", "i"}
-        assert {name for node in root.walk() for name in node.attributes} <= {"class"}
-        found = [child for node in root.walk() if node.attributes.get("class") != "unseen" for child in node.children]
-        assert not any(re.search("[\u202e\u2028\x00]", child) for child in found if not isinstance(child, Node))
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -145,7 +106,3 @@ def test_only_three_files_make_markup() -> None:
                 calls.append((path.name, ast.unparse(node.args[0])))
     assert [name for name, _ in calls] == ["__init__.py", "charts.py", "pipelines.py", "unseen.py"]
     assert dict(calls)["__init__.py"] == "resources.files(__package__).joinpath(name).read_text('utf-8')"
-
-
-def test_the_environment_is_made_once() -> None:
-    assert environment() is environment()
