@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..metric.verdict import UNKNOWN_TOKENS
 from .document import Baseline, BaselineChanges, Callout, Gate, Group, GroupFigures, RateChange, Severity, Test
@@ -48,14 +48,15 @@ def call_out(
     others: Sequence[Callout],
 ) -> list[Callout]:
     """All callouts of an audit. ``others``: those of templates and of the bundle."""
-    found = [*others]
+    found, told = [*others], set()
     for gate in gates:
         if gate.status == "fail" or gate.status == "warn":
             found.append(_callout("gate", gate.status, gate.message, group=gate.group))
+            told |= {(gate.metric, describe(gate.group))} if gate.against == "baseline" else set()
     if baseline is not None and changes is not None:
         found += _signature(baseline) + _flips(baseline, changes) + _errors_of_kept(changes)
     for group in groups:
-        found += _rows(group) + _rates(group) + _drift(group)
+        found += _rows(group) + _rates(group, told) + _drift(group)
     found += _errors(groups[0]) + _facts(groups[0]) if groups else []
     return sorted(found, key=lambda c: (_GRAVITY[c.severity], _ORDER.index(c.kind)))
 
@@ -111,7 +112,8 @@ def _rows(group: GroupFigures) -> list[Callout]:
     return []
 
 
-def _rates(group: GroupFigures) -> list[Callout]:
+def _rates(group: GroupFigures, told: Collection[tuple[str, str]]) -> list[Callout]:
+    """``told``: rates, with groups in words, whose rise a gate has told already."""
     change = group.change
     if change is None:
         return []
@@ -120,7 +122,10 @@ def _rates(group: GroupFigures) -> list[Callout]:
     for name, moved in change.rates.items():
         difference = moved.difference
         if moved.significant and difference is not None and abs(difference) >= LEAST_DIFFERENCE:
-            (worse if difference > 0 else better).append((name, moved))
+            if difference < 0:
+                better.append((name, moved))
+            elif (name, describe(group.group)) not in told:
+                worse.append((name, moved))
     found = []
     directions: tuple[tuple[str, Severity, str, list[tuple[str, RateChange]]], ...] = (
         ("regression", "warn", "rose", worse),

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from scorer.audit import AuditOptions, Document, audit
+from scorer.audit.callouts import call_out
+from scorer.audit.document import Gate
 from tests.audit.nights import Row, night, row
 
 
@@ -33,6 +35,15 @@ def worse(tmp_path_factory: pytest.TempPathFactory) -> Document:
 
 def test_the_sentence_names_the_group_that_got_worst(worse: Document) -> None:
     assert "system=a: not_OK 11.0% → 60.0%; no other system changed." in worse.headline
+
+
+def test_a_rise_that_a_gate_tells_is_not_told_again(worse: Document) -> None:
+    gate = Gate(metric="not_ok_rate", group={"system": "a"}, status="fail", value=0.49, now=0.6, before=0.11, low=None,
+                high=None, warn=None, fail=0.1, fail_p=None, p=None, rings="above", against="baseline", rows=100,
+                min_rows=0, missing="fail", reason=None, message="system=a: not_ok_rate 60.0%")  # fmt: skip
+    found = call_out([gate], worse.groups, worse.baseline, worse.baseline_changes, [])
+    said = [one.message for one in found if one.group == {"system": "a"} and one.kind in ("gate", "regression")]
+    assert said == [gate.message, "system=a: the omission rate rose from 11.0% to 60.0%"]
 
 
 def test_rows_that_were_wrong_before_are_not_news(worse: Document) -> None:

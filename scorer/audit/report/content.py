@@ -19,6 +19,7 @@ from ..document import (
     RateChange,
     WorstRow,
 )
+from ..significance import LEAST_ROWS_OF_INDEX as LEAST_ROWS_OF_INDEX
 from . import charts, numbers
 from .limits import Limits, clip_plain
 
@@ -32,6 +33,7 @@ MEASURES: Final = {
 }
 METRICS: Final = {
     **MEASURES,
+    **{f"added_{name}": f"{title}, added rows" for name, title in MEASURES.items()},
     "backoff_rate": "Backoff",
     "mean_confidence": "Mean confidence",
     "label_flips": "Label flips",

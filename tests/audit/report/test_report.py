@@ -148,6 +148,18 @@ def test_a_partial_output_is_told_before_the_verdict() -> None:
     assert words(root.one("title")).startswith("Partial. Failed: ")
 
 
+def test_few_rows_and_chances_are_told_as_such() -> None:
+    """The stability index of few rows is not shown; a gate on a chance shows it, and its metric in words."""
+    found = document()
+    found.groups[0].confidence.n = 499
+    gate = found.gates[0] = replace(found.gates[0], metric="added_not_ok_rate", fail=None, fail_p=0.0005, p=0.00012)
+    root = parse(render(found))
+    assert "(PSI) cannot be judged below 500 rows" in words(root.one("section", id="confidence"))
+    row = cells(table_of(root, "Gates"))[0]
+    assert row[1].startswith("Not OK, added rows") and row[5] == "p 0.00012, fails below 0.0005"
+    assert gate.status == "fail"
+
+
 def test_an_audit_of_no_rows_is_a_page_too() -> None:
     found = document(baseline=False, gated=False, runs=0)
     found.worst = found.template_figures = found.callouts = []
