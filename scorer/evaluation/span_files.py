@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from ..errors import ColumnError, InputError
 from ..metric.columns import CHUNKED_SENTENCES, SENTENCES, UNSUPPORTED_NUMBERS
+from ..metric.inputs import check_unique
 from ..scoring.output_files import run_columns
 from . import gold as scored_files
 
@@ -159,11 +160,18 @@ def read_file(path: Path, id_column: str) -> pa.Table:
                 delimiter="\t" if path.suffix.lower() == ".tsv" else ",", newlines_in_values=True
             )
             convert = pacsv.ConvertOptions(column_types=text, strings_can_be_null=True)
-            return pacsv.read_csv(path, parse_options=parse, convert_options=convert)
-        return pq.read_table(path)
+            table = pacsv.read_csv(path, parse_options=parse, convert_options=convert)
+        else:
+            table = pq.read_table(path)
+        check_unique(table.schema)
+        for name in bounds_of(table.column_names) or ():
+            positions(table[name])
+    except ColumnError as e:
+        raise ColumnError(f"{path}: {e}") from e
     except (pa.ArrowException, OSError) as e:
         kind = "CSV" if path.suffix.lower() in CSV else "Parquet"
         raise InputError(f"{path} cannot be read as {kind}: {e}") from e
+    return table
 
 
 def bounds_of(names: Sequence[str]) -> tuple[str, str] | None:

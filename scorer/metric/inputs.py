@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -350,7 +351,7 @@ def check_unique(schema: pa.Schema) -> None:
     Raises:
         ColumnError: names it.
     """
-    twice = [name for name in schema.names if schema.names.count(name) > 1]
+    twice = [name for name, times in Counter(schema.names).items() if times > 1]
     if twice:
         raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
 

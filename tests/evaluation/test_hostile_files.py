@@ -137,7 +137,7 @@ def spans(**columns: Any) -> pa.Table:
     return pa.table({name: values for name, values in given.items() if values is not None})
 
 
-SPANS = [
+SPANS: list[pa.Table | bytes] = [
     spans(char_start=[-1]),
     spans(char_start=[2**63 - 1], char_end=[2**63 - 1]),
     spans(char_start=["x"]),
@@ -153,6 +153,7 @@ SPANS = [
     spans(item_id=["i"], annotator=["a"], label=[["x"]]),
     spans(item_id=[None], annotator=["a"], label=[None]),
     spans(flagged=["maybe"]),
+    b"text_id,text_id,start,end\n1,1,2,3\n",
 ]
 
 
