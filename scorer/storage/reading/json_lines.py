@@ -44,15 +44,19 @@ def _number(text: str) -> float | Written:
 
 
 def parse_lines(lines: Iterable[bytes]) -> Iterator[Row]:
-    """The objects of the lines; blank lines are passed over.
+    """The objects of the lines; blank lines, of which several may come together, are passed over.
 
     Raises:
         RefusedError: a line that is not a JSON object of UTF-8 text, or with a key twice; says which line.
     """
-    for number, line in enumerate(lines, 1):
+    number = 0
+    for line in lines:
         text = line.strip()
         if text:
+            number += 1
             yield number, _parse(number, text)
+        else:
+            number += max(1, line.count(b"\n"))
 
 
 def _parse(number: int, text: bytes) -> dict[str, Any]:

@@ -26,13 +26,14 @@ _NOT_TEXT = {
 
 class TextLines:
     """The lines of an opened file from its start, each with its line end. A file that begins as gzip does is unpacked,
-    whatever its name is.
+    whatever its name is. ``joins_blank``: many blank lines may come together, as gzip makes millions of them from a few
+    kilobytes.
 
     ``file_bytes``: of the file, read so far. ``bytes``: of its text, which is longer where it is compressed.
     """
 
-    def __init__(self, opened: OpenedFile, tick: Callable[[], None]) -> None:
-        self._opened, self._tick = opened, tick
+    def __init__(self, opened: OpenedFile, tick: Callable[[], None], *, joins_blank: bool = False) -> None:
+        self._opened, self._tick, self._joins_blank = opened, tick, joins_blank
         self._digest = hashlib.sha256()
         self._lines = 0
         self.file_bytes = 0
@@ -60,7 +61,12 @@ class TextLines:
             text = chunk if self.bytes else chunk.removeprefix(codecs.BOM_UTF8)
             self.bytes += len(chunk)
             self._tick()
-            if b"\n" in text:
+            if self._joins_blank and text.isspace() and b"\n" in text and not b"".join(rest).strip():
+                blank, end, text = b"".join([*rest, text]).rpartition(b"\n")
+                rest, length = [], 0
+                self._lines += blank.count(b"\n") + 1
+                yield blank + end
+            elif b"\n" in text:
                 *complete, text = b"".join([*rest, text]).split(b"\n")
                 rest, length = [], 0
                 for line in complete:

@@ -92,7 +92,7 @@ class TextSource(Closing):
         """Rows from ``skip`` to before ``end``, in batches of about ``max_bytes`` of its text at most."""
         positions, _ = self.select(columns)
         schema = pa.schema([self.schema.field(i) for i in positions])
-        lines = TextLines(self._opened, tick)
+        lines = TextLines(self._opened, tick, joins_blank=self._form == "jsonl")
         records: Iterator[Any] = islice(self._records(lines), skip, end)
         for rows in _batched(records, lines, min(BATCH_ROWS, max_rows), max_bytes):
             if self._form == "jsonl":
@@ -104,7 +104,7 @@ class TextSource(Closing):
             raise RefusedError("was modified after it was scanned; run again")
 
     def _scan(self, tick: Callable[[], None]) -> Scan:
-        lines = TextLines(self._opened, tick)
+        lines = TextLines(self._opened, tick, joins_blank=self._form == "jsonl")
         types: JsonTypes | DelimitedTypes
         if self._form == "jsonl":
             records: Iterator[Any] = parse_lines(lines)

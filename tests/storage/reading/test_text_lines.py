@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from scorer.storage.reading import text_lines
+from scorer.storage.reading.json_lines import parse_lines
 from scorer.storage.reading.opened import OpenedFile, RefusedError
 from scorer.storage.reading.text_lines import TextLines
 
@@ -116,3 +117,15 @@ def test_many_members_are_unpacked_in_proportion_and_tick_by_the_bytes_read(
         assert sum(1 for _ in TextLines(opened, tick)) == 20_000
     assert copied < 4096 * 20_000
     assert ticks < 10
+
+
+def test_millions_of_blank_lines_are_passed_over_together_and_counted(tmp_path: Path) -> None:
+    path, row = tmp_path / "a.gz", b'{"a": 1}\n'
+    path.write_bytes(gzip.compress(row + b"\n \r\n" * 2_000_000 + row + b"{\n"))
+    with OpenedFile(str(path)) as opened:
+        lines = list(TextLines(opened, lambda: None, joins_blank=True))
+    assert len(lines) < 2_200_000 and b"".join(lines).count(b"\n") == 4_000_003
+    found = parse_lines(lines)
+    assert [next(found)[0], next(found)[0]] == [1, 4_000_002]
+    with pytest.raises(RefusedError, match="line 4000003 is not JSON"):
+        next(found)
