@@ -51,10 +51,3 @@ def upload(folder: Path, to: StoreUri) -> None:
     store = ObjectStore.open(to)
     for path in folder.rglob("*.parquet"):
         assert store.put_new(to.key(path.relative_to(folder).as_posix()), path.read_bytes()) is not None
-
-
-def upload_files(folder: Path, to: StoreUri) -> None:
-    """All files directly in a folder, such as a bundle."""
-    store = ObjectStore.open(to)
-    for path in folder.iterdir():
-        assert store.put_new(to.key(path.name), path.read_bytes()) is not None

@@ -24,8 +24,6 @@ from tests.inference.wrapping import Wrapped, wrap_sessions
 from tests.pausing import LIMIT_S
 from tests.processes import wait_until
 
-HOPELESS = [([("A", "p", "o")], f"A {TOKEN}")]
-
 
 @pytest.fixture(scope="module")
 def looping(tmp_path_factory: pytest.TempPathFactory) -> Path:

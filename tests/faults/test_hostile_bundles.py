@@ -60,15 +60,6 @@ def test_a_file_that_bundles_do_not_have(copy: Path, name: str) -> None:
         Bundle.load(copy)
 
 
-@pytest.mark.parametrize(
-    "content", [b"{}", b"[" * 100_000, b'{"version": "1.0"}', b"\xff\xfe", b'{"model": {"type": "Nothing"}}']
-)
-def test_a_tokenizer_that_is_none(reference: Reference, copy: Path, tmp_path: Path, content: bytes) -> None:
-    (copy / "tokenizer.json").write_bytes(content)
-    sealed(copy, "tokenizer.json")
-    refused(reference, copy, tmp_path / "out", "is not a tokenizer")
-
-
 @pytest.mark.parametrize("labels", [["entailment"] * 3, ["a", "b", "c"], [], ["neutral", "entailment"], "entailment"])
 def test_labels_that_are_not_the_three(reference: Reference, copy: Path, tmp_path: Path, labels: Any) -> None:
     manifest = json.loads((copy / "bundle.json").read_text())

@@ -61,18 +61,6 @@ def test_files_far_too_large(folder: Path, name: str) -> None:
         find_source(str(folder), None, lambda _: None)
 
 
-@pytest.mark.parametrize("length", [1 << 62, (1 << 63) + 5, 200 << 20, 3])
-def test_headers_of_weights_that_claim_too_much(folder: Path, length: int) -> None:
-    from export.checkpoint import _tensors
-
-    path = folder / "model.safetensors"
-    with path.open("wb") as file:
-        file.write(struct.pack("<Q", length) + b"{")
-        file.truncate(min(length, 201 << 20) + 8)
-    with pytest.raises(CheckpointError, match="is not a readable safetensors file"):
-        _tensors(path)
-
-
 def test_tensors_that_lie_outside_the_file(folder: Path) -> None:
     from export.checkpoint import _tensors
 

@@ -21,16 +21,6 @@ from tests.faults.harness import assert_same, bytes_of, finish, launch, run, sum
 Reference = tuple[Path, Path]
 
 
-def test_parts_are_fixed_by_the_path_and_cover_all() -> None:
-    names = [f"deep/{i:03d}.parquet" for i in range(300)]
-    found = [part_of(name, 3) for name in names]
-    assert set(found) == {1, 2, 3}
-    assert min(found.count(k) for k in (1, 2, 3)) > 60
-    assert all(part_of(name, 1) == 1 for name in names)
-    # Across releases and machines: who resumes a part must find the same shards in it.
-    assert [part_of(name, 3) for name in ("a.parquet", "b.parquet", "é/ü.parquet")] == [1, 1, 3]
-
-
 @pytest.mark.slow
 def test_three_parts_at_once_come_to_what_one_run_does(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     data, whole = reference
@@ -92,15 +82,6 @@ def test_a_damaged_output_of_another_part_is_not_counted(reference: Reference, t
     assert_same(out, whole)
 
 
-def test_a_limit_is_that_of_all_parts_together(reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    data, _ = reference
-    run(data, tmp_path / "whole", bundle, "--limit", "200", "--keep", "weight")
-    for k in (2, 1):
-        run(data, tmp_path / "out", bundle, "--limit", "200", "--keep", "weight", "--part", f"{k}/2")
-    assert_same(tmp_path / "out", tmp_path / "whole")
-    assert summary(tmp_path / "out")["rows"]["in"] == 200
-
-
 def test_a_bad_shard_fails_its_own_part_and_whoever_is_last(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     data = Path(shutil.copytree(reference[0], tmp_path / "in"))
     name = next(n for n in sorted(bytes_of(reference[1])) if part_of(n, 2) == 1)
@@ -118,15 +99,6 @@ def test_a_bad_shard_fails_its_own_part_and_whoever_is_last(reference: Reference
     shutil.copy(reference[0] / name, data / name)
     run(data, out, bundle, "--part", "1/2")
     assert (out / "_SUCCESS").exists()
-
-
-@pytest.mark.parametrize("given", ["0/3", "4/3", "x", "1", "-1/3", "1/0", "1/3/2", ""])
-def test_parts_count_from_one(given: str, tmp_path: Path, bundle: Path) -> None:
-    arguments = ["run", "in.parquet", "--out", str(tmp_path / "out"), "--bundle", str(bundle), f"--part={given}"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 2
-    assert "--part 1/3 for the first of three" in result.stderr
-    assert not (tmp_path / "out").exists()
 
 
 class TestBesideAHeldPart:

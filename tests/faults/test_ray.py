@@ -185,16 +185,6 @@ def test_without_an_address_ray_starts_on_this_machine(
     wait_for_fewer(0)
 
 
-def test_what_a_worker_reserves_must_be_there(
-    nodes: Nodes, reference: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
-    data, _ = reference
-    nodes.add(1)
-    said = finish(nodes.launch(data, tmp_path / "out", bundle, "--device", "cpu", "--ray-cpus", "64"), 2)
-    assert "no node of the cluster has 64 CPU cores to give out" in said
-    assert not list(tmp_path.glob("out/*"))
-
-
 def test_a_cluster_whose_processors_are_taken_is_named_and_waited_for(
     nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path
 ) -> None:

@@ -94,18 +94,3 @@ def test_a_bundle_that_cannot_be_read(name: str, reference: Reference, tmp_path:
     code, said = failing(bundle / name, tmp_path / "log", reference[0], tmp_path / "out", bundle, "1")
     assert code == 2 and f"{name} cannot be read: Input/output error" in said, said
     assert not harness.outputs(tmp_path / "out")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["bundle.json", "tokenizer.json", "probes.parquet", "model.fp32.onnx"])
-def test_a_bundle_of_which_any_read_fails(name: str, reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    needs_strace()
-    for when in range(1, 40):
-        out = tmp_path / f"out{when}"
-        code, said, injected = traced(bundle / name, tmp_path / "log", reference[0], out, bundle, str(when))
-        if not injected:
-            break
-        assert code == 2 and name in said, said
-        assert not harness.outputs(out)
-    assert code == 0 and when > 1
-    assert_same(out, reference[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -79,16 +78,6 @@ def test_one_user_finishes_what_another_began(shared: Path, reference: Reference
     harness.assert_nothing_half(shared / "out")
     assert harness.summary(shared / "out")["shards"]["done"] == 8
     as_user(1, shared)
-
-
-def test_all_that_is_left_belongs_to_the_group(shared: Path) -> None:
-    as_user(0, shared)
-    odd = [
-        path
-        for path in (shared / "out").rglob("*")
-        if path.stat().st_gid != GROUP or not path.stat().st_mode & stat.S_IWGRP
-    ]
-    assert odd == []
 
 
 @pytest.mark.slow

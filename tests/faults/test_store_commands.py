@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -62,16 +61,6 @@ def test_a_ranking_into_a_store(tmp_path: Path, bundle: Path, out: StoreUri) -> 
         assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "whole")
 
 
-def test_a_baseline_into_a_store(reference: Reference, tmp_path: Path, out: StoreUri) -> None:
-    data, _ = reference
-    asked = "baseline", "keywords", data, "--max-error-rate", "1", "--json", "--out"
-    local = json.loads(ask(*asked, tmp_path / "whole").stdout)
-    assert json.loads(ask(*asked, out).stdout)["rows"] == local["rows"]
-    with local_copy(out) as folder:
-        assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "whole")
-    assert "can only be local" in ask(*asked, out.below("all.parquet"), code=2).stderr
-
-
 def test_labels_of_an_output_in_a_store(reference: Reference, tmp_path: Path, bundle: Path, out: StoreUri) -> None:
     """A run into a folder, a run into a store and several workers take the same labels from it."""
     data, whole = reference
@@ -119,38 +108,3 @@ def test_a_plan_of_a_run_into_a_store(reference: Reference, tmp_path: Path, bund
         assert said in shown
     left = {name: tag for name, tag in before.items() if name != "_receipts/01.parquet.json"}
     assert objects(out) == left, "nothing was written"
-
-
-def test_a_sample_and_rates_of_a_run_in_a_store(
-    reference: Reference, tmp_path: Path, bundle: Path, out: StoreUri
-) -> None:
-    """Rows, label page and rates are those of the same output in a folder; nothing is written to the store."""
-    data, _ = reference
-    run(data, out, bundle)
-    before = objects(out)
-    with local_copy(out) as folder:
-        for place, name in ((out, "store"), (folder, "local")):
-            made = tmp_path / name
-            made.mkdir()
-            ask("sample", place, "--rows", 30, "--file", made / "rows.csv", "--page", made / "rows.html")
-        for name in ("rows.csv", "rows.html"):
-            assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
-        labelled = label(tmp_path / "store" / "rows.csv")
-        found, expected = (
-            json.loads(ask("rate", place, "--labels", labelled, "--json").stdout) for place in (out, folder)
-        )
-    assert found == expected | {"path": str(out)}
-    assert {one["labels"] for one in found["rates"]} == {30}
-    assert objects(out) == before
-
-
-def label(path: Path) -> Path:
-    """Fill in labels, every third one an omission."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = list(csv.DictReader(file))
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[0]))
-        writer.writeheader()
-        for number, line in enumerate(lines):
-            writer.writerow(line | {"label": "OK" if number % 3 else "omission"})
-    return path

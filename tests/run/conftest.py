@@ -7,6 +7,8 @@ import pytest
 
 from tests.bundles import make_bundle
 from tests.run.calls import rows
+from tests.storage.backends import memory as memory
+from tests.storage.backends import target as target
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 import scorer.run.driver
 from scorer.scoring.plan import Plan
-from scorer.storage import Identity, Receipts, lease
+from scorer.storage import lease
 from tests.plans import made_plan
 from tests.run.calls import bytes_of, rows, run
 from tests.run.calls import scorer as command
@@ -64,21 +64,6 @@ def test_what_is_lost_during_a_run_is_exit_3(
     assert json.loads((out / "_run.json").read_text())["shards"]["missing"] == 1
     assert run(data, out, bundle)["shards"] == {"done": 2, "skipped": 1, "failed": 0}
     assert (out / "_SUCCESS").exists()
-
-
-def test_a_note_about_an_earlier_version_of_an_input_is_no_failure_of_this_one(
-    data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "out"
-
-    def replace_by_old_note() -> None:
-        (out / "_receipts" / "a.parquet.json").unlink()
-        Receipts(out).write_failed("a.parquet", "crashed", "it crashed", Identity(10, 1, "ab"))
-
-    before_the_end(monkeypatch, replace_by_old_note)
-    command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=3)
-    shards = json.loads((out / "_run.json").read_text())["shards"]
-    assert (shards["failed"], shards["missing"]) == (0, 1)
 
 
 def test_a_plan_that_was_removed_is_written_again(
@@ -144,12 +129,3 @@ def test_a_writer_that_was_stopped_does_not_overwrite_a_newer_receipt(
     result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=2)
     assert "another run took over this output folder" in result.stderr
     assert receipt.read_bytes() == newer
-
-
-def test_a_receipt_names_its_plan(data: Path, tmp_path: Path, bundle: Path) -> None:
-    from scorer.storage.canonical import digest
-
-    out = tmp_path / "out"
-    run(data, out, bundle)
-    receipt = Receipts(out).read("a.parquet")
-    assert receipt is not None and receipt.plan == digest(json.loads((out / "_plan.json").read_text()))

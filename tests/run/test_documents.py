@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
-from scorer.metric.inputs import ColumnNames
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
 
@@ -59,22 +58,6 @@ def test_a_ranking_takes_documents(source: Path, bundle: Path, tmp_path: Path) -
     assert [row["error"] for row in others] == ["no_candidates", "no_document"]
 
 
-def test_two_processes_write_the_same(source: Path, bundle: Path, tmp_path: Path) -> None:
-    run(source, tmp_path / "one", bundle)
-    run(source, tmp_path / "two", bundle, "--devices", "cpu:1")
-    labels = [pq.read_table(tmp_path / name / "in.parquet").to_pylist() for name in ("one", "two")]
-    assert labels[0] == labels[1]
-
-
-def test_strings_in_other_formats(bundle: Path, tmp_path: Path) -> None:
-    source = tmp_path / "in.jsonl"
-    lines = [{"text": "The Mill is a pub.", "source": {"passages": PASSAGES}}, {"text": "No.", "source": None}]
-    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert run(source, tmp_path / "a", bundle, "--document-column", "source.passages")["rows"]["scored"] == 1
-    (tmp_path / "in.csv").write_text('text,document\nThe Mill is a pub.,"The Mill is a pub.\n\nIt is cheap."\n')
-    assert run(tmp_path / "in.csv", tmp_path / "b", bundle)["rows"]["scored"] == 1
-
-
 def test_reused_rows_keep_their_sentences(source: Path, bundle: Path, tmp_path: Path) -> None:
     run(source, tmp_path / "one", bundle)
     summary = run(source, tmp_path / "two", bundle, "--reuse", tmp_path / "one")
@@ -93,21 +76,6 @@ def test_explain_shows_each_sentence_with_its_evidence(source: Path, bundle: Pat
     said = scorer("explain", tmp_path / "out", "--row", "in.parquet:1").stdout
     assert said.count("best part of the document:") == 2 and "document → sentence 1" in said
     assert "mean entailment" in said
-
-
-def test_check_takes_passages(bundle: Path) -> None:
-    options = ["--bundle", bundle, "--text", "The Mill is a pub. It is cheap.", "--document"]
-    found = json.loads(scorer("check", *options, PASSAGES[0], "--document", PASSAGES[1], "--json").stdout)
-    assert len(found["sentences"]) == 2 and found["mean_entailment"] is not None
-    assert "best part" in scorer("check", *options, PASSAGES[0]).stdout
-    assert "--fact and --document" in scorer("check", *options, "A.", "--fact", "A.", code=2).stderr
-
-
-def test_plan_counts_the_pairs_of_chunks(source: Path, bundle: Path, tmp_path: Path) -> None:
-    planned = json.loads(scorer("plan", source, "--bundle", bundle, "--json").stdout)
-    done = run(source, tmp_path / "out", bundle)
-    assert planned["checks"] == {name: done["checks"][name] for name in planned["checks"]}
-    assert planned["errors"] == done["rows"]["errors"] and planned["signature"] == done["signature"]
 
 
 def test_what_cannot_be_scored_is_refused(source: Path, bundle: Path, tmp_path: Path) -> None:
@@ -153,22 +121,6 @@ def test_an_audit_has_no_figure_for_omissions(source: Path, bundle: Path, tmp_pa
     assert whole["by_facts"] == []
     assert {case["facts"] is None for case in report["worst"]} == {True}
     assert report["notes"] == ["texts were checked against documents, so there are no figures of omissions and facts"]
-
-
-def test_people_see_the_passages_and_inputs_are_documents(source: Path, bundle: Path, tmp_path: Path) -> None:
-    rows = {"text": TEXTS[:2] * 10, "document": DOCUMENTS[:2] * 10, "gold_rough": ["OK", "not_OK"] * 10}
-    pq.write_table(pa.table({"id": [str(i) for i in range(20)], **rows}), source)
-    run(source, tmp_path / "out", bundle)
-    sampled = scorer("sample", tmp_path / "out", "--rows", "10", "--file", tmp_path / "l.csv")
-    assert "templates" not in sampled.stderr and PASSAGES[1] in (tmp_path / "l.csv").read_text()
-    assert "20 rows of 2 inputs" in scorer("evaluate", tmp_path / "out").stdout
-
-
-def test_columns_of_details_keep_their_order(bundle: Path) -> None:
-    names = ColumnNames(document="d", details=True)
-    with Scorer(bundle, documents=True, check_numbers=True, columns=names) as opened:
-        found = opened.score_table(pa.table({"text": ["The Mill."], "d": ["The Mill."]}))
-    assert found.schema.names[-4:] == ["sentences", "mean_entailment", "unsupported_numbers", "details"]
 
 
 def test_the_embedded_model_says_that_it_is_not_for_documents() -> None:

@@ -73,10 +73,6 @@ def test_the_json_has_the_documented_keys() -> None:
     }
 
 
-def test_rows_of_a_plan_without_reuse_have_no_count_of_reused_ones() -> None:
-    assert to_builtins(PlannedRows(3, 2, 2)) == {"all": 3, "to_score": 2, "sampled": 2}
-
-
 def test_the_console_shows_the_same_figures_and_no_control_characters() -> None:
     stream = io.StringIO()
     print_plan(ESTIMATE, Console(file=stream, width=200, highlight=False, markup=False))

@@ -107,24 +107,6 @@ def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
     assert f"{ended}; the device or the bundle {bundle} cannot be used" in result.stderr
 
 
-def test_a_plan_says_what_exact_would_skip(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    run(data, out, bundle, "--exact")
-    for option, skipped in ((("--exact",), 2), ((), 0)):
-        plan = scorer("plan", data, "--bundle", bundle, "--device", "cpu", "--out", out, "--json", *option)
-        assert json.loads(plan.stdout)["shards"]["skipped"] == skipped
-
-
-def test_an_exact_night_takes_over_from_an_exact_one_alone(data: Path, tmp_path: Path, bundle: Path) -> None:
-    table, _ = run(data, tmp_path / "yesterday", bundle, "--exact")
-    run(data, tmp_path / "plain", bundle)
-    again, summary = run(data, tmp_path / "tonight", bundle, "--exact", "--reuse", tmp_path / "yesterday")
-    assert summary["rows"]["reused"] == len(table) and summary["recheck"]["disagreed"] == 0
-    assert again.drop_columns(["reused"]).equals(table.drop_columns(["reused"]))
-    _, refused = run(data, tmp_path / "refused", bundle, "--exact", "--reuse", tmp_path / "plain")
-    assert refused["rows"]["reused"] == 0 and refused["reuse"][0]["differs"] == ["exact: no → yes"]
-
-
 @pytest.mark.slow
 def test_labels_equal_those_of_fp32_on_every_eighth_row_of_e2e(shared_data: Path, tmp_path: Path) -> None:
     """2,597 rows: no label differs. (A statement about these rows, not about all.)"""
@@ -137,16 +119,3 @@ def test_labels_equal_those_of_fp32_on_every_eighth_row_of_e2e(shared_data: Path
     for column in ("fine", "rough", "omitted"):
         assert table[column].to_pylist() == expected[column].to_pylist()
     assert summary["checks"]["recomputed"] < 0.5 * summary["checks"]["unique"]
-
-
-def test_a_ranking_measures_the_bound_on_its_candidates(tmp_path: Path, bundle: Path) -> None:
-    rows = pq.read_table(SAMPLE).slice(0, 4)
-    facts = next(name for name in ("triples", "facts", "mr") if name in rows.schema.names)
-    table = pa.table({facts: rows[facts], "candidates": [rows["text"].to_pylist()] * 4})
-    pq.write_table(table, tmp_path / "in.parquet")
-    common = ["rank", tmp_path / "in.parquet", "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu"]
-    first = json.loads(scorer(*common, "--exact", "--json").stdout)
-    assert first["exact"]["pairs"] == first["checks"]["unique"] > 0
-    (tmp_path / "out" / "_receipts" / "in.parquet.json").unlink()
-    again = json.loads(scorer(*common, "--exact", "--json").stdout)
-    assert again["exact"] == first["exact"] and again["computed_now"] == first["checks"]["unique"]  # none to measure it

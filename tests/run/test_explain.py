@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from scorer.run.explain import budgets_of_run, explain, find_row
 from scorer.scoring.output_files import settings_of
 from scorer.scoring.plan import Budgets
 from tests.bundles import make_bundle
-from tests.run.calls import run, scorer
+from tests.run.calls import run
 
 
 @pytest.fixture(scope="module")
@@ -78,36 +77,11 @@ def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, bundle: Path, tmp_
     assert budgets_of_run(out, replace(settings, bundle=other)) == Budgets()
 
 
-def test_what_the_plan_records_of_the_layout_reaches_the_command(out: Path, tmp_path: Path) -> None:
-    forged = tmp_path / "forged"
-    shutil.copytree(out, forged)
-    plan = json.loads((forged / "_plan.json").read_text())
-    plan["budgets"] |= {"layout": "padded", "attention": "Attention sdpa_kernel=2"}
-    (forged / "_plan.json").write_text(json.dumps(plan))
-    asked = ("explain", forged, "--row", "b.parquet:0")
-    refused = scorer(*asked, code=2)
-    assert "the plan records the layout padded with the attention 'Attention sdpa_kernel=2'" in refused.output
-    scorer(*asked, "--precision", "fp32")
-
-
 @pytest.mark.parametrize(("row", "note", "error"), [(1, "empty_text", None), (2, None, "null_text")])
 def test_rows_without_probabilities(out: Path, bundle: Path, row: int, note: str | None, error: str | None) -> None:
     found = explain(out, Scorer(bundle), "deep/a.parquet", row)
     assert (found.recomputed.note, found.recomputed.error) == (note, error)
     assert (found.difference, found.within_bound, found.same_labels) == (None, None, True)
-
-
-def test_the_key_column_is_the_one_of_the_run_s_prefix(tmp_path: Path, bundle: Path) -> None:
-    table = pa.table(
-        {"row_key": [b"x" * 16, b"y" * 16], "text": ["A pub.", "A bar."], "mr": ["name[X], eatType[pub]"] * 2}
-    )
-    (tmp_path / "in").mkdir()
-    pq.write_table(table, tmp_path / "in" / "a.parquet")
-    run(tmp_path / "in", tmp_path / "out", bundle, "--prefix", "m_")
-    key = pq.read_table(tmp_path / "out" / "a.parquet")["m_row_key"][1].as_py().hex()
-    assert find_row(tmp_path / "out", None, key) == ("a.parquet", 1)
-    with pytest.raises(InputError, match="no row with key"):
-        find_row(tmp_path / "out", None, (b"x" * 16).hex())
 
 
 def test_finding_rows(out: Path) -> None:

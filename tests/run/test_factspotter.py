@@ -57,15 +57,6 @@ def test_a_run_and_what_comes_after_it(bundle: Path, tmp_path: Path) -> None:
     assert audited["baseline"]["same_signature"] and audited["baseline_changes"]["flips"]["count"] == 0
 
 
-def test_candidates_are_ranked(bundle: Path, tmp_path: Path) -> None:
-    pq.write_table(ROWS.drop_columns("text"), tmp_path / "in.parquet")
-    given = ["rank", tmp_path / "in.parquet", "--bundle", bundle, "--protocol", "factspotter", "--device", "cpu"]
-    scorer(*given, "--out", tmp_path / "out")
-    row = pq.read_table(tmp_path / "out" / "in.parquet").to_pylist()[0]
-    better, worse = sorted(row["scores"], key=lambda one: (one["fine"] == "OK", one["confidence"]), reverse=True)
-    assert row["scores"][row["best"]] == better != worse
-
-
 def test_facts_as_sentences_are_set_aside_with_the_reason(bundle: Path, tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"facts": [["The Mill is French."]], "text": ["The Mill is French."]}), tmp_path / "in.parquet"
@@ -75,8 +66,3 @@ def test_facts_as_sentences_are_set_aside_with_the_reason(bundle: Path, tmp_path
     assert said.exit_code in (2, 3) and "the protocol factspotter asks about triples" in said.stderr
     row = ["check", "--fact", "The Mill is French.", "--text", "x", "--bundle", bundle, "--protocol", "factspotter"]
     assert "takes triples" in scorer(*row, code=2).stderr
-
-
-def test_a_challenge_asks_it_as_it_was_trained(bundle: Path) -> None:
-    found = json.loads(scorer("challenge", bundle, "--per-kind", 1, "--device", "cpu", "--json").stdout)
-    assert "protocol:factspotter" in found["signature"] and found["errors"] == 0

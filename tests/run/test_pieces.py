@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.run import survey
 from scorer.run.driver import run
 from scorer.run.options import RunOptions
 from scorer.scoring.plan import Plan
@@ -83,17 +82,6 @@ def test_pieces_are_recorded_and_resumed_by_themselves(data: Path, tmp_path: Pat
     assert lengths(data, out, split_rows=8).summary.shards.skipped == 5
 
 
-@pytest.mark.slow
-def test_a_limit_and_parts_are_those_of_any_run(data: Path, tmp_path: Path) -> None:
-    out, both = tmp_path / "out", tmp_path / "both"
-    assert lengths(data, out, split_rows=8, limit=10).summary.counts.rows.all == 10
-    assert [pq.read_metadata(out / name).num_rows for name in files(out)] == [8, 2]
-    done = [lengths(data, both, split_rows=8, part=(k, 2)).summary.shards.done for k in (1, 2)]
-    assert 0 < done[0] < done[1] == 5 and is_finished(both)
-    lengths(data, tmp_path / "plain", split_rows=8)
-    assert files(both) == files(tmp_path / "plain")
-
-
 def test_another_division_replaces_outputs_only_with_prune(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     lengths(data, out)
@@ -145,29 +133,6 @@ def test_an_input_that_cannot_be_opened_keeps_its_pieces(data: Path, tmp_path: P
     (data / "a.parquet").write_bytes(good)
     assert lengths(data, out, split_rows=8).exit_code == 0 and is_finished(out)
     assert files(out) == before and Receipts(out).failed_names() == []
-
-
-@pytest.mark.slow
-def test_a_unit_of_very_many_rows_is_named(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "LARGE_ROWS", 7)
-    pq.write_table(texts(9), data / "one.parquet")
-    said = {}
-    for name, more in (("whole", {}), ("pieces", {"split_rows": 8}), ("small", {"split_rows": 4})):
-        told = Told()
-        lengths(data, tmp_path / name, told=told, **more)
-        said[name] = [message for message in told.messages if message.startswith("note: ")]
-    unit = "rows and is one unit of work, which an interrupted run begins again;"
-    assert said["whole"] == [
-        f"note: a.parquet and 1 more has 25 {unit} --split-rows N divides it into pieces along row groups"
-    ]
-    assert said["pieces"] == [
-        f"note: {NAMES[0]} and 3 more has 8 {unit} a smaller --split-rows gives smaller pieces, as far as the row "
-        "groups of the input are smaller"
-    ]
-    assert said["small"] == [
-        f"note: one.parquet has 9 {unit} --split-rows divides only Parquet files of several row groups; write it as "
-        "one to use it"
-    ]
 
 
 def test_the_receipts_of_pieces_need_a_folder_of_their_own(data: Path, tmp_path: Path) -> None:

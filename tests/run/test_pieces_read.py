@@ -69,11 +69,6 @@ def test_explain_names_rows_by_the_shard(forms: Forms, number: int) -> None:
     assert asked("explain", pieces, "--row", part)["key"] == key
 
 
-def test_explain_names_a_row_that_is_not_there(forms: Forms) -> None:
-    said = scorer("explain", forms[2], "--row", f"a.parquet:{ROWS}", code=2).stderr
-    assert f"a.parquet has {ROWS} rows, counted from 0; there is no row {ROWS}" in said
-
-
 def test_an_audit_of_one_form_is_that_of_the_other(forms: Forms) -> None:
     _, whole, pieces = forms
     found = [asked("audit", out) for out in (whole, pieces)]
@@ -83,13 +78,6 @@ def test_an_audit_of_one_form_is_that_of_the_other(forms: Forms) -> None:
         assert found[0][key] == found[1][key]
     compared = asked("audit", pieces, "--baseline", whole)["baseline_changes"]
     assert (compared["kept"], compared["added"], compared["removed"]) == (ROWS + 5, 0, 0)
-
-
-@pytest.mark.slow
-def test_evaluate_reads_either_form(forms: Forms) -> None:
-    _, whole, pieces = forms
-    found = [asked("evaluate", out) for out in (whole, pieces)]
-    assert found[0] == found[1] and found[0]["rows"] == ROWS + 5
 
 
 def test_labels_of_a_sample_of_one_form_fit_the_other(forms: Forms, tmp_path: Path) -> None:
@@ -124,23 +112,3 @@ def test_labels_are_reused_between_the_forms(
     for name in ("a.parquet", "b.parquet"):
         found, expected = pq.read_table(tmp_path / "out" / name), pq.read_table(other / name)
         assert found.drop_columns("reused").equals(expected.drop_columns("reused"))
-
-
-@pytest.mark.slow
-def test_an_output_in_pieces_can_be_an_input(forms: Forms, tmp_path: Path, bundle: Path) -> None:
-    """Its pieces are shards then, each with an output of its own; a glob finds them as well."""
-    _, _, pieces = forms
-    summary = run(pieces / "a.parquet", tmp_path / "out", bundle, "--prefix", "again_")
-    assert summary["rows"]["in"] == ROWS and summary["shards"]["done"] == 3
-
-
-def test_plan_shows_the_pieces(forms: Forms, bundle: Path, tmp_path: Path) -> None:
-    data, whole, _ = forms
-    given = ("plan", data, "--bundle", bundle, "--split-rows", 40)
-    found = asked(*given)
-    assert found["shards"]["usable"] == 4 and found["shards"]["pieces"] == {"a.parquet": 3}
-    assert found["rows"]["all"] == ROWS + 5 and found["rows_in_five_minutes"] >= 1
-    assert asked("plan", data, "--bundle", bundle)["shards"]["pieces"] == {}
-    shown = scorer(*given, "--out", whole).stdout
-    assert "a.parquet: 3 pieces" in shown and "pieces of about five minutes each: --split-rows" in shown
-    assert "removed with --prune, refused without: a.parquet (input divided in another way)" in shown

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from scorer.errors import OutputError
-from scorer.inference.exact import ExactBound
 from scorer.run.plan_file import OtherBudgetsError, earlier_plan, refuse_another_plan
 from scorer.scoring.plan import Budgets, Plan
 from scorer.scoring.signature import Signature
@@ -54,10 +53,3 @@ def test_where_no_plan_can_be_read_there_is_none(tmp_path: Path, content: bytes 
     if content is not None:
         (tmp_path / "_plan.json").write_bytes(content)
     assert earlier_plan(tmp_path) is None
-
-
-def test_a_plan_gives_its_budgets(tmp_path: Path) -> None:
-    budgets = Budgets(window_rows=10, first_rows=(2, 5), batch_tokens=512, exact=ExactBound(7, 0.5))
-    (tmp_path / "_plan.json").write_bytes(replace(PLAN, budgets=budgets).content)
-    found = earlier_plan(tmp_path)
-    assert found is not None and found.budgets == budgets

@@ -121,16 +121,6 @@ def test_a_run_says_why_shards_are_scored_again(data: Path, tmp_path: Path, chan
     assert f"scored again (3 shards): {reason}: a.parquet, b.parquet, c.parquet" in result.stderr
 
 
-def test_damage_is_named(data: Path, out: Path, bundle: Path) -> None:
-    (out / "a.parquet").write_bytes(b"PAR1")
-    (out / "_receipts/b.parquet.json").write_bytes(b"{")
-    (out / "_receipts/c.parquet.json").unlink()
-    result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1")
-    cut = "its receipt is damaged: Input data was truncated: b"
-    for reason in ("its output is damaged: a", cut, "it has no receipt: c"):
-        assert reason in result.stderr
-
-
 def test_an_option_with_a_comma_is_not_two_options(data: Path, tmp_path: Path, bundle: Path) -> None:
     """Both used to have one signature, so that a resume and --reuse kept the labels of the other."""
     out = tmp_path / "out"

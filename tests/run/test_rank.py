@@ -14,7 +14,6 @@ import pytest
 from scorer import Scorer
 from scorer.metric.columns import OUTPUT
 from scorer.metric.triples import parse_mr
-from scorer.scoring import rank_rows
 from tests.run.calls import scorer
 
 MRS = [
@@ -103,18 +102,6 @@ def test_scores_are_those_of_single_rows(
     best = [row["scores"][row["best"]]["fine"] for row in rows + rows[:2] if row["best"] is not None]
     assert {name: n for name, n in summary["labels"].items() if n} == {name: best.count(name) for name in best}
     assert summary["signature"].endswith("|rank:1|worse:hallucination")
-
-
-def test_pieces_cross_rows_and_change_nothing(
-    data: Path, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = rank(data, tmp_path / "whole", bundle)
-    monkeypatch.setattr(rank_rows, "WINDOW_ROWS", 3)
-    pieces = rank(data, tmp_path / "pieces", bundle)
-    assert pieces["rows"] == first["rows"] and pieces["checks"]["all"] == first["checks"]["all"]
-    whole, found = (pq.read_table(tmp_path / name / "a.parquet") for name in ("whole", "pieces"))
-    for one, other in zip(found.to_pylist(), whole.to_pylist(), strict=True):
-        assert one["best"] == other["best"] and close(one["scores"], other["scores"])
 
 
 def test_it_resumes_and_another_order_is_another_score(data: Path, bundle: Path, tmp_path: Path) -> None:

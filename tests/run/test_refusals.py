@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -10,9 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.bundles import make_bundle
-from tests.pausing import ended, go_on, launch_pausing
-from tests.run.calls import command, rows, run, scorer
+from tests.run.calls import rows, run, scorer
 
 
 def test_nothing_is_written_when_nothing_can_be_scored(tmp_path: Path, bundle: Path, data: Path) -> None:
@@ -88,59 +85,9 @@ def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path,
     assert pq.read_table(out / "a.parquet")["error"].to_pylist() == ["malformed_triples"] * 70
 
 
-def test_messages_name_the_input_and_quote_the_row(tmp_path: Path, bundle: Path) -> None:
-    data, out = tmp_path / "products.csv", tmp_path / "out"
-    data.write_text("text|triples\nFine.|a $ b $ c\n")
-    said = scorer("run", data, "--out", out, "--bundle", bundle, "--delimiter", "|", code=2).stderr
-    assert "products.csv: not one row" in said and "products.parquet" not in said
-    assert "triple 0 has one part and not three: 'a $ b $ c'" in said
-    assert "products.csv: no text column" in scorer("run", data, "--out", out, "--bundle", bundle, code=2).stderr
-    assert not out.exists()
-    data.write_text('text;triples\nA b c.;a | b | c\nA.;"[[""a"", ""b"", ""c""], [""a"", ""d"", null]]"\n')
-    said = scorer("run", data, "--out", out, "--bundle", bundle, "--delimiter", ";", code=3).stderr
-    assert "products.csv: some of its first rows get no label: malformed_triples 1: row 1 has" in said
-    assert "triple 1 has no object: ['a', 'd', None]" in said
-    found = scorer("explain", out, "--row", "products.parquet:1").stdout
-    assert "error: malformed_triples" in found and "triple 1 has no object: ['a', 'd', None]" in found
-    assert "triple 1 has no object" in scorer("plan", data, "--bundle", bundle).stderr
-
-
-@pytest.mark.parametrize("given", ["", ";;", '"', "\n"])
-def test_a_delimiter_is_one_character(tmp_path: Path, bundle: Path, given: str) -> None:
-    (tmp_path / "a.csv").write_text("text,mr\nt,name[A]\n")
-    said = scorer("plan", tmp_path / "a.csv", "--bundle", bundle, "--delimiter", given, code=2).stderr
-    assert "one character" in said
-
-
 def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     result = scorer("run", data, "--out", out, "--bundle", bundle, code=3)
     assert "--max-error-rate" in result.stderr
     assert (out / "_SUCCESS").exists()
     scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "0.1")
-
-
-def test_backoff_is_warned_about_at_the_start(data: Path, tmp_path: Path, bundle: Path) -> None:
-    templates = {"food": "<subject> serves <object>."}
-    made = make_bundle(tmp_path / "with", templates=templates)
-    said = scorer("run", data, "--out", tmp_path / "a", "--bundle", made, "--max-error-rate", "1").stderr
-    assert "100% of the facts in the first window have no template" in said
-    assert "1 of 1 predicates are outside what the bundle tiny was made for" in said
-    own = tmp_path / "t.json"
-    own.write_text(json.dumps(templates))
-    more = ["--bundle", bundle, "--max-error-rate", "1", "--templates"]
-    assert "outside" not in scorer("run", data, "--out", tmp_path / "b", *more, own).stderr
-    own.write_text('{"eatType": "<subject> is a <object>."}')
-    assert "warning" not in scorer("run", data, "--out", tmp_path / "b", *more, own, "--rescore").stderr
-
-
-def test_two_runs_cannot_hold_one_folder(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    first = launch_pausing(command(data, out, bundle), tmp_path)
-    try:
-        second = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
-    finally:
-        go_on(first)
-    code, said = ended(first)
-    assert code == 0, said
-    assert f"pid {first.pid}" in second.stderr

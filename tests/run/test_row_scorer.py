@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,18 +20,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from scorer.errors import ColumnError, DeviceError, OutputError, UsageError
 from scorer.run import driver, early_check, plan_file, survey, totals
 from scorer.run.driver import run
 from scorer.run.options import Outcome, RunOptions
+from scorer.run.status import status_of
 from scorer.scoring.origin import Device, Origin
 from scorer.scoring.plain_rows import PlainRows
 from scorer.scoring.plan import Budgets
 from scorer.scoring.signature import Signature
 from scorer.scoring.windows import ScoredWindow, Tag, Window
-from scorer.storage import Counts
+from scorer.storage import Counts, Receipts, RunOutput, SeenOutput
 from scorer.storage.counts import RowCounts
+from scorer.storage.objects.uri import Location
+from scorer.storage.output import open_store
+from tests.storage.backends import data_files, files, put, quick, remove
 
 
 @dataclass(frozen=True)
@@ -105,38 +111,62 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def lengths(data: Path, out: Path, revision: int = 1, told: Told | None = None, **more: Any) -> Outcome:
+def lengths(data: Path, out: Location, revision: int = 1, told: Told | None = None, **more: Any) -> Outcome:
     options = RunOptions((str(data),), out, max_error_rate=0.5, window_rows=4, **more)
     return run(options, TextLengthScoring(revision=revision), told or Told())
 
 
-def test_shards_have_columns_signature_and_receipts(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    outcome = lengths(data, out)
+def table_of(out: Location, name: str) -> pa.Table:
+    return pq.read_table(pa.BufferReader(files(out)[name]))
+
+
+def receipts(out: Location) -> dict[str, bytes]:
+    return {name: content for name, content in files(out).items() if name.startswith("_receipts")}
+
+
+def test_shards_have_columns_signature_and_receipts(data: Path, target: Location) -> None:
+    outcome = lengths(data, target)
     assert (outcome.exit_code, outcome.summary.shards.done, outcome.summary.counts.rows.all) == (0, 2, 30)
-    assert outcome.summary.counts.rows.errors == {"null_text": 4} and (out / "_SUCCESS").exists()
+    found = files(target)
+    assert outcome.summary.counts.rows.errors == {"null_text": 4} and "_SUCCESS" in found
     for name, rows in (("a.parquet", 25), ("deep/b.parquet", 5)):
-        table = pq.read_table(out / name)
+        table = table_of(target, name)
         assert table.schema.names == ["text", "length"]
         assert table["length"].to_pylist() == [None if i % 10 == 3 else i for i in range(rows)]
         assert table.schema.metadata[b"d2t_scorer.signature"] == b"metric:text-length|revision:1"
-        receipt = json.loads((out / "_receipts" / f"{name}.json").read_text())
-        assert receipt["output"]["sha256"] == hashlib.sha256((out / name).read_bytes()).hexdigest()
+        receipt = json.loads(found[f"_receipts/{name}.json"])
+        assert receipt["output"]["sha256"] == hashlib.sha256(found[name]).hexdigest()
         assert receipt["fingerprint"]["columns"] == {"text": "text"}
-    plan = json.loads((out / "_plan.json").read_text())
+    plan = json.loads(found["_plan.json"])
     assert plan["settings"] == {"text": "text"} and set(plan["inputs"]) == {"a.parquet", "deep/b.parquet"}
     assert plan["budgets"] == {
         "window_rows": 4, "window_bytes": plan["budgets"]["window_bytes"], "first_rows": [1024, 4096],
     }  # fmt: skip
+    status = status_of(target)
+    assert (status.finished, status.done, status.planned, status.holders) == (True, 2, 2, ())
 
 
-def test_a_resume_cuts_the_first_windows_as_its_plan_says(data: Path, tmp_path: Path) -> None:
-    out, plan = tmp_path / "out", tmp_path / "out" / "_plan.json"
-    lengths(data, out)
-    content = json.loads(plan.read_text())
+def test_the_bytes_are_those_of_any_other_place(data: Path, target: Location, tmp_path: Path) -> None:
+    """Through parts, a limit, a resume, and after damage."""
+    lengths(data, tmp_path / "whole")
+    whole = data_files(tmp_path / "whole")
+    assert lengths(data, target, limit=7).summary.counts.rows.all == 7
+    assert [lengths(data, target, part=(k, 2)).exit_code for k in (1, 2)] == [0, 0]
+    assert data_files(target) == whole and status_of(target).finished
+    remove(target, "_receipts/a.parquet.json")
+    put(target, "deep/b.parquet", b"other bytes")
+    assert lengths(data, target).summary.shards.skipped == 0 and data_files(target) == whole
+    before = receipts(target)
+    assert lengths(data, target).summary.shards.skipped == 2
+    assert receipts(target) == before, "nothing was left to do"
+
+
+def test_a_resume_cuts_the_first_windows_as_its_plan_says(data: Path, target: Location) -> None:
+    lengths(data, target)
+    content = json.loads(files(target)["_plan.json"])
     content["budgets"]["first_rows"] = [1, 2]
-    plan.write_text(json.dumps(content))
-    (out / "_receipts" / "a.parquet.json").unlink()
+    put(target, "_plan.json", json.dumps(content).encode())
+    remove(target, "_receipts/a.parquet.json")
 
     class Windows(Told):
         def __init__(self) -> None:
@@ -147,51 +177,95 @@ def test_a_resume_cuts_the_first_windows_as_its_plan_says(data: Path, tmp_path: 
             self.rows += [rows] if shard == "a.parquet" and rows else []
 
     told = Windows()
-    lengths(data, out, told=told)
+    lengths(data, target, told=told)
     assert told.rows == [1, 2, 4, 4, 4, 4, 4, 2]
-    assert json.loads(plan.read_text())["budgets"] == content["budgets"]
+    assert json.loads(files(target)["_plan.json"])["budgets"] == content["budgets"]
 
 
-def test_a_resume_does_what_is_left_and_a_new_revision_everything(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    lengths(data, out)
-    before = (out / "a.parquet").stat().st_mtime_ns, (out / "deep" / "b.parquet").read_bytes()
-    (out / "_receipts" / "deep" / "b.parquet.json").unlink()
-    again = lengths(data, out)
+def test_a_resume_does_what_is_left_and_a_new_revision_everything(data: Path, target: Location) -> None:
+    lengths(data, target)
+    store = open_store(target)
+    before = store.look("a.parquet"), store.read("deep/b.parquet")
+    remove(target, "_receipts/deep/b.parquet.json")
+    again = lengths(data, target)
     assert (again.summary.shards.skipped, again.summary.computed_now, again.summary.counts.rows.all) == (1, 5, 30)
-    assert ((out / "a.parquet").stat().st_mtime_ns, (out / "deep" / "b.parquet").read_bytes()) == before
-    told = Told()
-    whole = (out / "_plan.json").read_bytes(), (out / "_SUCCESS").read_bytes()
+    assert store.look("a.parquet") == before[0] and before[1] is not None
+    assert data_files(target)["deep/b.parquet"] == before[1][0]
+    whole = files(target)
     with pytest.raises(
         OutputError, match=r"under the signature .*revision:1, and this run has .*revision:2.*--rescore"
     ):
-        lengths(data, out, revision=2)
-    assert ((out / "_plan.json").read_bytes(), (out / "_SUCCESS").read_bytes()) == whole
-    assert lengths(data, out, revision=2, told=told, rescore=True).summary.shards.skipped == 0
+        lengths(data, target, revision=2)
+    assert files(target) == whole
+    told = Told()
+    assert lengths(data, target, revision=2, told=told, rescore=True).summary.shards.skipped == 0
     assert any("signature differs: revision 1 → 2" in message for message in told.messages)
 
 
-def test_a_bad_shard_is_set_aside_and_the_rest_is_scored(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_bad_shard_is_set_aside_and_the_rest_is_scored(data: Path, target: Location) -> None:
     pq.write_table(texts(3).drop_columns(["text"]), data / "lacks.parquet")
     pq.write_table(pa.table({"text": range(9)}), data / "numbers.parquet")  # found when its first window is scored
     (data / "torn.parquet").write_bytes((data / "a.parquet").read_bytes()[:-9])
-    outcome = lengths(data, out)
+    outcome = lengths(data, target)
     assert (outcome.exit_code, outcome.summary.shards.done, outcome.summary.shards.failed) == (3, 2, 3)
-    noted = {path.stem: json.loads(path.read_text()) for path in (out / "_failed").glob("*.json")}
-    assert noted["lacks.parquet"]["message"] == "no column 'text'" and "torn.parquet" in noted
-    assert noted["numbers.parquet"]["message"] == "column 'text' is int64" and not (out / "numbers.parquet").exists()
-    assert not (out / "_SUCCESS").exists()
+    found = files(target)
+    noted = {name: json.loads(content) for name, content in found.items() if name.startswith("_failed/")}
+    assert noted["_failed/lacks.parquet.json"]["message"] == "no column 'text'" and "_failed/torn.parquet.json" in noted
+    assert noted["_failed/numbers.parquet.json"]["message"] == "column 'text' is int64"
+    assert "numbers.parquet" not in found and "_SUCCESS" not in found
 
 
-def test_limits_parts_and_lost_outputs_are_those_of_any_run(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert lengths(data, out, limit=7).summary.counts.rows.all == 7
-    assert pq.read_table(out / "a.parquet").num_rows == 7
-    both = tmp_path / "both"
-    done = [lengths(data, both, part=(k, 2)).summary.shards.done for k in (1, 2)]
-    assert done[1] == 2 and (both / "_SUCCESS").exists()
-    assert pq.read_table(both / "a.parquet").num_rows == 25
+def test_what_would_be_lost_needs_prune(data: Path, target: Location) -> None:
+    lengths(data, target)
+    (data / "a.parquet").unlink()
+    before = files(target)
+    with pytest.raises(OutputError, match="1 output whose input is not among IN"):
+        lengths(data, target)
+    assert files(target) == before
+    assert lengths(data, target, prune=True).exit_code == 0
+    assert list(data_files(target)) == ["deep/b.parquet"] and list(receipts(target)) == [
+        "_receipts/deep/b.parquet.json"
+    ]
+
+
+def test_a_touched_input_is_not_scored_again_and_one_of_other_content_is(data: Path, target: Location) -> None:
+    """One byte of a text differs: size and footer are the same."""
+    path = data / "a.parquet"
+    pq.write_table(texts(25), path, compression="none", use_dictionary=False, write_statistics=False)
+    lengths(data, target)
+    before, entry = files(target), open_store(target).look("a.parquet")
+    os.utime(path, ns=(1, 2))
+    assert lengths(data, target).summary.shards.skipped == 2
+    found = files(target)
+    assert {name for name in receipts(target) if found[name] != before[name]} == {"_receipts/a.parquet.json"}
+    receipt = json.loads(found["_receipts/a.parquet.json"])
+    assert receipt["input"]["identity"]["mtime_ns"] == 2  # so the next run need not read the file
+    assert open_store(target).look("a.parquet") == entry and {"_SUCCESS", "_run.json"} <= found.keys()
+    content = path.read_bytes()
+    at = content.index(b"x" * 24)
+    path.write_bytes(content[:at] + b"y" + content[at + 1 :])
+    os.utime(path, ns=(1, 3))
+    told = Told()
+    assert lengths(data, target, told=told).summary.shards.skipped == 1
+    assert any("its input changed: mtime_ns: a.parquet" in message for message in told.messages)
+    assert table_of(target, "a.parquet")["text"].to_pylist()[-1] == "y" + "x" * 23
+    # Without the content in its receipt, as of an input in a store, the time decides.
+    kept = SeenOutput(target).receipts.read("a.parquet")
+    assert kept is not None
+    Receipts(open_store(target)).write(replace(kept, input=replace(kept.input, content=None)))
+    os.utime(path, ns=(1, 4))
+    assert lengths(data, target).summary.shards.skipped == 1
+
+
+def test_a_run_is_refused_while_another_holds_the_output(
+    data: Path, target: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    with RunOutput.open(target, create=True):
+        for part in (None, (1, 2)):
+            with pytest.raises(OutputError, match=rf"is held by another run \(pid {os.getpid()} "):
+                lengths(data, target, part=part)
+    assert lengths(data, target).exit_code == 0
 
 
 def test_labels_of_earlier_outputs_are_refused(data: Path, tmp_path: Path) -> None:
@@ -211,17 +285,15 @@ def test_a_run_imports_neither_the_metric_nor_a_model(module: ModuleType) -> Non
 
 
 def test_a_resume_elsewhere_is_refused_unless_all_is_scored_again(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, target: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
-    lengths(data, out)
-    receipt = next(iter(sorted((out / "_receipts").rglob("*.json"))))
-    before = {path: path.read_bytes() for path in (out / "_receipts").rglob("*.json")}
+    lengths(data, target)
+    before = receipts(target)
     monkeypatch.setattr(TextLengths, "origin", Origin(Device("cpu", "another"), "", 0.0, 0.0))
-    assert lengths(data, out).summary.shards.skipped == len(before)  # nothing is scored, so nothing is mixed
-    assert {path: path.read_bytes() for path in before} == before
-    receipt.unlink()
+    assert lengths(data, target).summary.shards.skipped == len(before)  # nothing is scored, so nothing is mixed
+    assert receipts(target) == before
+    remove(target, next(iter(before)))
     with pytest.raises(DeviceError, match=r"device: cpu → cpu another.*--rescore"):
-        lengths(data, out)
-    assert lengths(data, out, rescore=True).summary.shards.skipped == 0
-    assert lengths(data, out).summary.shards.skipped == len(before)
+        lengths(data, target)
+    assert lengths(data, target, rescore=True).summary.shards.skipped == 0
+    assert lengths(data, target).summary.shards.skipped == len(before)

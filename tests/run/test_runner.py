@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.metric.columns import OUTPUT
-from tests.bundles import make_bundle
 from tests.pausing import ended, go_on, launch_pausing
 from tests.run.calls import bytes_of, command, rows, run, scorer
 
@@ -64,19 +63,6 @@ def test_the_same_plan_gives_the_same_bytes_also_through_a_resume(data: Path, tm
     assert bytes_of(one) == bytes_of(other)
 
 
-@pytest.mark.parametrize("damage", ["flip", "truncate", "receipt"])
-def test_a_damaged_output_is_scored_again(data: Path, tmp_path: Path, bundle: Path, damage: str) -> None:
-    out = tmp_path / "out"
-    run(data, out, bundle)
-    before = bytes_of(out)
-    path = out / ("_receipts/a.parquet.json" if damage == "receipt" else "a.parquet")
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content[:-1] if damage == "truncate" else content)
-    assert run(data, out, bundle)["shards"]["skipped"] == 3
-    assert bytes_of(out) == before
-
-
 def test_changed_input_is_scored_again_and_gone_input_removed(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     run(data, out, bundle)
@@ -117,16 +103,6 @@ def test_another_option_scores_again_and_never_mixes(
     assert signatures == {summary["signature"]}
 
 
-def test_another_template_file_or_bundle_scores_again(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out, templates = tmp_path / "out", tmp_path / "t.json"
-    templates.write_text('{"eatType": "<subject> is a <object>."}')
-    assert run(data, out, bundle)["facts"]["backoff"] > 0
-    summary = run(data, out, bundle, "--templates", templates, "--rescore")
-    assert (summary["shards"]["skipped"], summary["facts"]["backoff"]) == (0, 0)
-    other = make_bundle(tmp_path / "other", labels=("entailment", "neutral", "contradiction"))
-    assert run(data, out, other, "--templates", templates, "--rescore")["shards"]["skipped"] == 0
-
-
 def test_a_bad_shard_is_set_aside_and_the_rest_runs(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     (data / "broken.parquet").write_bytes((data / "a.parquet").read_bytes()[:-20])
@@ -162,16 +138,6 @@ def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path)
     ]
 
 
-def test_a_finished_run_asked_for_again_leaves_its_plan(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    more = ("--keep", "weight,text", "--optional", "eatType=pub 1", "--limit", 40)
-    run(data, out, bundle, *more)
-    before = (out / "_plan.json").stat().st_mtime_ns
-    again = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", *more)
-    assert "0 rows to score" in again.stderr
-    assert (out / "_plan.json").stat().st_mtime_ns == before
-
-
 def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: Path) -> None:
     found = rows(12)
     rendered = [" ++ ".join(" | ".join(triple.values()) for triple in row) for row in found["triples"].to_pylist()]
@@ -197,22 +163,6 @@ def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: P
     assert "no file to read (*.tsv, *.tsv.gz)" in refused.stderr
 
 
-def test_explain_finds_a_row_by_place_and_by_key(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    run(data, out, bundle)
-    by_place = json.loads(scorer("explain", out, "--row", "deep/b.parquet:11", "--json").stdout)
-    assert by_place["same_labels"]
-    assert by_place["difference"] == pytest.approx(0, abs=1e-6)
-    stored = pq.read_table(out / "deep" / "b.parquet").slice(11, 1).to_pylist()[0]
-    assert by_place["key"] == stored["row_key"].hex()
-    by_key = json.loads(scorer("explain", out, "--key", by_place["key"], "--json").stdout)
-    assert by_key["stored"] == by_place["stored"]
-    assert "facts → text" in scorer("explain", out, "--row", "deep/b.parquet:11").stdout
-    for arguments in (["--row", "deep/b.parquet:25"], ["--row", "x"], ["--key", "zz"], ["--key", "00" * 16], []):
-        scorer("explain", out, *arguments, code=2)
-    scorer("explain", data, "--row", "a.parquet:0", code=2)
-
-
 def test_json_goes_to_stdout_alone(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", "--json")
@@ -236,19 +186,3 @@ def test_an_interrupted_run_is_resumed_by_the_same_command(
     run(data, whole, bundle)
     assert bytes_of(out) == bytes_of(whole)
     assert not list(out.rglob(".*"))
-
-
-def test_a_resume_does_not_compare_shards_with_one_another(
-    tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hundred thousand finished shards would be compared billions of times."""
-    from scorer.run.survey import Shard
-
-    for i in range(20):
-        (tmp_path / "in").mkdir(exist_ok=True)
-        pq.write_table(rows(1), tmp_path / f"in/{i}.parquet")
-    run(tmp_path / "in", tmp_path / "out", bundle)
-    compared: list[object] = []
-    monkeypatch.setattr(Shard, "__eq__", lambda self, other: (compared.append(other), self is other)[1])
-    assert run(tmp_path / "in", tmp_path / "out", bundle)["shards"]["skipped"] == 20
-    assert compared == []

@@ -77,13 +77,6 @@ def test_rows_of_an_earlier_output_are_found_again(out: Path, bundle: Path, tmp_
     assert again.select(columns).equals(pq.read_table(out / "in.parquet").slice(0, 2).select(columns))
 
 
-def test_explain_and_evaluate_read_them(out: Path) -> None:
-    found = json.loads(scorer("explain", out, "--row", "in.parquet:1", "--json").stdout)
-    assert (found["difference"], found["same_labels"]) == (0.0, True)
-    assert found["recomputed"]["facts"] == WORDED[1]
-    assert json.loads(scorer("evaluate", out, "--json").stdout)["rows"] == 4
-
-
 def test_several_sources_need_an_option(bundle: Path, tmp_path: Path) -> None:
     other = ["name[The Mill], food[Thai]"] * 4
     pq.write_table(pa.table({"text": TEXTS, "facts": WORDED, "mr": other}), tmp_path / "in.parquet")
@@ -96,28 +89,6 @@ def test_several_sources_need_an_option(bundle: Path, tmp_path: Path) -> None:
 
     assert facts("--facts-column", "facts") >= {"The Mill is a pub."}
     assert facts("--mr-column", "mr") == {"food"}
-
-
-def test_check_takes_facts(bundle: Path) -> None:
-    row = ["--fact", WORDED[0][0], "--fact", WORDED[0][1], "--text", TEXTS[0], "--bundle", bundle]
-    found = json.loads(scorer("check", *row, "--json").stdout)
-    with Scorer(bundle) as opened:
-        expected = opened.score(parse_mr(MRS[0]) or [], TEXTS[0])
-    assert found["fact_entailment"] == expected.fact_entailment
-    assert (found["facts"], found["fine"], found["confidence"]) == (WORDED[0], expected.fine, expected.confidence)
-    both = scorer("check", *row, "--triples", "a | b | c", code=2)
-    assert "pass one of them" in both.stderr
-
-
-def test_what_needs_triples_says_so(out: Path, tmp_path: Path) -> None:
-    table = pq.read_table(out / "in.parquet").select(["text", "facts"])
-    pq.write_table(table, tmp_path / "in.parquet")
-    (tmp_path / "t.json").write_text(json.dumps(TEMPLATES))
-    said = scorer("templates", "check", tmp_path / "t.json", "--data", tmp_path / "in.parquet", code=2).stderr
-    assert "templates are for triples" in said
-    written = tmp_path / "b.parquet"
-    said = scorer("baseline", "keywords", tmp_path / "in.parquet", "--out", written, code=2).stderr
-    assert "needs triples" in said and not written.exists()
 
 
 def test_rows_without_facts_or_with_a_blank_one(bundle: Path) -> None:

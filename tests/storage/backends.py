@@ -3,19 +3,58 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from scorer.storage import lease
+from scorer.storage.objects import lease as store_lease
 from scorer.storage.objects import store as stores
 from scorer.storage.objects.uri import Location, StoreUri
+from scorer.storage.output import open_store
 
-BACKENDS = ("folder", "bucket")
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A bucket that stands behind every URI."""
+    bucket = pytest.importorskip("obstore.store", reason="the extra `objects` is not installed").MemoryStore()
+    monkeypatch.setattr(stores, "connect", lambda uri, **more: bucket)
+    return bucket
 
 
-def place(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Location:
-    """A place for an output in one of them."""
-    if kind == "folder":
-        return folder / "out"
-    memory = pytest.importorskip("obstore.store", reason="the extra `objects` is not installed").MemoryStore()
-    monkeypatch.setattr(stores, "connect", lambda uri, **more: memory)
+@pytest.fixture(params=["folder", "bucket"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    """A place for an output in each of them."""
+    if request.param == "folder":
+        return tmp_path / "out"
+    request.getfixturevalue("memory")
     return StoreUri("s3", "bucket", "runs/a b")
+
+
+def files(out: Location) -> dict[str, bytes]:
+    """All that has a name in an output, but locks."""
+    store = open_store(out)
+    found = {name: store.read(name) for name in store.list() if not name.startswith("_lock")}
+    return {name: one[0] for name, one in found.items() if one is not None}
+
+
+def data_files(out: Location) -> dict[str, bytes]:
+    """The outputs of shards."""
+    return {name: content for name, content in files(out).items() if not name.startswith("_")}
+
+
+def put(out: Location, name: str, content: bytes) -> None:
+    """Write a file or an object as another program would."""
+    assert open_store(out).put(name, content) is not None
+
+
+def remove(out: Location, *names: str) -> None:
+    """Remove files or objects as another program would."""
+    open_store(out).delete(names)
+
+
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let leases beat often, and end soon."""
+    for module in (lease, store_lease):
+        monkeypatch.setattr(module, "BEAT_S", 0.05)
+        monkeypatch.setattr(module, "EXPIRY_S", 0.4)

@@ -8,6 +8,8 @@ import pytest
 
 from scorer.storage import ShardReader
 from tests.processes import LIMIT_S
+from tests.storage.backends import memory as memory
+from tests.storage.backends import target as target
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scorer.errors import InputError, UsageError
-from scorer.storage import check_apart, delta, resolve_inputs, table_notes
+from scorer.storage import check_apart, resolve_inputs, table_notes
 
 
 @pytest.fixture
@@ -88,15 +88,6 @@ def test_the_files_of_a_version_alone_are_taken(table: Path, monkeypatch: pytest
     for given in (str(table), f"{table}@v7"):
         with pytest.raises(Exception, match="is inside the input"):
             check_apart([given], table / "out")
-
-
-def test_what_has_an_at_and_is_no_table_is_a_path(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="@v1 does not exist"):
-        resolve_inputs([f"{tmp_path}@v1"])
-    (tmp_path / "a@v1").mkdir()
-    (tmp_path / "a@v1" / "b.parquet").touch()
-    assert [file.relative for file in resolve_inputs([str(tmp_path / "a@v1")])] == ["b.parquet"]
-    assert delta.pinned("a@v1@v22") == ("a@v1", 22)
 
 
 @pytest.mark.parametrize(

@@ -145,12 +145,3 @@ def test_links_below_an_output_folder_are_not_written_through(tmp_path: Path, li
             LINKED[link](folder)
         assert (out / link).is_symlink()
     assert before == {path: path.is_file() and path.read_bytes() for path in elsewhere.rglob("*")}
-
-
-def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "out").symlink_to(tmp_path / "real")
-    with RunOutput.open(tmp_path / "out") as folder:
-        folder.refuse_links(["a.parquet"])
-        folder.write_plan(plan("a.parquet"))
-    assert (tmp_path / "real/_plan.json").is_file()

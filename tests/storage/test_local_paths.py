@@ -34,10 +34,6 @@ def test_paths_of_this_machine(given: str, found: str) -> None:
     assert str(local_path(given, "--out")) == found
 
 
-def test_paths_stay_as_they_are() -> None:
-    assert local_path(Path("a/b"), "--out") == Path("a/b")
-
-
 def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert local_path("~/out", "--out") == Path("/home/me/out")

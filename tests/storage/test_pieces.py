@@ -10,8 +10,6 @@ import pytest
 
 from scorer.storage import ShardReader
 from scorer.storage.pieces import Piece, cut_pieces, piece_name, shard_of
-from scorer.storage.reading.opened import RefusedError
-from scorer.storage.reading.source import Source
 
 
 @pytest.mark.parametrize(
@@ -60,13 +58,3 @@ def test_a_reader_tells_the_pieces_and_reads_one(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("n\n" + "1\n" * 20)
     with ShardReader(split_rows=5) as reader:
         assert reader.probe(str(tmp_path / "a.csv")).pieces == ()
-
-
-def test_more_pieces_than_names_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"n": range(8)}), path, row_group_size=1)
-    monkeypatch.setattr("scorer.storage.reading.source.MOST_PIECES", 7)
-    with Source(str(path)) as source:
-        assert len(source.pieces(2)) == 4
-        with pytest.raises(RefusedError, match="8 pieces with --split-rows 1, and 7 are allowed; give a larger number"):
-            source.pieces(1)

@@ -1,8 +1,8 @@
-"""The hold on an output folder: whose it is, the lease, the order of its markers, what is stale."""
+"""The hold on an output: whose it is, the order of its markers, what is stale. What is said of both kinds of store
+runs in both; the others are about links, locks, permissions, processes or temporary files, which only a folder has."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from contextlib import suppress
@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
-from scorer.errors import OutputError, SchemaError, UsageError
+from scorer.errors import OutputError, SchemaError
 from scorer.storage import Receipts, RunOutput, SeenOutput, WrittenFile, inspect_output, lease
 from scorer.storage.durable import open_temporary, temporary_name, token_of
 from scorer.storage.finished import planned_inputs
+from scorer.storage.objects.uri import Location
+from scorer.storage.store import ABSENT, ANY
 from tests.plans import made_plan
 from tests.processes import LIMIT_S, finish, start, wait_gone
-from tests.storage.receipts import receipt
+from tests.storage.backends import files, put
+from tests.storage.receipts import fingerprint, receipt
 from tests.storage.tables import rows_table, write
 
 
@@ -25,14 +28,14 @@ def plan(*inputs: str, **more: object) -> bytes:
     return made_plan(inputs=inputs, settings=more).content
 
 
-def done(out: Path, name: str) -> None:
+def done(held: RunOutput, name: str, **more: Any) -> None:
     """Make a shard look done."""
-    (out / name).parent.mkdir(parents=True, exist_ok=True)
-    (out / name).write_bytes(b"x")
-    Receipts(out).write(receipt(name))
+    put(held.path, name, b"x")
+    held.receipts.write(receipt(name, **more))
+    held.receipts.forget()
 
 
-def peek(out: Path) -> Any:
+def peek(out: Location) -> Any:
     """The inputs of a plan."""
     content = SeenOutput(out).read("_plan.json")
     return planned_inputs(content, "_plan.json") if content is not None else None
@@ -42,29 +45,35 @@ def tree(out: Path) -> list[str]:
     return sorted(str(path.relative_to(out)) for path in out.rglob("*"))
 
 
-def test_looking_writes_nothing(tmp_path: Path) -> None:
-    out = tmp_path / "a/b/out"
-    assert inspect_output(out) == "absent"
-    assert tree(tmp_path) == []
-    out.mkdir(parents=True)
-    assert inspect_output(out) == "empty"
-    with RunOutput.open(out) as folder:
-        assert tree(out) == ["_lock"]
-        assert inspect_output(out) == "empty"
-        folder.write_plan(plan())
-    assert inspect_output(out) == "ours"
+def test_a_write_says_what_it_expects_to_replace(target: Location) -> None:
+    with RunOutput.open(target, create=True) as held:
+        store = held.store
+        first = store.put("deep/a.json", b"1", ABSENT)
+        assert first and store.put("deep/a.json", b"2", ABSENT) is None
+        second = store.put("deep/a.json", b"22", first)
+        assert second and store.put("deep/a.json", b"3", first) is None
+        assert store.read("deep/a.json") == (b"22", second)
+        assert store.put("deep/a.json", b"333", ANY)
+        seen = store.look("deep/a.json")
+        assert seen is not None and seen.size == 3 and list(store.list("deep")) == ["deep/a.json"]
+        store.delete(["deep/a.json", "none"])
+        assert store.read("deep/a.json") is None and store.look("deep/a.json") is None and not store.list("deep")
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [("notes.txt", "holds 'notes.txt'"), ("_plan.json/", "holds '_plan.json'"), ("_SUCCESS", "holds '_SUCCESS'")],
-)
-def test_what_is_not_ours_is_refused(tmp_path: Path, name: str, says: str) -> None:
-    (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).write_bytes(b"")
+def test_looking_writes_nothing(target: Location) -> None:
+    assert inspect_output(target) == "absent" and files(target) == {}
+    with RunOutput.open(target, create=True) as held:
+        assert inspect_output(target) == "empty" and files(target) == {}
+        held.write_plan(plan())
+    assert inspect_output(target) == "ours" and list(files(target)) == ["_plan.json"]
+
+
+def test_what_is_not_ours_is_refused(target: Location) -> None:
+    put(target, "notes.txt", b"")
     for attempt in (inspect_output, RunOutput.open):
-        with pytest.raises(OutputError, match=f"is not an output folder .*{says}.*choose a new or empty folder"):
-            attempt(tmp_path)
-    assert tree(tmp_path) == [name.rstrip("/")]
+        with pytest.raises(OutputError, match=r"is not an output .*holds 'notes\.txt'.*choose a new or empty"):
+            attempt(target)
+    assert list(files(target)) == ["notes.txt"]
 
 
 def test_files_and_broken_links_are_refused(tmp_path: Path) -> None:
@@ -81,23 +90,6 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
         inspect_output(tmp_path)
     with pytest.raises(OutputError, match=r"cannot be created: .* cannot be written"):
         inspect_output(tmp_path / "new")
-
-
-def test_a_folder_is_made_only_when_told(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="does not exist"):
-        RunOutput.open(tmp_path / "new")
-    assert tree(tmp_path) == []
-    with RunOutput.open(tmp_path / "new/er", create=True):
-        assert (tmp_path / "new/er").is_dir()
-
-
-def test_a_second_holder_is_told_who_holds(tmp_path: Path) -> None:
-    with RunOutput.open(tmp_path):
-        says = rf"is held by another run \(pid {os.getpid()} on .+ since .+\); wait"
-        with pytest.raises(OutputError, match=says):
-            RunOutput.open(tmp_path)
-    with RunOutput.open(tmp_path):
-        pass
 
 
 HOLD = """
@@ -177,68 +169,50 @@ def test_a_lock_that_is_replaced_meanwhile_is_not_a_lease(tmp_path: Path, monkey
         assert os.path.samestat(os.fstat(folder._lease._lock), (tmp_path / "_lock").stat())
 
 
-def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(lease.fcntl, "flock", refuse)
-    with pytest.raises(OutputError, match=r"cannot lock .*No locks available"):
-        RunOutput.open(tmp_path)
-
-
-def test_plans_come_back_and_take_success_away(tmp_path: Path) -> None:
-    with RunOutput.open(tmp_path) as folder:
-        assert folder.read("_plan.json") is None and peek(tmp_path / "none") is None
-        folder.write_plan(plan("a", seed=1))
-        done(tmp_path, "a")
-        folder.write_run(b"{}")
-        folder.write_success()
-        assert folder.is_finished
-        assert folder.read("_plan.json") == plan("a", seed=1) and list(peek(tmp_path)) == ["a"]
-        folder.write_plan(plan("a", seed=1))
-        assert not folder.is_finished
-        folder.reopen()
-    assert tree(tmp_path) == ["_lock", "_plan.json", "_receipts", "_receipts/a.json", "a"]
+def test_plans_come_back_and_take_success_away(target: Location) -> None:
+    with RunOutput.open(target, create=True) as held:
+        assert held.read("_plan.json") is None and peek(target) is None
+        assert held.create_plan(plan("a", seed=1)) and not held.create_plan(b"another")
+        done(held, "a")
+        held.write_run(b"{}")
+        held.write_success()
+        assert held.is_finished and held.remove_stale({"a"}) == []
+        assert held.read("_plan.json") == plan("a", seed=1) and list(peek(target)) == ["a"]
+        held.write_plan(plan("a", seed=2))
+        assert SeenOutput(target).why_unfinished() == "it has no _SUCCESS"
+    assert sorted(files(target)) == ["_plan.json", "_receipts/a.json", "a"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema": "1"}', "\xff", "[" * 100_000])
-def test_a_damaged_plan_is_none_and_still_ours(tmp_path: Path, content: str) -> None:
-    (tmp_path / "_plan.json").write_text(content, "latin-1")
-    assert inspect_output(tmp_path) == "ours"
-    assert peek(tmp_path) is None
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"schema": "1"}', b"\xff"])
+def test_a_damaged_plan_is_none_and_still_ours(target: Location, content: bytes) -> None:
+    put(target, "_plan.json", content)
+    assert inspect_output(target) == "ours" and peek(target) is None
 
 
-def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "_plan.json").write_text('{"schema": 2}')
+def test_a_plan_of_another_version_is_refused(target: Location) -> None:
+    put(target, "_plan.json", b'{"schema": 2}')
     with pytest.raises(SchemaError, match="has schema 2, and this version of d2t-scorer reads schema 1"):
-        peek(tmp_path)
+        peek(target)
 
 
-def test_outputs_whose_input_is_gone_are_removed(tmp_path: Path) -> None:
-    with RunOutput.open(tmp_path) as folder:
-        folder.write_plan(plan("keep.parquet", "2026/planned.parquet", "never.parquet"))
+def test_outputs_whose_input_is_gone_are_removed(target: Location) -> None:
+    with RunOutput.open(target, create=True) as held:
+        held.write_plan(plan("keep.parquet", "2026/planned.parquet", "never.parquet"))
         for name in ("keep.parquet", "2026/gone.parquet", "2026/01/gone.parquet"):
-            done(tmp_path, name)
-        (tmp_path / "2026/planned.parquet").write_bytes(b"renamed, but killed before its receipt")
-        Receipts(tmp_path).write_failed("bad.parquet", "crashed", "m", None)
-        Receipts(tmp_path).write_failed("keep.parquet", "crashed", "m", None)
-        folder.write_success()
-        (tmp_path / "notes.txt").write_bytes(b"somebody's")
-        removed = folder.remove_stale(["keep.parquet"])
+            done(held, name)
+        put(target, "2026/planned.parquet", b"renamed, but killed before its receipt")
+        held.receipts.write_failed("bad.parquet", "crashed", "m", None)
+        held.receipts.write_failed("keep.parquet", "crashed", "m", None)
+        held.receipts.forget()
+        held.write_success()
+        put(target, "notes.txt", b"somebody's")
+        removed = held.remove_stale(["keep.parquet"])
         assert removed == ["2026/01/gone.parquet", "2026/gone.parquet", "2026/planned.parquet", "bad.parquet"]
-        assert not folder.is_finished
-        assert folder.remove_stale(["keep.parquet"]) == []
-    kept = ["keep.parquet", "notes.txt", "_receipts/keep.parquet.json", "_failed/keep.parquet.json"]
-    assert tree(tmp_path) == sorted([*kept, "_receipts", "_failed", "_lock", "_plan.json"])
-
-
-def test_nothing_stale_leaves_success(tmp_path: Path) -> None:
-    with RunOutput.open(tmp_path) as folder:
-        folder.write_plan(plan("a.parquet"))
-        done(tmp_path, "a.parquet")
-        folder.write_success()
-        assert folder.remove_stale({"a.parquet"}) == []
-        assert folder.is_finished
+        assert not held.is_finished and held.remove_stale(["keep.parquet"]) == []
+    kept = ["keep.parquet", "notes.txt", "_receipts/keep.parquet.json", "_failed/keep.parquet.json", "_plan.json"]
+    assert sorted(files(target)) == sorted(kept)
+    if isinstance(target, Path):
+        assert not (target / "2026").exists()
 
 
 @pytest.mark.parametrize("name", ["../precious", "/{precious}", "linked/precious", "_lock", ".git/x"])
@@ -266,7 +240,7 @@ with RunOutput.open(Path(sys.argv[1])) as folder:
 def test_killed_while_removing_what_is_stale(tmp_path: Path) -> None:
     with RunOutput.open(tmp_path) as folder:
         folder.write_plan(plan("a.parquet"))
-        done(tmp_path, "a.parquet")
+        done(folder, "a.parquet")
         folder.write_success()
     status, _, errors = finish(STALE, str(tmp_path), D2T_SCORER_CRASH_AT="stale.receipt_removed")
     assert (status, errors) == (97, "")
@@ -324,19 +298,35 @@ def test_temporary_files_of_a_live_part_are_kept(tmp_path: Path) -> None:
         assert folder.sweep_temporary() == [live.name]
 
 
-def test_success_counts_only_while_it_agrees_with_plan_and_receipts(tmp_path: Path) -> None:
-    with RunOutput.open(tmp_path) as folder:
-        folder.write_plan(plan("a", "b"))
-        done(tmp_path, "a")
-        done(tmp_path, "b")
-        folder.write_success()
-        assert folder.is_finished
-        Receipts(tmp_path).write(receipt("b", output=WrittenFile("f" * 64, 1, 3)))
-        assert not folder.is_finished
-        done(tmp_path, "b")
-        assert folder.is_finished
-        folder.receipts.remove("a")
-        assert not folder.is_finished
+def test_success_counts_only_while_it_agrees_with_plan_and_receipts(target: Location) -> None:
+    with RunOutput.open(target, create=True) as held:
+        held.write_plan(plan("a", "b"))
+        done(held, "a")
+        done(held, "b")
+        held.write_success()
+        assert SeenOutput(target).is_finished
+        done(held, "b", output=WrittenFile("f" * 64, 1, 3))
+        assert not SeenOutput(target).is_finished
+        done(held, "b")
+        assert SeenOutput(target).is_finished
+        held.store.put("_receipts/a.json", b"{", ANY)
+        assert SeenOutput(target).why_unfinished() == "a: its receipt is damaged: Input data was truncated"
+        done(held, "a", wanted=fingerprint("another"))
+        held.receipts.remove("a")
+        assert not SeenOutput(target).is_finished
+
+
+def test_a_shard_is_set_aside_and_done_again(target: Location) -> None:
+    with RunOutput.open(target, create=True) as held:
+        held.write_plan(plan("a"))
+        held.receipts.write_failed("a", "crashed", "why", None)
+        assert list(held.receipts.failed()) == ["a"]
+        done(held, "a")
+        held.receipts.clear_failed("a")
+        assert held.receipts.read("a") == receipt("a") and held.receipts.failed_names() == []
+        held.write_success()
+        held.set_aside("a")
+        assert SeenOutput(target).why_unfinished() == "it has no _SUCCESS" and held.receipts.read("a") is None
 
 
 def test_the_token_is_in_the_lock_and_in_the_names_of_temporary_files(tmp_path: Path) -> None:
@@ -349,21 +339,21 @@ def test_the_token_is_in_the_lock_and_in_the_names_of_temporary_files(tmp_path: 
         assert another.token != folder.token
 
 
-def test_hidden_names_are_left_alone(tmp_path: Path) -> None:
+def test_hidden_names_are_left_alone(target: Location) -> None:
     """What file managers and archives leave behind: ``._a.json`` is no receipt, ``.DS_Store`` makes no folder ours."""
-    (tmp_path / ".DS_Store").write_bytes(b"")
-    (tmp_path / "._a.parquet").write_bytes(b"")
-    assert inspect_output(tmp_path) == "empty"
-    with RunOutput.open(tmp_path) as folder:
-        folder.write_plan(plan("a.parquet"))
-        done(tmp_path, "a.parquet")
-        folder.receipts.write_failed("b.parquet", "k", "m", None)
+    put(target, ".DS_Store", b"")
+    put(target, "._a.parquet", b"")
+    assert inspect_output(target) == "empty"
+    with RunOutput.open(target) as held:
+        held.write_plan(plan("a.parquet"))
+        done(held, "a.parquet")
+        held.receipts.write_failed("b.parquet", "k", "m", None)
         for name in ("_receipts/._a.parquet.json", "_receipts/.DS_Store", "_receipts/.x/b.json", "_failed/._b.json"):
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / name).write_bytes(b"\0")
-        assert list(folder.receipts.all()) == ["a.parquet"]
-        assert list(folder.receipts.failed()) == ["b.parquet"]
-        assert folder.remove_stale(["a.parquet"]) == ["b.parquet"]
+            put(target, name, b"\0")
+        held.receipts.forget()
+        assert list(held.receipts.all()) == ["a.parquet"]
+        assert list(held.receipts.failed()) == ["b.parquet"]
+        assert held.remove_stale(["a.parquet"]) == ["b.parquet"]
 
 
 def test_a_receipt_or_plan_that_is_no_regular_file_is_none(tmp_path: Path) -> None:
@@ -372,11 +362,3 @@ def test_a_receipt_or_plan_that_is_no_regular_file_is_none(tmp_path: Path) -> No
     assert Receipts(tmp_path).read("a.parquet") is None
     (tmp_path / "_plan.json").mkdir()
     assert peek(tmp_path) is None
-
-
-def test_a_uri_is_no_output_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for given in ("s3://bucket/x", "file:///x"):
-        with pytest.raises(UsageError, match="is a URI"):
-            inspect_output(Path(given))
-    assert tree(tmp_path) == []

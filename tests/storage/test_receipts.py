@@ -22,7 +22,10 @@ from scorer.storage import (
     Receipts,
     ShardWriter,
 )
+from scorer.storage.objects.uri import Location
+from scorer.storage.output import open_store
 from scorer.system.codec import encode, seal, unseal
+from tests.storage.backends import files, put, remove
 from tests.storage.receipts import fingerprint
 from tests.storage.receipts import receipt as receipt_of
 
@@ -31,15 +34,24 @@ NAME = "2026/a.parquet"
 WANTED = replace(fingerprint("model:x|prec:int8"), columns={"keep": ["a,b", "c"]})
 
 
+RECEIPT = f"_receipts/{NAME}.json"
+
+
+def of(out: Location) -> Receipts:
+    """As another process sees them."""
+    return Receipts(open_store(out))
+
+
 @pytest.fixture
-def receipt(tmp_path: Path) -> Receipt:
+def receipt(target: Location, tmp_path: Path) -> Receipt:
     """The receipt of a shard that is done."""
     table = pa.table({"x": list(range(100))})
-    writer = ShardWriter(tmp_path / NAME, table.schema)
+    writer = ShardWriter(tmp_path / "written.parquet", table.schema)
     writer.write(table)
     written = writer.commit()
+    put(target, NAME, (tmp_path / "written.parquet").read_bytes())
     found = receipt_of(NAME, WANTED, written, InputRecord("/in/a.parquet", IDENTITY))
-    Receipts(tmp_path).write(found)
+    of(target).write(found)
     return found
 
 
@@ -48,33 +60,33 @@ def content_of(receipt: Receipt) -> dict[str, Any]:
     return found
 
 
-def agrees(out: Path, identity: Identity = IDENTITY) -> Receipt | None:
-    return Receipts(out).agrees(NAME, identity, WANTED)
+def agrees(out: Location, identity: Identity = IDENTITY) -> Receipt | None:
+    return of(out).agrees(NAME, identity, WANTED)
 
 
-def test_a_receipt_comes_back(tmp_path: Path, receipt: Receipt) -> None:
-    receipts = Receipts(tmp_path)
-    assert receipts.read(NAME) == receipt == agrees(tmp_path)
+def test_a_receipt_comes_back(target: Location, receipt: Receipt) -> None:
+    receipts = of(target)
+    assert receipts.read(NAME) == receipt == agrees(target)
     assert list(receipts.all()) == [NAME]
     assert receipts.read("none.parquet") is None
-    content = json.loads((tmp_path / "_receipts" / f"{NAME}.json").read_bytes())
+    content = json.loads(files(target)[RECEIPT])
     assert content["schema"] == 3 and content["created"].endswith("+00:00")
     receipts.remove(NAME)
     receipts.remove(NAME)
     assert receipts.read(NAME) is None and list(receipts.all()) == []
 
 
-def test_identity_and_signature_must_agree(tmp_path: Path, receipt: Receipt) -> None:
-    receipts = Receipts(tmp_path)
+def test_identity_and_signature_must_agree(target: Location, receipt: Receipt) -> None:
+    receipts = of(target)
     for other in (replace(IDENTITY, mtime_ns=1), replace(IDENTITY, mtime_ns=None), replace(IDENTITY, size=11)):
-        assert agrees(tmp_path, other) is None
+        assert agrees(target, other) is None
     said = receipts.check(NAME, replace(IDENTITY, mtime_ns=1, size=11), WANTED)
     assert said == "its input changed: mtime_ns, size"
     other_signature = replace(WANTED, signature="model:y|prec:int8")
     assert receipts.check(NAME, IDENTITY, other_signature) == "signature differs: model x → y"
 
 
-def test_an_identity_with_a_field_that_is_not_known_is_no_identity(tmp_path: Path, receipt: Receipt) -> None:
+def test_an_identity_with_a_field_that_is_not_known_is_no_identity(receipt: Receipt) -> None:
     """Whatever is in it that is not known would have to be compared too."""
     content = content_of(receipt)
     content["input"]["identity"]["etag"] = "new"
@@ -82,64 +94,62 @@ def test_an_identity_with_a_field_that_is_not_known_is_no_identity(tmp_path: Pat
         unseal(seal(content), Receipt, "x")
 
 
-def test_every_flipped_bit_of_a_receipt_is_noticed(tmp_path: Path, receipt: Receipt) -> None:
-    path = tmp_path / "_receipts" / f"{NAME}.json"
-    content = path.read_bytes()
+def test_every_flipped_bit_of_a_receipt_is_noticed(target: Location, receipt: Receipt) -> None:
+    content = files(target)[RECEIPT]
     for position in range(0, len(content), 3):
         changed = bytearray(content)
         changed[position] ^= 1 << (position % 8)
-        path.write_bytes(changed)
-        read = Receipts(tmp_path).read(NAME)
+        put(target, RECEIPT, bytes(changed))
+        read = of(target).read(NAME)
         assert read is None or read == receipt, position  # white space may change
     for length in range(0, len(content) - 2, 5):
-        path.write_bytes(content[:length])
-        assert Receipts(tmp_path).read(NAME) is None, length
+        put(target, RECEIPT, content[:length])
+        assert of(target).read(NAME) is None, length
 
 
-def test_every_damage_to_the_output_is_noticed(tmp_path: Path, receipt: Receipt) -> None:
-    path = tmp_path / NAME
-    content = path.read_bytes()
+def test_every_damage_to_the_output_is_noticed(target: Location, receipt: Receipt) -> None:
+    content = files(target)[NAME]
     for position in range(0, len(content), 17):
         changed = bytearray(content)
         changed[position] ^= 4
-        path.write_bytes(changed)
-        assert agrees(tmp_path) is None, position
+        put(target, NAME, bytes(changed))
+        assert agrees(target) is None, position
     for changed in (content[:-1], content + b"\0", b""):
-        path.write_bytes(changed)
-        assert agrees(tmp_path) is None
-    path.write_bytes(content)
-    assert agrees(tmp_path) == receipt
-    elsewhere = path.rename(tmp_path / "moved")
-    assert agrees(tmp_path) is None
-    path.symlink_to(elsewhere)
-    assert agrees(tmp_path) is None
+        put(target, NAME, bytes(changed))
+        assert agrees(target) is None
+    put(target, NAME, content)
+    assert agrees(target) == receipt
+    remove(target, NAME)
+    assert agrees(target) is None
+    if isinstance(target, Path):
+        (target / "moved").write_bytes(content)
+        (target / NAME).symlink_to(target / "moved")
+        assert agrees(target) is None
 
 
 @pytest.mark.parametrize("change", [{"rows": 99}, {"bytes": 1}, {"sha256": "00"}, {"rows": None}])
 def test_a_receipt_that_says_otherwise_than_its_output(
-    tmp_path: Path, receipt: Receipt, change: dict[str, object]
+    target: Location, receipt: Receipt, change: dict[str, object]
 ) -> None:
     content = content_of(receipt)
     content["output"] |= change
-    (tmp_path / "_receipts" / f"{NAME}.json").write_bytes(seal(content))
-    assert agrees(tmp_path) is None
+    put(target, RECEIPT, seal(content))
+    assert agrees(target) is None
 
 
-def test_a_receipt_under_another_name_is_not_believed(tmp_path: Path, receipt: Receipt) -> None:
-    content = (tmp_path / "_receipts" / f"{NAME}.json").read_bytes()
-    (tmp_path / "_receipts/b.parquet.json").write_bytes(content)
-    assert Receipts(tmp_path).read("b.parquet") is None
-    assert Receipts(tmp_path).look("b.parquet") == "its receipt is that of another output"
+def test_a_receipt_under_another_name_is_not_believed(target: Location, receipt: Receipt) -> None:
+    put(target, "_receipts/b.parquet.json", files(target)[RECEIPT])
+    assert of(target).read("b.parquet") is None
+    assert of(target).look("b.parquet") == "its receipt is that of another output"
 
 
-def test_a_damaged_receipt_says_so_and_one_of_another_version_is_refused(tmp_path: Path, receipt: Receipt) -> None:
-    path = tmp_path / "_receipts" / f"{NAME}.json"
-    path.write_bytes(path.read_bytes().replace(b'"rows": 100', b'"rows": 101'))
-    said = Receipts(tmp_path).check(NAME, IDENTITY, WANTED)
+def test_a_damaged_receipt_says_so_and_one_of_another_version_is_refused(target: Location, receipt: Receipt) -> None:
+    put(target, RECEIPT, files(target)[RECEIPT].replace(b'"rows": 100', b'"rows": 101'))
+    said = of(target).check(NAME, IDENTITY, WANTED)
     assert said == "its receipt is damaged: its digest is not that of its content"
-    path.write_bytes(seal({**content_of(receipt), "schema": 99}))
+    put(target, RECEIPT, seal({**content_of(receipt), "schema": 99}))
     with pytest.raises(SchemaError, match="has schema 99"):
-        Receipts(tmp_path).read(NAME)
+        of(target).read(NAME)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -157,8 +167,8 @@ def test_any_json_is_a_receipt_or_damaged(content: object) -> None:
         unseal(encode(content), Receipt, "x")
 
 
-def test_shards_set_aside(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path)
+def test_shards_set_aside(target: Location) -> None:
+    receipts = of(target)
     receipts.write_failed("b/x.parquet", "crashed", "it crashed", IDENTITY)
     receipts.write_failed("a.parquet", "columns", "no text", None)
     failed = receipts.failed()
@@ -167,11 +177,12 @@ def test_shards_set_aside(tmp_path: Path) -> None:
     assert (found.kind, found.message, found.identity) == ("crashed", "it crashed", IDENTITY)
     receipts.clear_failed("a.parquet")
     receipts.clear_failed("a.parquet")
-    (tmp_path / "_failed/b/x.parquet.json").write_bytes(b"{")
+    put(target, "_failed/b/x.parquet.json", b"{")
+    receipts.forget()
     assert receipts.failed() == {"b/x.parquet": FailedShard(relative="b/x.parquet")}
 
 
 @pytest.mark.parametrize("name", ["../a", "/a", "a/../b", "a//b", "_plan", "a/_b", ".a", "", "a/", "a\0"])
-def test_names_outside_the_folder_are_refused(tmp_path: Path, name: str) -> None:
+def test_names_outside_the_folder_are_refused(target: Location, name: str) -> None:
     with pytest.raises(OutputError, match="is not a valid output path"):
-        Receipts(tmp_path).read(name)
+        of(target).read(name)

@@ -81,12 +81,6 @@ def test_rows_weigh_what_the_definition_says_sliced_or_not(name: str) -> None:
         check_batch(pa.record_batch({"x": array.slice(start)}))
 
 
-def test_a_type_without_known_size_is_refused() -> None:
-    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
-    with pytest.raises(TypeError, match="no size is known"):
-        row_bytes(union)
-
-
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_texts_that_are_not_utf8_pass_through(reader: ShardReader, tmp_path: Path, kind: pa.DataType) -> None:
     binary = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}[kind]

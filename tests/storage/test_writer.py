@@ -58,14 +58,6 @@ def test_nothing_is_there_before_the_commit_and_after_an_abandonment(tmp_path: P
         writer.commit()
 
 
-def test_abandoning_after_a_commit_leaves_the_file(tmp_path: Path) -> None:
-    writer = ShardWriter(tmp_path / "a.parquet", rows_table(1).schema)
-    writer.write(rows_table(3))
-    writer.commit()
-    writer.abandon()
-    assert names(tmp_path) == ["a.parquet"]
-
-
 def test_the_same_tables_give_the_same_bytes_whatever_stood_there(tmp_path: Path) -> None:
     tables = rows_table(40), rows_table(7)
     first = write(tmp_path / "a.parquet", *tables, x="1")
@@ -73,13 +65,6 @@ def test_the_same_tables_give_the_same_bytes_whatever_stood_there(tmp_path: Path
     (tmp_path / "b/a.parquet").write_bytes(b"old")
     assert write(tmp_path / "b/a.parquet", *tables, x="1") == first
     assert write(tmp_path / "c.parquet", *tables, x="2").sha256 != first.sha256
-
-
-def test_chunks_and_slices_make_no_difference(tmp_path: Path) -> None:
-    table = rows_table(30)
-    chunked = pa.concat_tables([table.slice(0, 11), table.slice(11)])
-    assert write(tmp_path / "a.parquet", table) == write(tmp_path / "b.parquet", chunked)
-    assert write(tmp_path / "c.parquet", rows_table(50).slice(0, 30)).rows == 30
 
 
 @pytest.mark.parametrize("tables", [[], [rows_table(0)], [rows_table(0), rows_table(2), rows_table(0)]])
@@ -104,15 +89,6 @@ def test_columns_that_change_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="columns of a later window differ"):
         writer.write(pa.table({"x": [1]}))
     assert names(tmp_path) == []
-
-
-def test_flipped_pages_are_noticed_by_their_checksum(tmp_path: Path) -> None:
-    write(tmp_path / "a.parquet", rows_table(2000))
-    content = bytearray((tmp_path / "a.parquet").read_bytes())
-    content[200] ^= 1
-    (tmp_path / "a.parquet").write_bytes(content)
-    with pytest.raises((OSError, pa.ArrowException)):
-        pq.ParquetFile(tmp_path / "a.parquet", page_checksum_verification=True).read()
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
@@ -155,7 +131,7 @@ except OutputError as error:
 """
 
 
-@pytest.mark.parametrize("room", [2, 1000, 300_000, 1_200_000])
+@pytest.mark.parametrize("room", [2, 300_000])
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, room: int) -> None:
     status, out, errors = finish(FULL, str(tmp_path / "a.parquet"), str(room))
     assert (status, errors) == (0, "")
@@ -196,12 +172,6 @@ def test_a_name_of_the_greatest_length_and_one_beyond(tmp_path: Path) -> None:
     assert write(tmp_path / ("a" * 255), rows_table(1)).rows == 1
     with pytest.raises(OutputError, match="give the input a shorter name"):
         write(tmp_path / ("a" * 256), rows_table(1))
-
-
-def test_a_file_where_a_folder_is_needed(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"")
-    with pytest.raises(OutputError, match=r"cannot write .*a/b.parquet"):
-        write(tmp_path / "a/b.parquet", rows_table(1))
 
 
 def test_bytes_are_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

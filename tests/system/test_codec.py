@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 
 import msgspec
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer.errors import DamagedFileError, SchemaError
-from scorer.system.codec import Record, convert, decode, encode
+from scorer.system.codec import Record, decode, encode
 
 
 class Inner(Record):
@@ -66,15 +65,3 @@ def test_damage_names_the_field(data: bytes, path: str) -> None:
     with pytest.raises(DamagedFileError, match=path) as caught:
         decode(data, Stored, "f.json", advice="delete it")
     assert str(caught.value).endswith("; delete it") and "\n" not in str(caught.value)
-
-
-def test_what_another_format_holds_is_checked_in_the_same_way() -> None:
-    assert convert({"in": 3, "share": 0.5}, Inner, "gate 1") == Inner(rows=3, share=0.5)
-    for content, message in (
-        ({"in": "3"}, "gate 1: in: Expected `int`, got `str`"),
-        ({"in": 3, "other": 1}, "gate 1: Object contains unknown field `other`"),
-        ({}, "gate 1: Object missing required field `in`"),
-        ([], "gate 1: Expected `object`, got `array`"),
-    ):
-        with pytest.raises(DamagedFileError, match=re.escape(message)):
-            convert(content, Inner, "gate 1")

@@ -38,8 +38,3 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path, monk
         with pytest.raises(OSError, match=f"not a regular file but {kind}"):
             read_small(path, 1 << 20)
     listening.close()
-
-
-def test_a_file_that_hides_its_size_is_cut_off_at_the_limit() -> None:
-    with pytest.raises(OSError, match="more than the 3 bytes"):
-        read_small(Path("/proc/self/status"), 3)

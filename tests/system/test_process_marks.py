@@ -16,10 +16,6 @@ def test_a_process_that_runs_has_not_ended() -> None:
     assert not has_ended(mark)
 
 
-def test_another_process_of_the_same_number_is_another_one() -> None:
-    assert has_ended(own_mark() + "0")
-
-
 def test_a_number_that_no_process_has() -> None:
     place, _, rest = own_mark().rpartition(f":{os.getpid()}:")
     most = int(Path("/proc/sys/kernel/pid_max").read_text())

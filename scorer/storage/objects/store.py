@@ -223,8 +223,8 @@ class ObjectStore:
         Raises:
             StoreError: it cannot be read.
         """
-        with_range = {"range": (0, 1)}
-        found = self._ask("read", key, lambda: self._ob.get(self._bucket, key, options=with_range))
+        # Not a first byte: an empty object has none.
+        found = self._ask("read", key, lambda: self._ob.get(self._bucket, key, options={"head": True}))
         if found is None:
             return None
         attributes = {str(name).lower(): str(value) for name, value in dict(found.attributes).items()}

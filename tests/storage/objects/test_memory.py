@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from collections.abc import Callable
@@ -16,29 +15,18 @@ import pytest
 from scorer.errors import OutputError, UsageError
 from scorer.run.driver import run
 from scorer.run.options import Outcome, RunOptions
-from scorer.run.status import status_of
-from scorer.storage import RunOutput, lease
+from scorer.storage import RunOutput
 from scorer.storage.objects import lease as store_lease
 from scorer.storage.objects import store as stores
 from scorer.storage.objects.bucket import BucketStore
 from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.store import ObjectStore, StoreError
 from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
-from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
+from tests.run.test_row_scorer import TextLengthScoring, Told, texts
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
 SHARDS = 5
-
-
-@pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A store that stands behind every URI."""
-    from obstore.store import MemoryStore
-
-    bucket = MemoryStore()
-    monkeypatch.setattr(stores, "connect", lambda uri, **more: bucket)
-    return bucket
 
 
 @pytest.fixture
@@ -60,54 +48,6 @@ def content(bucket: Any) -> dict[str, bytes]:
     return {key[skip:]: bytes(obstore.get(bucket, key).bytes()) for key in keys}
 
 
-def outputs(found: dict[str, bytes]) -> dict[str, bytes]:
-    return {name: value for name, value in found.items() if not name.startswith("_")}
-
-
-def test_a_run_has_the_bytes_of_a_local_one_and_resumes(data: Path, tmp_path: Path, memory: Any) -> None:
-    lengths(data, tmp_path / "whole")
-    outcome = work(data)
-    assert (outcome.exit_code, outcome.summary.shards.done) == (0, SHARDS)
-    found = content(memory)
-    local = {path.relative_to(tmp_path / "whole").as_posix(): path.read_bytes()
-             for path in (tmp_path / "whole").rglob("*.parquet")}  # fmt: skip
-    assert outputs(found) == local and len(local) == SHARDS
-    names = {name.partition("/")[0] for name in found} - {name.partition("/")[0] for name in local}
-    assert names == {"_plan.json", "_receipts", "_run.json", "_SUCCESS"}, "the lease is gone"
-    for name, value in local.items():
-        receipt = json.loads(found[f"_receipts/{name}.json"])
-        assert receipt["output"]["sha256"] == hashlib.sha256(value).hexdigest()
-    status = status_of(OUT)
-    assert (status.finished, status.done, status.planned, status.holders) == (True, SHARDS, SHARDS, ())
-
-    obstore.delete(memory, OUT.key("_receipts/00.parquet.json"))
-    obstore.put(memory, OUT.key("deep/01.parquet"), b"other bytes")  # the version that its receipt names is gone
-    again = work(data)
-    assert (again.exit_code, again.summary.shards.done) == (0, SHARDS)
-    assert outputs(content(memory)) == local
-    plain = {name: value for name, value in content(memory).items() if name.startswith("_receipts")}
-    work(data)
-    assert {name: value for name, value in content(memory).items() if name in plain} == plain, "nothing was left to do"
-
-
-def test_a_touched_local_input_is_not_scored_again(data: Path, memory: Any) -> None:
-    work(data)
-    before = content(memory)
-    os.utime(data / "00.parquet", ns=(1, 2))
-    told = Told()
-    assert work(data, told).exit_code == 0
-    found = content(memory)
-    assert not [message for message in told.messages if "again" in message]
-    assert {name for name, value in found.items() if value != before[name] and name.startswith("_receipts")} == {
-        "_receipts/00.parquet.json"
-    }
-    receipt = json.loads(found["_receipts/00.parquet.json"])
-    assert receipt["input"]["identity"]["mtime_ns"] == 2
-    assert receipt["output"] == json.loads(before["_receipts/00.parquet.json"])["output"]
-    assert outputs(found) == outputs(before)
-    assert {"_SUCCESS", "_run.json"} <= found.keys()
-
-
 def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memory: Any) -> None:
     work(data)
     told = Told()
@@ -124,46 +64,6 @@ def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memo
         pass
     with pytest.raises(OutputError, match=r"has no _plan\.json"), local_copy(StoreUri("s3", "bucket", "nothing")):
         pass
-
-
-def test_what_would_be_lost_is_refused(data: Path, memory: Any) -> None:
-    work(data)
-    (data / "00.parquet").unlink()
-    before = content(memory)
-    with pytest.raises(OutputError, match="1 output whose input is not among IN"):
-        work(data)
-    assert outputs(content(memory)) == outputs(before)
-    obstore.put(memory, "mine/notes.txt", b"x")
-    with pytest.raises(OutputError, match=r"holds 'notes\.txt'"):
-        RunOutput.open(StoreUri("s3", "bucket", "mine"))
-
-
-def test_a_run_into_a_store_has_every_option_of_a_plain_one(data: Path, tmp_path: Path, memory: Any) -> None:
-    """A limit, parts and pruning, which joined workers did not have."""
-    assert work(data, limit=7).summary.counts.rows.all == 7
-    assert work(data).summary.counts.rows.all == sum(range(5, 5 + SHARDS))
-    (data / "00.parquet").unlink()
-    assert work(data, prune=True).exit_code == 0 and "00.parquet" not in content(memory)
-    lengths(data, tmp_path / "whole")
-    for name in list(content(memory)):
-        obstore.delete(memory, OUT.key(name))
-    assert [work(data, part=(k, 2)).exit_code for k in (1, 2)] == [0, 0]
-    local = {path.relative_to(tmp_path / "whole").as_posix(): path.read_bytes()
-             for path in (tmp_path / "whole").rglob("*.parquet")}  # fmt: skip
-    assert outputs(content(memory)) == local and status_of(OUT).finished
-
-
-def test_two_runs_cannot_hold_one_output(data: Path, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "EXPIRY_S", 0.4)
-    for module in (lease, store_lease):
-        monkeypatch.setattr(module, "BEAT_S", 0.05)
-        monkeypatch.setattr(module, "EXPIRY_S", 0.4)
-    with RunOutput.open(OUT):
-        with pytest.raises(OutputError, match=rf"is held by another run \(pid {os.getpid()} "):
-            work(data)
-        with pytest.raises(OutputError, match="is held by"):
-            work(data, part=(1, 2))
-    assert work(data).exit_code == 0
 
 
 def test_who_lost_the_lease_writes_no_more(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,37 +21,6 @@ def grouped(path: Path, groups: int) -> Path:
     """A file of so many row groups of :data:`ROWS` rows."""
     pq.write_table(pa.table({"x": range(groups * ROWS)}), path, row_group_size=ROWS)
     return path
-
-
-class _CountedMetadata:
-    """Counts the row groups that are looked at."""
-
-    def __init__(self, found: Any) -> None:
-        self._found, self.looks = found, 0
-
-    def row_group(self, number: int) -> Any:
-        self.looks += 1
-        return self._found.row_group(number)
-
-
-class _CountedParquet:
-    def __init__(self, found: Any) -> None:
-        self._found, self.metadata = found, _CountedMetadata(found.metadata)
-
-    def iter_batches(self, *given: Any, **more: Any) -> Any:
-        return self._found.iter_batches(*given, **more)
-
-
-@pytest.mark.parametrize("groups", [10, 1000])
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.8])
-def test_a_piece_looks_at_its_own_row_groups(tmp_path: Path, groups: int, share: float) -> None:
-    first = int(groups * share) * ROWS
-    with Source(str(grouped(tmp_path / "a.parquet", groups))) as source:
-        counted = _CountedParquet(source.parquet)
-        source.parquet = counted
-        (batch,) = list(source.batches(None, first, first + 2 * ROWS, 4096, 1 << 20, lambda: None))
-        assert len(batch) == 2 * ROWS and batch["x"][0].as_py() == first
-        assert counted.metadata.looks <= 1 + 2  # to judge its rows, and each of its own
 
 
 def test_the_pieces_of_a_file_open_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from scorer.errors import ShardError
 from scorer.storage import ShardReader
 from scorer.storage.reading import child
 from scorer.storage.reading.frames import PIPE_BYTES
-from tests.processes import LIMIT_S, finish, is_running, kill_and_wait, start, wait_gone
+from tests.processes import LIMIT_S, is_running, kill_and_wait, start, wait_gone
 from tests.storage.tables import rows_table, write
 
 pytestmark = pytest.mark.usefixtures("fresh_readers")
@@ -48,19 +48,6 @@ def test_probe_says_what_a_shard_is(reader: ShardReader, shard: str) -> None:
     assert reader.probe(shard) == info
     write(Path(shard), rows_table(999))
     assert reader.probe(shard).identity.footer_sha256 != info.identity.footer_sha256
-
-
-def test_a_file_uri_with_blanks_and_unicode(reader: ShardReader, tmp_path: Path) -> None:
-    path = tmp_path / "a ü.parquet"
-    write(path, rows_table(3))
-    assert reader.probe(path.as_uri()).rows == reader.probe(str(path)).rows == 3
-    assert len(next(reader.windows(path.as_uri(), max_rows=5, max_bytes=1000))) == 3
-
-
-def test_a_path_that_is_not_utf8(reader: ShardReader, tmp_path: Path) -> None:
-    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.parquet"))
-    path.write_bytes(Path(write(tmp_path / "a.parquet", rows_table(3))).read_bytes())
-    assert reader.probe(str(path)).rows == 3
 
 
 @pytest.mark.parametrize(
@@ -116,23 +103,6 @@ def test_a_kill_in_the_middle_neither_loses_nor_repeats_rows(long_shard: str) ->
     assert pa.concat_tables(tables).equals(whole)
 
 
-def test_a_shard_whose_reader_crashes_twice_is_given_up(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def ask_and_crash(self: child.Child, request: dict[str, object]) -> None:
-        asked.append(self.pid)
-        os.kill(self.pid, signal.SIGSEGV)
-
-    with ShardReader(timeout_s=LIMIT_S) as reader:
-        with monkeypatch.context() as patched:
-            patched.setattr(child.Child, "ask", ask_and_crash)
-            with pytest.raises(ShardError, match=r"twice, its reader ended \(SIGSEGV") as caught:
-                reader.probe(shard)
-        assert caught.value.kind == "crashed"
-        assert len(set(asked)) == 2
-        assert reader.probe(shard).rows == 1000
-
-
 def test_a_hang_is_ended_and_tried_once_more(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = []
 
@@ -149,41 +119,6 @@ def test_a_hang_is_ended_and_tried_once_more(shard: str, monkeypatch: pytest.Mon
         for pid in stopped:
             wait_gone(pid)
         assert len(stopped) == 2
-
-
-class Hasty(ShardReader):
-    """Once told to be hasty, waits but a moment for its child, and patiently again for the one that takes over."""
-
-    hurried = 0
-
-    def hurry(self) -> None:
-        self._timeout_s = 0.3
-
-    def _drop(self) -> None:
-        self.hurried += self._timeout_s < 1
-        self._timeout_s = LIMIT_S
-        super()._drop()
-
-
-def test_a_hang_in_the_middle_loses_nothing(long_shard: str) -> None:
-    with Hasty(timeout_s=LIMIT_S) as reader:
-        windows = reader.windows(long_shard, max_rows=64, max_bytes=1 << 20)
-        tables = [next(windows)]
-        os.kill(child_of(reader).pid, signal.SIGSTOP)
-        reader.hurry()
-        tables += windows
-        assert reader.hurried == 1
-    assert pa.concat_tables(tables).equals(pq.read_table(long_shard))
-
-
-def test_what_the_child_printed_is_in_the_error(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(shard).parent))
-    (Path(shard).parent / "pyarrow.py").write_text("raise RuntimeError('no such wheel')")
-    with (
-        ShardReader(timeout_s=LIMIT_S) as reader,
-        pytest.raises(ShardError, match=r"exit code 1: RuntimeError: no such wheel"),
-    ):
-        reader.probe(shard)
 
 
 def test_modules_in_the_current_folder_are_not_run(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,25 +240,3 @@ def test_the_address_space_of_the_child_is_bounded(shard: str) -> None:
     found = {line[:26].strip(): line[26:].split() for line in limits}
     assert found["Max address space"][0] == str(3 << 30)
     assert found["Max core file size"][:2] == ["0", "0"]
-
-
-CTRL_C = """
-import os, signal, sys
-from scorer.storage import ShardReader
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-reader = ShardReader()
-reader.probe(sys.argv[1])
-pid = reader._child.pid
-os.killpg(0, signal.SIGINT)
-os.kill(pid, signal.SIGTERM)
-reader.probe(sys.argv[1])
-assert reader._child.pid == pid
-reader.close()
-"""
-
-
-def test_signals_are_for_the_parent_to_answer(shard: str) -> None:
-    code = f"import os; os.setpgid(0, 0)\n{CTRL_C}"
-    status, _, errors = finish(code, shard)
-    assert (status, errors) == (0, "")

@@ -89,31 +89,6 @@ def test_numbers_in_facts_stay_as_they_are_written(tmp_path: Path, value: str, a
     assert [triple.object for triple in next(iterate(found.triples))] == [value.strip('"')]
 
 
-def test_single_values_are_numbers_where_none_of_them_changes(tmp_path: Path) -> None:
-    values = ["9007199254740993", "1e999", "0123", "1.50", "1e3", "-0", "12345678901234567890"]
-    for value in values:
-        (tmp_path / "a.csv").write_text(f"a,b\n{value},1.5\n1,2.5\n")
-        found = read(tmp_path / "a.csv")
-        exact = value == "9007199254740993"
-        assert found["a"].to_pylist() == ([int(value), 1] if exact else [value, "1"])
-        assert found["b"].to_pylist() == [1.5, 2.5]
-    (tmp_path / "a.csv").write_text("a\n9007199254740993\n0.5\n")
-    assert read(tmp_path / "a.csv")["a"].to_pylist() == ["9007199254740993", "0.5"]
-    (tmp_path / "a.csv").write_text("a\n0.5\n1\n")
-    assert read(tmp_path / "a.csv")["a"].to_pylist() == [0.5, 1.0]
-    (tmp_path / "a.jsonl").write_text('{"a": 12345678901234567890, "b": 1.50}\n{"a": 1, "b": 2}\n')
-    assert read(tmp_path / "a.jsonl").to_pydict() == {"a": ["12345678901234567890", "1"], "b": [1.5, 2.0]}
-
-
-def test_semicolons_and_tabs_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('"text, short";n\n"a; b, c";1\n')
-    assert read(tmp_path / "a.csv").to_pylist() == [{"text, short": "a; b, c", "n": 1}]
-    (tmp_path / "b.csv").write_text("text\tn\na; b\t1\n")
-    assert read(tmp_path / "b.csv").to_pylist() == [{"text": "a; b", "n": 1}]
-    (tmp_path / "c.csv").write_text("text,a;b\n1,2\n")
-    assert read(tmp_path / "c.csv").column_names == ["text", "a;b"]
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
 def test_a_delimiter_that_is_given_is_the_only_one(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text('text|n\n"a|b, c;\td"|1\n')
@@ -121,17 +96,6 @@ def test_a_delimiter_that_is_given_is_the_only_one(tmp_path: Path, name: str) ->
     (tmp_path / name).write_text("text;n, m\na,b;1\n")
     assert read(tmp_path / name, delimiter=";").to_pylist() == [{"text": "a,b", "n, m": 1}]
     assert read(tmp_path / name, delimiter="\t").column_names == ["text;n, m"]
-
-
-def test_objects_with_very_many_keys_or_levels_are_text(tmp_path: Path) -> None:
-    wide = [{"attributes": {f"k{i}": i}} for i in range(1500)]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in wide))
-    assert [json.loads(one) for one in read(tmp_path / "a.jsonl")["attributes"].to_pylist()] == [
-        row["attributes"] for row in wide
-    ]
-    deep = "[" * 200 + "1.50" + "]" * 200
-    (tmp_path / "b.jsonl").write_text(f'{{"a": {deep}, "b": {{}}}}\n')
-    assert read(tmp_path / "b.jsonl").to_pylist() == [{"a": deep, "b": "{}"}]
 
 
 def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:

@@ -48,11 +48,6 @@ def test_the_lines_do_not_depend_on_compression(
     assert lines_of(tmp_path / "named by nobody", content) == TEXT.splitlines(keepends=True)
 
 
-def test_a_last_line_without_an_end_is_a_line(tmp_path: Path) -> None:
-    assert lines_of(tmp_path / "a", gzip.compress(b"a\n\nb", mtime=0)) == [b"a\n", b"\n", b"b"]
-    assert lines_of(tmp_path / "a", gzip.compress(b"", mtime=0)) == lines_of(tmp_path / "a", b"") == []
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -72,17 +67,6 @@ def test_what_cannot_be_unpacked_is_refused(
     monkeypatch.setattr(text_lines, "MOST_LINE_BYTES", 2 << 20)
     with pytest.raises(RefusedError, match=message):
         lines_of(tmp_path / "a.jsonl.gz", content)
-
-
-def test_a_small_file_of_a_long_text_is_read_in_pieces(tmp_path: Path) -> None:
-    path, line = tmp_path / "a.gz", b"y" * 99 + b"\n"
-    path.write_bytes(gzip.compress(line * 200_000, 1))
-    assert path.stat().st_size < 200_000
-    ticks = []
-    with OpenedFile(str(path)) as opened:
-        count = sum(one == line for one in TextLines(opened, lambda: ticks.append(None)))
-    assert count == 200_000
-    assert len(ticks) >= 20  # one for each MiB at most
 
 
 def test_many_members_are_unpacked_in_proportion_and_tick_by_the_bytes_read(

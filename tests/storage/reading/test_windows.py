@@ -47,15 +47,6 @@ def test_bounds_are_those_of_the_definition_however_batches_fall(
     assert all(column.num_chunks == 1 for w in windows for column in w.columns)
 
 
-@pytest.mark.parametrize("row_group", [1, 7, 64, 1000, 100_000])
-def test_windows_do_not_depend_on_row_groups(reader: ShardReader, tmp_path: Path, row_group: int) -> None:
-    table = rows_table(2000)
-    uri = write(tmp_path / "a.parquet", table, row_group_size=row_group)
-    windows = list(reader.windows(uri, max_rows=300, max_bytes=20_000))
-    assert [len(w) for w in windows] == cut_rows(weights(table), 300, 20_000)
-    assert pa.concat_tables(windows).equals(table)
-
-
 def test_windows_do_not_depend_on_the_batches_that_parquet_is_read_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,12 +63,6 @@ def test_windows_do_not_depend_on_the_batches_that_parquet_is_read_in(
         expected = expected or windows
         assert len(windows) == len(expected)
         assert all(a.equals(b) for a, b in zip(windows, expected, strict=True))
-
-
-def test_a_row_bigger_than_the_budget_is_a_window_of_its_own(reader: ShardReader, tmp_path: Path) -> None:
-    table = pa.table({"text": ["a", "b" * 5000, "c", "d"]})
-    uri = write(tmp_path / "a.parquet", table)
-    assert [len(w) for w in reader.windows(uri, max_rows=10, max_bytes=1000)] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("first", [0, 500])
@@ -122,14 +107,6 @@ def test_a_shard_without_rows_gives_one_empty_table(reader: ShardReader, tmp_pat
     assert all(column.num_chunks == 1 for column in window.columns)
 
 
-def test_metadata_of_the_schema_is_kept(reader: ShardReader, tmp_path: Path) -> None:
-    table = rows_table(5).replace_schema_metadata({"mine": "é"})
-    uri = write(tmp_path / "a.parquet", table)
-    (window,) = reader.windows(uri, max_rows=10, max_bytes=1 << 20, columns=["text"])
-    assert window.schema.metadata == {b"mine": "é".encode()}
-    assert reader.probe(uri).schema.equals(pq.read_schema(uri), check_metadata=True)
-
-
 def test_dictionaries_are_cut_down_to_what_a_window_uses(reader: ShardReader, tmp_path: Path) -> None:
     values = [f"value {i % 50}" if i % 9 else None for i in range(400)]
     column = pa.array(values).dictionary_encode()
@@ -139,14 +116,6 @@ def test_dictionaries_are_cut_down_to_what_a_window_uses(reader: ShardReader, tm
         assert [v for w in windows for v in w["d"].to_pylist()] == values
         firsts = list(dict.fromkeys(v for v in values[20:30] if v))
         assert windows[2]["d"].chunk(0).dictionary.to_pylist() == firsts
-
-
-def test_an_ordered_dictionary_keeps_its_order(reader: ShardReader, tmp_path: Path) -> None:
-    levels = pa.DictionaryArray.from_arrays(pa.array([2, 1, 2], pa.int8()), ["low", "mid", "high"], ordered=True)
-    uri = write(tmp_path / "a.parquet", pa.table({"level": levels}))
-    (window,) = reader.windows(uri, max_rows=10, max_bytes=1 << 20)
-    assert window.schema.field("level").type.ordered
-    assert window["level"].chunk(0).dictionary.to_pylist() == ["low", "mid", "high"]
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
