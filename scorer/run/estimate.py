@@ -20,6 +20,7 @@ from ..metric.inputs import find_columns
 from ..metric.verdict import decide
 from ..scoring.counts import total
 from ..scoring.pipeline import Prepared
+from ..scoring.plan import Plan
 from ..scoring.reuse import Reuse, open_sources
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
@@ -33,7 +34,6 @@ from ..storage.receipts import NO_RECEIPT
 from ..system.input_formats import Format
 from .early_check import refuse_unscorable
 from .estimate_result import DiskSpace, Estimate, LengthBin, PlannedChecks, PlannedDevice, PlannedRows, PlannedShards
-from .plan_file import inputs_of
 from .preview import Losses, again_by_reason, losses_of
 from .survey import Shard, large_units, survey
 
@@ -85,7 +85,8 @@ def estimate_run(
     earlier, names = check_earlier(reuse, out), scorer.settings.columns
     with ShardReader(form=form, delimiter=delimiter, split_rows=split_rows) as reader, ExitStack() as stack:
         output = SeenOutput(out) if out is not None and _is_there(out) else None
-        before = inputs_of(output) if output is not None else {}
+        plan = Plan.usable(output) if output is not None else None
+        before = plan.inputs if plan is not None else {}
         found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit, before)
         refuse_unscorable(found, reader, 0.0, say)
         sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)

@@ -18,12 +18,11 @@ from ..metric.keys import SIZE
 from ..scoring.origin import allowed_difference, is_within
 from ..scoring.output_files import data_files, guarded, open_parquet, read_row, run_columns
 from ..scoring.places import file_of, shard_place
-from ..scoring.plan import Budgets
+from ..scoring.plan import Budgets, Plan
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import RunSummary
-from .plan_file import earlier_plan
 
 
 class StoredRow(TypedDict, total=False):
@@ -78,7 +77,7 @@ def budgets_of_run(out: Path, settings: Settings) -> Budgets:
     Raises:
         BundleError, DeviceError: the bundle or the device of ``settings`` cannot be opened.
     """
-    plan = earlier_plan(out)
+    plan = Plan.usable(out)
     if plan is None:
         return Budgets()
     bundle, parts = Bundle.load(settings.bundle), plan.signature.parts
@@ -90,7 +89,7 @@ def budgets_of_run(out: Path, settings: Settings) -> Budgets:
 
 def with_bound_of_run(scorer: Scorer, out: Path) -> Scorer:
     """A scorer with the bound of ``--exact`` that the run which wrote ``out`` measured, if both are exact."""
-    plan = earlier_plan(out)
+    plan = Plan.usable(out)
     bound = plan.budgets.exact if plan is not None else None
     if scorer.exact is None or bound is None:
         return scorer
@@ -122,7 +121,7 @@ def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:
             continue
         position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py() if len(wanted) == SIZE else -1
         if position >= 0:
-            plan = earlier_plan(out)
+            plan = Plan.usable(out)
             shard, first = shard_place(path.relative_to(out).as_posix(), plan.inputs if plan is not None else {})
             return shard, first + int(position)
     raise InputError(f"no row with key {key} in {out}; keys are the row_key column in hexadecimal, 32 digits")

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from ..errors import DeviceError, OutputError
 from ..scoring.plan import Budgets, Plan
-from ..storage import InputRecord, SeenOutput
 from ..storage.canonical import normal
 from ..storage.lease import part_named
 from ..storage.objects.uri import Location
@@ -99,14 +98,3 @@ def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out
 def named_others(others: list[str]) -> str:
     """The parts that run now, by the names of their locks, for a message."""
     return " and ".join(map(part_named, others)) or "another part"
-
-
-def inputs_of(output: SeenOutput) -> Mapping[str, InputRecord]:
-    """The inputs of the plan that is there; none where there is none that can be read."""
-    plan = Plan.usable(output)
-    return plan.inputs if plan is not None else {}
-
-
-def earlier_plan(out: Location) -> Plan | None:
-    """The plan that an unfinished or earlier run recorded here; ``None`` where there is none that can be read."""
-    return Plan.usable(out)

@@ -215,21 +215,8 @@ class Pool(Executor):
     def report(self, counts: Counts, seconds: float) -> Report:
         """Rates of all workers together."""
         origin = self._facts.origin if self._facts is not None else None
-        checks, tokens = counts.checks, counts.tokens
-
-        def rate(count: float) -> float:
-            return round(count / seconds, 1) if seconds else 0.0
-
-        speed = Speed(
-            seconds=round(seconds, 3),
-            rows_per_s=rate(counts.rows.all),
-            unique_pairs_per_s=rate(checks.computed),
-            real_tokens_per_s=rate(tokens.real),
-            padding=round(1 - tokens.real / tokens.padded, 4) if tokens.padded else 0.0,
-            duplicates=round(1 - checks.unique / checks.all, 4) if checks.all else 0.0,
-        )
         bounds = (origin.bound, origin.invariance_error) if origin is not None else (None, None)
-        return Report(speed, self._budgets.exact, *bounds)
+        return Report(Speed.of(counts, seconds), self._budgets.exact, *bounds)
 
     def close(self) -> None:
         """End all workers."""

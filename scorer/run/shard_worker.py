@@ -1,13 +1,15 @@
 """What scores shards, in this process (*inline*) or in one of its own: opens the row scorer, reads, scores and writes.
 
 It never makes a shard done: what it made goes to the driver, which publishes it and writes the receipt. In an object
-store it uploads the output itself, on condition of the version that the driver saw.
+store it uploads the output itself, on condition of the version that the driver saw. All shards go through one stream of
+windows, so that the device does not wait where one ends and the next begins.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,20 +20,37 @@ from ..scoring.counts import total
 from ..scoring.plan import Budgets, Plan
 from ..scoring.reuse import RecheckLog, Reuse
 from ..scoring.row_scorer import Known, RowScorer, RowScoring
-from ..scoring.windows import Mark
-from ..storage import Counts, InputFile, ShardReader, ShardWriter
+from ..scoring.windows import (
+    FIRST_ROWS,
+    WINDOW_BYTES,
+    WINDOW_ROWS,
+    FailedWindow,
+    Mark,
+    ScoredWindow,
+    ShardColumns,
+    Window,
+)
+from ..storage import Counts, InputFile, ShardReader, ShardWriter, require_space
 from ..storage.counts import RecheckCounts
 from ..storage.durable import Holder
 from ..storage.objects.uri import Location
 from ..storage.store import Store
+from ..system.signals import check_terminated
 from .early_check import EarlyCheck
 from .messages import Facts, Failed, Loaded, Made, ReuseFacts, Task
 from .options import Reporter
 from .publisher import Publisher
-from .shard_stream import ShardStream
 from .survey import Shard, Survey, starts_of
 
 Result = Made | Failed
+
+
+@dataclass(frozen=True)
+class _ShardEnd(Mark):
+    """All windows of a shard were read, or as many as could be."""
+
+    shard: Shard
+    error: ShardError | None
 
 
 @dataclass
@@ -110,8 +129,9 @@ class ShardWorker:
         self._scorer, self._reuse = opened.scorer, opened.reuse
         self._digest = opened.reuse.sources.digest if opened.reuse is not None else ""
         self._recheck = RecheckLog(opened.reuse.sources if opened.reuse is not None else None)
-        early = EarlyCheck(self._scorer.warnings, max_error_rate, reporter.say)
-        self._stream = ShardStream(self._scorer, reader, holder.root, plan.budgets, reporter, self._recheck, early)
+        self._reader, self._budgets = reader, plan.budgets
+        self._early = EarlyCheck(self._scorer.warnings, max_error_rate, reporter.say)
+        self._writing = 0.0
         self._expected: dict[str, str] = {}
         self._before: dict[str, float] = dict(self._scorer.seconds)
         self._computed = self._scorer.computed
@@ -125,23 +145,84 @@ class ShardWorker:
             self._reuse.load()
             self._loaded(Loaded(self._reuse.summary()))
         with Publisher() as self._publisher:
-            self._stream.score(self._noted(todo), self._reuse, self)
+            self._stream(todo)
             self._publisher.finish()
 
-    def _noted(self, todo: Iterable[tuple[Shard, str] | Mark]) -> Iterator[Shard | Mark]:
+    def _stream(self, todo: Iterable[tuple[Shard, str] | Mark]) -> None:
+        """Read, score and write windows. Shards are asked for as they are needed, in another thread."""
+        out = self._holder.root
+
+        def tick(shard: Shard, rows: float) -> None:
+            self._reporter.progress(shard.file.relative, 0, self._scorer.computed, rows)
+
+        writer: ShardWriter | None = None
+        counts: list[Counts] = []
+        failure: ScorerError | None = None
+        try:
+            # Closed here, not where it is deleted: the exception of a signal would be lost there.
+            with closing(self._scorer.stream(self._windows(todo), self._reuse, tick)) as stream:
+                for scored in stream:
+                    check_terminated()
+                    began = time.perf_counter()
+                    if isinstance(scored, FailedWindow):
+                        failure = failure or scored.error
+                    elif isinstance(scored, ScoredWindow) and failure is None:
+                        shard = scored.tag
+                        relative = shard.file.relative
+                        if writer is None:
+                            require_space(out, shard.least_bytes, f"the output of {relative}")
+                            writer = ShardWriter(
+                                out / relative,
+                                scored.table.schema,
+                                metadata=self._scorer.signature.footer,
+                                holder=self._holder,
+                            )
+                        writer.write(scored.table)
+                        counts.append(scored.counts)
+                        self._recheck.window(len(scored.table), scored.counts, scored.disagreements)
+                        self._early.see(scored.counts)
+                        self._reporter.progress(relative, len(scored.table), self._scorer.computed)
+                    elif isinstance(scored, _ShardEnd):
+                        disagreed = self._recheck.end_shard(scored.shard.file.uri)
+                        error = scored.error or failure or disagreed
+                        if error is not None:
+                            if writer is not None:
+                                writer.abandon()
+                            self._set_aside(scored.shard, error)
+                        elif writer is not None:
+                            self._commit(scored.shard, writer, counts)
+                        writer, counts, failure = None, [], None
+                    self._writing += time.perf_counter() - began
+        finally:
+            if writer is not None:
+                writer.abandon()
+
+    def _windows(self, todo: Iterable[tuple[Shard, str] | Mark]) -> Iterator[Window[Shard, ShardColumns] | Mark]:
+        """Windows of all shards in order, with the end of each."""
         for one in todo:
             if isinstance(one, Mark):
                 yield one
                 continue
-            shard, expect = one
-            self._expected[shard.file.relative] = expect
-            yield shard
+            shard, self._expected[one[0].file.relative] = one
+            if self._reuse is not None:
+                self._reuse.begin_shard()
+            seen, error = 0, None
+            try:
+                for table in shard.windows(
+                    self._reader,
+                    max_rows=self._budgets.window_rows or WINDOW_ROWS,
+                    max_bytes=self._budgets.window_bytes or WINDOW_BYTES,
+                    first_rows=FIRST_ROWS if self._budgets.first_rows is None else self._budgets.first_rows,
+                ):
+                    seen += len(table)
+                    yield Window(shard, table, shard.columns)
+                if seen != shard.rows:
+                    error = ShardError(f"{shard.file.uri}: read {seen} rows, but its footer says {shard.rows}")
+            except ShardError as failed:
+                error = failed
+            yield _ShardEnd(shard, error)
 
-    def holder(self, shard: Shard) -> Holder:
-        """See :class:`.shard_stream.Sink`."""
-        return self._holder
-
-    def commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
+    def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
         """Complete the file of a shard; in an object store, upload it."""
         seconds, computed = self._taken()
         made = partial(
@@ -169,7 +250,7 @@ class ShardWorker:
             written = replace(written, e_tag=version)
         self._give(made(temporary="" if self._store.is_remote else str(temporary), written=written, record=record))
 
-    def set_aside(self, shard: Shard, error: ScorerError) -> None:
+    def _set_aside(self, shard: Shard, error: ScorerError) -> None:
         """Tell why a shard was not scored."""
         kind = error.kind if isinstance(error, ShardError) else "columns"
         aside = self._recheck.aside
@@ -180,7 +261,7 @@ class ShardWorker:
 
     def _taken(self) -> tuple[Mapping[str, float], int]:
         """Seconds by stage, and pairs, since the shard before."""
-        seconds = dict(self._scorer.seconds, write=self._stream.writing)
+        seconds = dict(self._scorer.seconds, write=self._writing)
         found = {stage: value - self._before.get(stage, 0.0) for stage, value in seconds.items()}
         computed = self._scorer.computed - self._computed
         self._before, self._computed = seconds, self._scorer.computed

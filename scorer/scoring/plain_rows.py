@@ -114,5 +114,4 @@ class PlainRows(ABC, Generic[Columns]):
         return ()
 
     def report(self, counts: Counts, seconds: float) -> Report:
-        rate = round(counts.rows.all / seconds, 1) if seconds else 0.0
-        return Report(Speed(seconds=round(seconds, 3), rows_per_s=rate))
+        return Report(Speed.of(counts, seconds))

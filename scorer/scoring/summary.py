@@ -42,6 +42,24 @@ class Speed(OpenRecord, frozen=True, kw_only=True):
     utilisation: Magnitude | None = None
     shapes: tuple[tuple[Count, ...], ...] | None = None
 
+    @classmethod
+    def of(cls, counts: Counts, seconds: float) -> Speed:
+        """What the counts of shards and the seconds that they took say."""
+        checks, tokens = counts.checks, counts.tokens
+        return cls(
+            seconds=round(seconds, 3),
+            rows_per_s=rate(counts.rows.all, seconds),
+            unique_pairs_per_s=rate(checks.computed, seconds),
+            real_tokens_per_s=rate(tokens.real, seconds),
+            padding=round(1 - tokens.real / tokens.padded, 4) if tokens.padded else 0.0,
+            duplicates=round(1 - checks.unique / checks.all, 4) if checks.all else 0.0,
+        )
+
+
+def rate(count: float, seconds: float) -> float:
+    """So many a second; 0 where no time passed."""
+    return round(count / seconds, 1) if seconds else 0.0
+
 
 class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
     """What an earlier output contributed. ``differs``: parts of its signature that are not this run's. ``keys``: rows

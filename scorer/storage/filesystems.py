@@ -14,9 +14,9 @@ from pathlib import Path
 from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
 from . import delta
-from .listing import LocalListing, Place, RemoteListing, expand, is_hidden, walk
-from .objects.reading import StoreListing, opened_here
-from .objects.uri import Location, check_stores_apart
+from .listing import LocalListing, Place, expand, is_hidden, walk
+from .objects.reading import StoreListing
+from .objects.uri import SCHEMES, Location, StoreUri, check_stores_apart
 
 LONGEST_NAME = 250
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -24,7 +24,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 @dataclass(frozen=True)
 class InputFile:
-    """An input shard. ``uri``: absolute local path, or a URI for pyarrow. ``relative``: POSIX path of its output below
+    """An input shard. ``uri``: absolute local path, or that of an object. ``relative``: POSIX path of its output below
     OUT. ``table``: the version of the Delta table that it is of, as ``PATH@v12``; empty elsewhere."""
 
     uri: str
@@ -199,8 +199,11 @@ def _parse(given: str) -> _Input:
 
 
 def _remote(given: str) -> Place:
-    store = opened_here(given)
-    return StoreListing.place(store) if store is not None else RemoteListing.place(given)
+    store = StoreUri.parse(given)
+    if store is None:
+        names = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+        raise UsageError(f"{given}: inputs are paths, file:// or one of {names}; copy the data to one of these")
+    return StoreListing.place(store)
 
 
 def refuse_overlap(relatives: Iterable[str]) -> None:

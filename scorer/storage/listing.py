@@ -9,10 +9,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from typing import Literal, NamedTuple, Protocol
 
-from ..errors import InputError, UsageError
+from ..errors import InputError
 from .local_paths import expand_home, path_of_uri
 
 Kind = Literal["file", "folder", "absent"]
@@ -209,56 +208,3 @@ class LocalListing:
 
     def uri(self, path: str) -> str:
         return path
-
-
-class RemoteListing:
-    """A store that pyarrow opens by URI; paths are those of the URI."""
-
-    def __init__(self, uri: str) -> None:
-        from pyarrow import fs
-
-        self._parts = urlsplit(uri)
-        if self._parts.password is not None:
-            raise UsageError(
-                f"the URI for {self._parts.hostname} contains a password, which would be written to plans and "
-                "receipts; set credentials in the environment of the store's client"
-            )
-        self._fs: Any = fs
-        try:
-            self._store, self._root = fs.FileSystem.from_uri(self.uri(self._literal()))
-        except Exception as error:  # depending on the store, pyarrow raises its own errors, ValueError or OSError
-            raise UsageError(f"{uri}: pyarrow cannot open it: {' '.join(str(error).split())}") from error
-
-    @classmethod
-    def place(cls, uri: str) -> Place:
-        return Place(cls(uri), unquote(urlsplit(uri).path))
-
-    def kind(self, path: str) -> Kind:
-        found = self._ask(path, lambda inner: self._store.get_file_info(inner).type)
-        if found == self._fs.FileType.Directory:
-            return "folder"
-        return "absent" if found == self._fs.FileType.NotFound else "file"
-
-    def entries(self, path: str) -> list[Entry]:
-        found = self._ask(path, lambda inner: self._store.get_file_info(self._fs.FileSelector(inner)))
-        return sorted(Entry(info.base_name, info.type == self._fs.FileType.Directory) for info in found)
-
-    def identity(self, path: str) -> Hashable:
-        return path.rstrip("/")
-
-    def uri(self, path: str) -> str:
-        return urlunsplit(self._parts._replace(path=quote(path)))
-
-    def _literal(self) -> str:
-        """The path of the URI up to its first part with a wildcard."""
-        parts = unquote(self._parts.path).split("/")
-        first = next((i for i, part in enumerate(parts) if "*" in part or "[" in part), len(parts))
-        return "/".join(parts[:first])
-
-    def _ask(self, path: str, question: Any) -> Any:
-        """Query the store about a path of the URI; the store's own path may differ (it may begin with the bucket)."""
-        inner = self._root.rstrip("/") + path[len(self._literal()) :] if path != self._literal() else self._root
-        try:
-            return question(inner.rstrip("/"))
-        except OSError as error:
-            raise InputError(f"cannot look at {self.uri(path)}: {' '.join(str(error).split())}") from error

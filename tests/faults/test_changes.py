@@ -13,6 +13,7 @@ import pytest
 
 import scorer.run.driver
 from scorer.run.survey import Survey
+from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.harness import assert_nothing_half, assert_same, bytes_of, finish, launch, run, summary
 
@@ -71,6 +72,12 @@ def test_inputs_that_change_after_they_were_first_looked_at(
     run(data, tmp_path / "whole", bundle)
     run(data, out, bundle, "--prune")
     assert_same(out, tmp_path / "whole")
+
+
+@pytest.fixture(scope="module")
+def other_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("other") / "tiny"
+    return make_bundle(made, labels=("entailment", "neutral", "contradiction"), precisions=("fp32", "int8"))
 
 
 @pytest.mark.parametrize("change", ["protocol", "templates", "bundle", "precision", "overlong"])

@@ -121,9 +121,3 @@ def test_an_audit_has_no_figure_for_omissions(source: Path, bundle: Path, tmp_pa
     assert whole["by_facts"] == []
     assert {case["facts"] is None for case in report["worst"]} == {True}
     assert report["notes"] == ["texts were checked against documents, so there are no figures of omissions and facts"]
-
-
-def test_the_embedded_model_says_that_it_is_not_for_documents() -> None:
-    said = scorer("check", "--document", "The Mill is a pub.", "--text", "The Mill is a pub.").stderr
-    assert "not for documents" in said
-    assert "not for documents" not in scorer("check", "--fact", "The Mill is a pub.", "--text", "A pub.").stderr

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import io
-
 from msgspec import to_builtins
-from rich.console import Console
 
-from scorer.commands.show.plan import print_plan
 from scorer.run.estimate_result import (
     DiskSpace,
     Estimate,
@@ -71,29 +67,3 @@ def test_the_json_has_the_documented_keys() -> None:
         "by_predicate": {"food": {"template": 300, "backoff": 100}},
         "skipped": 0,
     }
-
-
-def test_the_console_shows_the_same_figures_and_no_control_characters() -> None:
-    stream = io.StringIO()
-    print_plan(ESTIMATE, Console(file=stream, width=200, highlight=False, markup=False))
-    shown = stream.getvalue()
-    for line in (
-        "estimated from 100 of 200 rows",
-        "shards: 3, 1 of them done, 1 unusable",
-        "x<U+001B>.parquet: not Parquet",
-        "scored again (1 shard): the input changed: b.parquet",
-        "refused without: old.parquet (input not among IN)",
-        "c.parquet (20 rows, now 10)",
-        "refused without: d.parquet (input divided in another way)",
-        "d.parquet: 4 pieces",
-        "pieces of about five minutes each: --split-rows 600",
-        "about 40 of these would be reused",
-        "errors: null_text about 6",
-        "about 800, about 500 unique pairs",
-        "25.0% of them by backoff",
-        "up to   32:          100  " + "█" * 40,
-        "2 MB needed, 5 MB free",
-        "about 90 s for the model (int8 on cpu)",
-    ):
-        assert line in shown
-    assert "\x1b" not in shown

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from scorer.errors import OutputError
-from scorer.run.plan_file import OtherBudgetsError, earlier_plan, refuse_another_plan
+from scorer.run.plan_file import OtherBudgetsError, refuse_another_plan
 from scorer.scoring.plan import Budgets, Plan
 from scorer.scoring.signature import Signature
 from tests.plans import made_plan
@@ -52,4 +52,4 @@ def test_whatever_else_differs_is_named(other: Plan | None, named: str) -> None:
 def test_where_no_plan_can_be_read_there_is_none(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "_plan.json").write_bytes(content)
-    assert earlier_plan(tmp_path) is None
+    assert Plan.usable(tmp_path) is None

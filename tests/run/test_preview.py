@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.bundles import make_bundle
-from tests.run.calls import bytes_of, rows, run, scorer
+from tests.run.calls import rows, run, scorer
 
 COLLIDING = Path(__file__).parents[3] / "shared" / "data" / "bad" / "templates"
 
@@ -49,14 +49,6 @@ def test_a_limit_on_a_finished_folder_is_refused(data: Path, out: Path, bundle: 
     assert "2 outputs whose input is not among IN (b.parquet, c.parquet)" in said
     assert "1 output with more rows than would replace them (a.parquet: 30 rows, now 10)" in said
     assert "leave --limit out, or choose another --out" in said
-
-
-def test_a_narrower_input_is_refused_with_both_ways_out(data: Path, out: Path, bundle: Path) -> None:
-    said = refused(out, data / "b.parquet", "--bundle", bundle)
-    assert "2 outputs whose input is not among IN (a.parquet, c.parquet); nothing was written: --prune" in said
-    assert "choose another --out" in said
-    scorer("run", data / "b.parquet", "--out", out, "--bundle", bundle, "--prune", "--max-error-rate", "1")
-    assert bytes_of(out).keys() == {"b.parquet"}
 
 
 def test_an_input_with_fewer_rows_needs_prune(data: Path, out: Path, bundle: Path) -> None:

@@ -39,30 +39,6 @@ def test_rows_columns_and_order_are_kept(data: Path, tmp_path: Path, bundle: Pat
     assert (out / "_SUCCESS").exists()
 
 
-def test_a_second_run_does_nothing_and_agrees(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    first, before = run(data, out, bundle), bytes_of(out)
-    times = {name: (out / name).stat().st_mtime_ns for name in before}
-    second = run(data, out, bundle)
-    assert second["shards"] == {"done": 4, "skipped": 4, "failed": 0}
-    assert second["computed_now"] == 0
-    for key in ("rows", "labels", "facts", "checks", "tokens", "signature"):
-        assert second[key] == first[key]
-    assert {name: (out / name).stat().st_mtime_ns for name in before} == times
-    assert (out / "_SUCCESS").exists()
-
-
-def test_the_same_plan_gives_the_same_bytes_also_through_a_resume(data: Path, tmp_path: Path, bundle: Path) -> None:
-    one, other = tmp_path / "one", tmp_path / "other"
-    run(data, one, bundle)
-    run(data, other, bundle)
-    assert bytes_of(one) == bytes_of(other)
-    (other / "deep" / "b.parquet").unlink()
-    (other / "_receipts" / "a.parquet.json").unlink()
-    assert run(data, other, bundle)["shards"]["skipped"] == 2
-    assert bytes_of(one) == bytes_of(other)
-
-
 def test_changed_input_is_scored_again_and_gone_input_removed(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     run(data, out, bundle)
@@ -101,24 +77,6 @@ def test_another_option_scores_again_and_never_mixes(
     assert summary["shards"]["skipped"] == 0
     signatures = {pq.read_schema(out / name).metadata[b"d2t_scorer.signature"].decode() for name in bytes_of(out)}
     assert signatures == {summary["signature"]}
-
-
-def test_a_bad_shard_is_set_aside_and_the_rest_runs(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    (data / "broken.parquet").write_bytes((data / "a.parquet").read_bytes()[:-20])
-    pq.write_table(rows(3).drop_columns(["text"]), data / "lacks.parquet")
-    summary = run(data, out, bundle, code=3)
-    assert summary["shards"] == {"done": 4, "skipped": 0, "failed": 2}
-    assert not (out / "_SUCCESS").exists()
-    failed = {path.name: json.loads(path.read_text()) for path in (out / "_failed").glob("*.json")}
-    assert set(failed) == {"broken.parquet.json", "lacks.parquet.json"}
-    assert failed["lacks.parquet.json"]["kind"] == "columns"
-    assert "--text-column" in failed["lacks.parquet.json"]["message"]
-    shutil.copy(data / "a.parquet", data / "broken.parquet")
-    (data / "lacks.parquet").unlink()
-    assert run(data, out, bundle)["shards"] == {"done": 5, "skipped": 4, "failed": 0}
-    assert not list((out / "_failed").glob("*.json"))
-    assert (out / "_SUCCESS").exists()
 
 
 def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path) -> None:

@@ -68,15 +68,6 @@ def test_a_fact_takes_the_place_of_the_predicate_in_counts_and_audit(out: Path) 
     assert report["template_figures"] == []
 
 
-def test_rows_of_an_earlier_output_are_found_again(out: Path, bundle: Path, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": TEXTS[:2], "facts": WORDED[:2]}), tmp_path / "in.parquet")
-    found = run(tmp_path / "in.parquet", tmp_path / "again", bundle, "--reuse", out)
-    assert found["rows"]["reused"] == 2
-    columns = [name for name in OUTPUT.names if name != "reused"]
-    again = pq.read_table(tmp_path / "again" / "in.parquet")
-    assert again.select(columns).equals(pq.read_table(out / "in.parquet").slice(0, 2).select(columns))
-
-
 def test_several_sources_need_an_option(bundle: Path, tmp_path: Path) -> None:
     other = ["name[The Mill], food[Thai]"] * 4
     pq.write_table(pa.table({"text": TEXTS, "facts": WORDED, "mr": other}), tmp_path / "in.parquet")

@@ -89,7 +89,7 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
         folder.write_plan(plan("a.parquet"))
         writer = ShardWriter(tmp_path / "a.parquet", rows_table(1).schema, holder=folder.holder)
         writer.write(rows_table(3))
-        done(tmp_path, "b.parquet")
+        done(folder, "b.parquet")
         before = tree(tmp_path)
         (tmp_path / "_lock").write_text('{"pid": 1, "host": "x", "started": "y", "boot": "z", "token": "t"}')
         another = receipt("b.parquet", fingerprint("another"))

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from pyarrow import fs
 
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.storage import check_apart, resolve_inputs
 from scorer.storage.listing import Entry, LocalListing
+from scorer.storage.objects.uri import StoreUri
+from tests.storage.backends import put
 
 TREE = (
     "in/a.parquet",
@@ -257,41 +258,22 @@ def test_an_output_apart_from_the_inputs(tree: Path, given: str, out: str) -> No
     check_apart([f"{tree}/{given}"], tree / out)
 
 
-@pytest.fixture
-def store(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that pyarrow opens, behind URIs `hdfs://bucket/...`, which is the tree."""
-    (tree / "bucket").symlink_to(tree)
-    local = fs.SubTreeFileSystem(str(tree), fs.LocalFileSystem())
+def test_a_store_behind_uris(memory: Any) -> None:
+    for name in TREE:
+        put(StoreUri("s3", "bucket", ""), name, b"")
 
-    class FileSystem:
-        @staticmethod
-        def from_uri(uri: str) -> tuple[Any, str]:
-            if not uri.startswith("hdfs://bucket"):
-                raise ValueError("unknown\nbucket")
-            return local, uri.removeprefix("hdfs://").partition("?")[0].replace("%20", " ").rstrip("/")
-
-    monkeypatch.setattr(fs, "FileSystem", FileSystem)
-
-
-@pytest.mark.usefixtures("store")
-def test_a_store_behind_uris() -> None:
     def uris(given: str) -> dict[str, str]:
         return {file.relative: file.uri for file in resolve_inputs([given])}
 
-    assert uris("hdfs://bucket/other") == {
-        "a.parquet": "hdfs://bucket/other/a.parquet",
-        "year=1/x.parquet": "hdfs://bucket/other/year%3D1/x.parquet",
+    assert uris("s3://bucket/other") == {
+        "a.parquet": "s3://bucket/other/a.parquet",
+        "year=1/x.parquet": "s3://bucket/other/year%3D1/x.parquet",
     }
-    assert uris("hdfs://bucket/odd/with%20blank?region=x") == {
-        "ü.parquet": "hdfs://bucket/odd/with%20blank/%C3%BC.parquet?region=x"
-    }
-    assert uris("hdfs://bucket/in/2026/*/d.parq") == {"02/d.parq": "hdfs://bucket/in/2026/02/d.parq"}
-    assert uris("hdfs://bucket/in/a.parquet") == {"a.parquet": "hdfs://bucket/in/a.parquet"}
+    assert uris("s3://bucket/odd/with%20blank") == {"ü.parquet": "s3://bucket/odd/with%20blank/%C3%BC.parquet"}
+    assert uris("s3://bucket/in/2026/*/d.parq") == {"02/d.parq": "s3://bucket/in/2026/02/d.parq"}
+    assert uris("s3://bucket/in/a.parquet") == {"a.parquet": "s3://bucket/in/a.parquet"}
     with pytest.raises(InputError, match="does not exist"):
-        uris("hdfs://bucket/none")
-    with pytest.raises(UsageError, match="cannot open it: unknown bucket"):
-        uris("hdfs://elsewhere/none")
-    with pytest.raises(UsageError, match="contains a password") as caught:
-        uris("hdfs://key:secret@bucket/other")
-    assert "secret" not in str(caught.value)
-    check_apart(["hdfs://bucket/in"], Path("in"))
+        uris("s3://bucket/none")
+    with pytest.raises(UsageError, match=r"hdfs://\*\*\*@host/x: inputs are paths, file:// or one of s3://"):
+        uris("hdfs://key:secret@host/x")
+    check_apart(["s3://bucket/in"], Path("in"))

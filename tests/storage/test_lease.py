@@ -1,4 +1,5 @@
-"""Leases across machines, as seen through a file system that keeps an flock within one of them.
+"""Leases, in a folder and in a bucket. Those of other machines on a folder are seen through a file system that keeps an
+flock within one of them.
 
 No test waits for a lease to run out: they have a clock of their own, which moves only when somebody sleeps.
 """
@@ -8,14 +9,21 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from scorer.errors import OutputError
+from scorer.run.status import status_of
 from scorer.storage import RunOutput, lease
+from scorer.storage.lock_files import Worker
+from scorer.storage.objects.uri import Location
+from scorer.storage.output import open_store
+from tests.plans import made_plan
 from tests.processes import LIMIT_S, wait_until
+from tests.storage.backends import put, quick
 
 LINE = {"pid": 7, "host": "elsewhere", "started": "2026-01-01T00:00:00+00:00", "boot": "another kernel", "token": "t"}
 SECOND = 1_000_000_000
@@ -174,3 +182,49 @@ def test_a_whole_run_and_parts_of_another_number_keep_each_other_out(
                 RunOutput.open(tmp_path, part=wanted)
     with RunOutput.open(tmp_path, part=wanted):
         pass
+
+
+def test_parts_go_together_and_keep_a_whole_run_out(target: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+    with RunOutput.open(target, create=True, part=(1, 2)), RunOutput.open(target, part=(2, 2)) as other:
+        assert list(other.others()) == ["_lock.1-of-2"]
+        for part in (None, (1, 3)):
+            with pytest.raises(OutputError, match=r"is held by part [12]/2 \(pid "):
+                RunOutput.open(target, part=part)
+    with RunOutput.open(target) as held:
+        assert held.others() == {}
+
+
+def test_who_was_taken_over_writes_no_more_anywhere(target: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+    with RunOutput.open(target, create=True) as held:
+        held.check()
+        put(target, "_lock", b'{"token": "other"}')
+        deadline = time.monotonic() + LIMIT_S
+        with pytest.raises(OutputError, match="another run took over this output"):
+            while time.monotonic() < deadline:
+                held.check()
+    found = open_store(target).read("_lock")
+    assert found is not None and found[0] == b'{"token": "other"}'
+
+
+def test_the_status_names_workers_their_shards_and_why_some_died(
+    target: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    with RunOutput.open(target, create=True) as held:
+        held.write_plan(made_plan(inputs=["a", "b", "c"]).content)
+        held.show([Worker("cuda:0", "cuda L4", ("a", "b")), Worker("cuda:1", "cuda L4")], ["cuda:1: SIGKILL"])
+        wait_until(lambda: status_of(target).held > 0, "the lease does not say it")
+        status = status_of(target)
+        assert (status.done, status.held, status.waiting) == (0, 2, 1)
+        (holder,) = status.holders
+        assert [(one.name, one.device, one.shards) for one in holder.workers] == [
+            ("cuda:0", "cuda L4", ("a", "b")),
+            ("cuda:1", "cuda L4", ()),
+        ]
+        assert holder.died == ("cuda:1: SIGKILL",)
+        held.show([Worker("x" * 5000, "é" * 5000, ("ü" * 5000,))] * 3000)
+        wait_until(lambda: status_of(target).holders[0].running == 3000, "a line that is too long")
+        held.check()
+    assert status_of(target).holders == ()

@@ -75,7 +75,7 @@ class BucketStore:
     def _put(self, name: str, data: bytes, expect: str, digest: str) -> str | None:
         key = self.place.key(name)
         if expect == ANY:
-            return self._store.publish(key, data, lambda: None, sha256=digest, same=True)
+            return self._store.publish(key, data, sha256=digest)
         if expect == ABSENT:
             return self._store.put_new(key, data, sha256=digest)
         return self._store.put_over(key, data, expect, sha256=digest)

@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Hashable
 from functools import lru_cache
-from importlib.util import find_spec
 from urllib.parse import quote
 
 from ...errors import InputError, ScorerError, UsageError
@@ -16,14 +15,6 @@ from .uri import StoreUri
 
 _AHEAD = 8 << 20
 """Bytes of a request at least; the rest is kept for the next read."""
-
-
-def opened_here(uri: str) -> StoreUri | None:
-    """The place of a URI that this package opens; ``None`` where pyarrow does: for other stores, for URIs with a query,
-    and where ``obstore`` is not installed."""
-    if "://" not in uri or "?" in uri or find_spec("obstore") is None:
-        return None
-    return StoreUri.parse(uri)
 
 
 @lru_cache(maxsize=4)

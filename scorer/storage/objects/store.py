@@ -160,27 +160,20 @@ class ObjectStore:
             version["version"] = str(found.get("version") or "")
         return self._put(key, content, version, sha256)
 
-    def publish(
-        self, key: str, content: bytes, still_mine: Callable[[], None], *, sha256: str = "", same: bool = False
-    ) -> str:
-        """Write an object where there is none, or else over the version that is there; returns the new version.
-
-        Args:
-            still_mine: called after the version was looked at and before it is replaced; raises if this process may
-                not write any more. Whatever is written by others in between makes the store refuse.
-            same: an object with the same SHA-256 is not replaced, but counts as written.
+    def publish(self, key: str, content: bytes, *, sha256: str = "") -> str:
+        """Write an object where there is none, or else over the version that is there; returns the new version. An
+        object with the same SHA-256 is not replaced, but counts as written.
 
         Raises:
-            StoreError: it cannot be written. What ``still_mine`` raises.
+            StoreError: it cannot be written.
         """
         written = self.put_new(key, content, sha256=sha256)
         for _ in range(_ATTEMPTS):
             if written is not None:
                 return written
             there = self.look(key)
-            if there is not None and same and sha256 and there.sha256 == sha256:
+            if there is not None and sha256 and there.sha256 == sha256:
                 return there.e_tag
-            still_mine()
             if there is None:
                 written = self.put_new(key, content, sha256=sha256)
             else:

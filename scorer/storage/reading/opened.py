@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from ...system.closing import Closing
-from ..objects.reading import VersionedFile, opened_here
+from ..objects.reading import VersionedFile
+from ..objects.uri import StoreUri
 
 ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it unencrypted"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -54,26 +55,15 @@ class OpenedFile(Closing):
         self.size, self.mtime_ns = found.st_size, found.st_mtime_ns
 
     def _open_remote(self, uri: str) -> None:
-        from pyarrow import fs
-
-        place = opened_here(uri)
-        if place is not None:
-            try:
-                versioned = VersionedFile(place)
-            except OSError as error:
-                raise RefusedError(f"cannot be opened: {describe(error)}") from error
-            self.file = pa.PythonFile(versioned, "r")
-            self.size, self.mtime_ns, self.e_tag = versioned.stored.size, None, versioned.stored.e_tag
-            return
+        place = StoreUri.parse(uri)
+        if place is None:
+            raise RefusedError("is at a URI that is not one of an object store")
         try:
-            store, path = fs.FileSystem.from_uri(uri)
-            found = store.get_file_info(path)
-            if found.type != fs.FileType.File:
-                raise RefusedError("is not there" if found.type == fs.FileType.NotFound else "is not a file")
-            self.file = store.open_input_file(path)
-        except (OSError, pa.ArrowException) as error:
+            versioned = VersionedFile(place)
+        except OSError as error:
             raise RefusedError(f"cannot be opened: {describe(error)}") from error
-        self.size, self.mtime_ns = self.file.size(), found.mtime_ns
+        self.file = pa.PythonFile(versioned, "r")
+        self.size, self.mtime_ns, self.e_tag = versioned.stored.size, None, versioned.stored.e_tag
 
     def read(self, position: int, length: int) -> bytes:
         """Bytes of the file; fewer at its end."""

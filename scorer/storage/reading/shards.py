@@ -15,7 +15,6 @@ import pyarrow as pa
 from ...errors import ShardError
 from ...system.closing import Closing
 from ...system.input_formats import Format
-from ..objects.reading import opened_here
 from ..pieces import Piece
 from ..records import Identity
 from .child import Child, EndedError, StalledError
@@ -210,7 +209,7 @@ class ShardReader(Closing):
         else:
             raise EndedError("was closed")
         timeout_s = self._timeout_s
-        if opened_here(talk.request["uri"]) is not None:
+        if "://" in talk.request["uri"]:
             timeout_s = max(timeout_s, STORE_TIMEOUT_S)
         while True:
             header, payload = child.hear(timeout_s)
