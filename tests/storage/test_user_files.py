@@ -177,13 +177,6 @@ def test_an_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gi
     assert refused == {*names.split(), *literal, *same}
 
 
-def test_a_folder_of_json_lines_may_have_json(tmp_path: Path) -> None:
-    (tmp_path / "a.json").touch()
-    check_user_file(tmp_path / "a.json", "--out", inputs=[tmp_path])
-    with pytest.raises(OutputError, match="is an input"):
-        check_user_file(tmp_path / "a.json", "--out", inputs=[tmp_path], form="jsonl")
-
-
 def test_what_the_run_read_is_refused_where_its_output_is_read(tmp_path: Path) -> None:
     rows, out = tmp_path / "rows.jsonl", tmp_path / "out"
     rows.touch()
