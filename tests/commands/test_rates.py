@@ -67,7 +67,18 @@ def test_from_sample_to_rate(out: Path, tmp_path: Path) -> None:
     later = scorer("rate", out, "--calibration", tmp_path / "r.json").stdout
     assert "nothing tests whether the metric is still right as often" in later
     both = scorer("rate", out, "--calibration", tmp_path / "r.json", "--labels", file).stdout
-    assert "the labels agree with the calibration" in both
+    assert "the labels agree with the calibration" in both and "if the metric is right as often" not in both
+
+
+def test_a_width_counts_the_rows_of_the_first_sample(out: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first.csv"
+    scorer("sample", out, "--rows", 60, "--file", first)
+    fill(first, out)
+    made = scorer("sample", out, "--width", 0.1, "--pilot", first, "--file", tmp_path / "more.csv").stderr
+    needed = int(made.split(" labels give the not_OK rate")[0].split()[-1])
+    drawn = len(json.loads((tmp_path / "more.design.json").read_text())["items"])
+    assert needed > 70 and drawn == needed - 60
+    assert "assumed: the metric is wrong in 20%" not in made and "groups)" in made
 
 
 def test_a_column_of_ratings(out: Path) -> None:

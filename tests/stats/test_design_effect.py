@@ -20,6 +20,14 @@ def test_rows_that_share_nothing_have_none() -> None:
     assert found.size == 1 and correlation(found) == 0 and found.effect(0.0) == 1
 
 
+def test_it_is_rao_and_scotts_ratio_of_variances() -> None:
+    n, x = np.array([4, 6] * 6), np.array([4, 1, 3, 2, 0, 5, 1, 1, 4, 6, 0, 2])
+    p = x.sum() / n.sum()
+    clustered = 12 / 11 * ((x - p * n) ** 2).sum() / n.sum() ** 2
+    found = sums(n, x)
+    assert found.effect(correlation(found) or 0.0) == pytest.approx(clustered / (p * (1 - p) / n.sum()))
+
+
 def test_copies_count_as_one_row() -> None:
     n = np.full(200, 4)
     found = sums(n, n * (np.arange(200) < 50))
