@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
-from export.training.general.calibrate import best_bias, margin, probability
+from export.training.general.calibrate import best_bias, calibration_error, margin, probability
 
 
 def test_a_margin_is_the_log_odds_of_entailment() -> None:
@@ -29,3 +29,10 @@ def test_the_bias_is_where_the_log_loss_is_least(prior: float) -> None:
 
     tried = np.arange(-3, 6, 0.01)
     assert found == pytest.approx(tried[np.argmin([loss(b) for b in tried])], abs=0.011)
+
+
+def test_calibration_error_by_hand() -> None:
+    p = np.array([0.05, 0.05, 0.95, 0.95])
+    true = np.array([False, True, True, True])
+    assert calibration_error(p, true) == pytest.approx(0.5 * 0.45 + 0.5 * 0.05)
+    assert calibration_error(np.array([1.0]), np.array([True])) == 0
