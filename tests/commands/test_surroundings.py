@@ -39,6 +39,7 @@ def called(command: list[str], cwd: Path | None = None, before: tuple[str, ...] 
     return ended.returncode, ended.stderr
 
 
+@pytest.mark.slow
 def test_a_user_without_home_folder_and_passwd_entry(folder: Path, tmp_path: Path) -> None:
     nobody = ("unshare", "--user", "--map-user=12345")
     if shutil.which("unshare") is None or subprocess.run([*nobody, "true"], capture_output=True).returncode:
