@@ -15,18 +15,15 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import OutputError
 from .durable import output_errors
-from .lock_files import Activity, block
+from .lock_files import Activity, block, held_by, new_holder
 from .lock_files import age as _age
 from .lock_files import beaten as _beaten
 from .lock_files import boot as _boot
@@ -125,20 +122,22 @@ def take(out: Path, part: Part | None = None, *, say: Callable[[str], None] = la
     Raises:
         OutputError: another run holds the folder (the message says which), or the file system has no locks.
     """
-    path, token = out / lock_name(part), secrets.token_hex(8)
+    path, holder = out / lock_name(part), new_holder()
     lock = _flock(path)
     try:
         taken_over = _await_expiry(path, say)
-        holder = _write_line(path, lock, token)
+        with output_errors("lock", path):
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, block(holder, Activity()), 0)
         for other in _locks(out):
             if other.name != path.name and not goes_with(path.name, other.name) and _is_held(other, say):
                 with suppress(OSError):
                     os.ftruncate(lock, 0)
-                raise OutputError(f"{out} is held by {_holder(other)}; wait for it to end, or choose another --out")
+                raise _held(other)
         if taken_over:
             time.sleep(min(1.0, EXPIRY_S / 4))  # two machines may take over the same lease: the last line counts
-            if _parsed(_read(path)).get("token") != token:
-                raise OutputError(f"{out} is held by {_holder(path)}; wait for it to end, or choose another --out")
+            if _parsed(_read(path)).get("token") != holder["token"]:
+                raise _held(path)
         return Lease(path, lock, holder)
     except BaseException:
         os.close(lock)
@@ -154,21 +153,6 @@ def _is_held(path: Path, say: Callable[[str], None]) -> bool:
     except OutputError:
         return True
     return False
-
-
-def _write_line(path: Path, lock: int, token: str) -> dict[str, object]:
-    """Write into a lock file who holds it."""
-    holder: dict[str, object] = {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "boot": _boot(),
-        "token": token,
-    }
-    with output_errors("lock", path):
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, block(holder, Activity()), 0)
-    return holder
 
 
 def others(out: Path, mine: str) -> dict[str, str]:
@@ -187,7 +171,6 @@ def is_held(path: Path) -> bool:
 
 
 def _flock(path: Path) -> int:
-    out = path.parent
     while True:
         with output_errors("lock", path):
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -200,9 +183,7 @@ def _flock(path: Path) -> int:
                 os.close(lock)
             except BlockingIOError:
                 os.close(lock)
-                raise OutputError(
-                    f"{out} is held by {_holder(path)}; wait for it to end, or choose another --out"
-                ) from None
+                raise _held(path) from None
             except OSError:
                 os.close(lock)
                 raise
@@ -230,7 +211,7 @@ def _await_expiry(path: Path, say: Callable[[str], None]) -> bool:
         if not _read(path):
             return True
         if _beaten(path) != seen or _read(path) != first:
-            raise OutputError(f"{path.parent} is held by {_named(line)}; wait for it to end, or choose another --out")
+            raise held_by(path.parent, line, part_named(path.name))
     return True
 
 
@@ -241,5 +222,5 @@ def _locks(out: Path) -> list[Path]:
         return []
 
 
-def _holder(path: Path) -> str:
-    return _named(_parsed(_read(path)), part_named(path.name))
+def _held(path: Path) -> OutputError:
+    return held_by(path.parent, _parsed(_read(path)), part_named(path.name))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 import socket
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ..errors import OutputError
 from ..system.codec import OpenRecord, encode
+from ..system.process_marks import own_mark
 from .durable import discard, output_errors, temporary_name
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -56,6 +60,23 @@ def block(holder: Mapping[str, object], activity: Activity) -> bytes:
     if len(content) > LINE_BYTES:
         content = encode(dict(holder))
     return content.ljust(LINE_BYTES)
+
+
+def new_holder() -> dict[str, object]:
+    """Who this process is, as its locks say, with a token that no other holder has."""
+    return {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "boot": boot(),
+        "process": own_mark(),
+        "token": secrets.token_hex(8),
+    }
+
+
+def held_by(place: object, line: dict[str, Any], what: str) -> OutputError:
+    """Somebody else holds an output. ``line``: of the lock; ``what``: the holder where it says nothing."""
+    return OutputError(f"{place} is held by {described(line, what)}; wait for it to end, or choose another --out")
 
 
 def boot() -> str:

@@ -7,20 +7,17 @@ over notices. Whether another holder is alive is seen from its object: it is rep
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 
 from ...errors import OutputError
-from ...system.process_marks import has_ended, own_mark
+from ...system.process_marks import has_ended
 from ...system.waiting import interruptible
 from ..lease import BEAT_S, EXPIRY_S, Part, goes_with, is_lock, lock_name, part_named
-from ..lock_files import Activity, block, described, parsed
+from ..lock_files import Activity, block, described, held_by, new_holder, parsed
 from ..store import ABSENT
 from .bucket import BucketStore
 from .store import StoreError
@@ -99,7 +96,7 @@ def take(store: BucketStore, part: Part | None, say: Callable[[str], None]) -> S
     Raises:
         OutputError: another run holds it (says which), or the store cannot be used.
     """
-    name, holder = lock_name(part), _holder()
+    name, holder = lock_name(part), new_holder()
     found = store.read(name)
     version = store.put(name, _line(holder), ABSENT) if found is None else None
     if found is not None:
@@ -140,23 +137,12 @@ def _await_end(store: BucketStore, name: str, say: Callable[[str], None]) -> Non
 
 def _held(store: BucketStore, name: str) -> OutputError:
     found = store.read(name)
-    who = described(parsed(found[0]) if found is not None else {}, part_named(name))
-    return OutputError(f"{store.place} is held by {who}; wait for it to end, or choose another --out")
+    return held_by(store.place, parsed(found[0]) if found is not None else {}, part_named(name))
 
 
 def _lines(store: BucketStore) -> dict[str, dict[str, object]]:
     names = [name for name in store.list_top() if is_lock(name)]
     return {name: parsed(found[0]) for name in names if (found := store.read(name)) is not None}
-
-
-def _holder() -> dict[str, object]:
-    return {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "process": own_mark(),
-        "token": secrets.token_hex(8),
-    }
 
 
 def _line(holder: Mapping[str, object], activity: Activity | None = None) -> bytes:
