@@ -48,18 +48,6 @@ def package(monkeypatch: pytest.MonkeyPatch, *files: str, **more: Any) -> list[t
     return opened
 
 
-def test_a_table_behind_a_link_or_dots_is_resolved(
-    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = package(monkeypatch, "new.parquet", f"{table}/c=DE/more.parquet")
-    (tmp_path / "link").symlink_to(table)
-    (table / "deep").mkdir()
-    monkeypatch.chdir(table / "deep")
-    for given in ("../../table", str(tmp_path / "link")):
-        assert [file.relative for file in resolve_inputs([given])] == ["c=DE/more.parquet", "new.parquet"]
-    assert opened == [(str(table), None)] * 2
-
-
 def test_without_the_package_its_extra_is_named(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(UsageError, match=r"pip install 'd2t-scorer\[delta\]'"):

@@ -60,16 +60,6 @@ def test_a_new_file_in_a_folder_that_exists(tmp_path: Path) -> None:
     assert tree(tmp_path) == ["report.html"]
 
 
-def test_what_fails_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "report.html"
-    put(path, b"old")
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "Input/output error")))
-        with pytest.raises(OutputError, match=r"cannot write .*report.html: Input/output error"):
-            put(path)
-    assert path.read_bytes() == b"old" and tree(tmp_path) == ["report.html"]
-
-
 @pytest.mark.parametrize("way", [put, put_staged])
 def test_a_link_stays_and_its_file_is_replaced_in_its_own_folder(tmp_path: Path, way: object) -> None:
     (tmp_path / "real").mkdir()

@@ -67,16 +67,6 @@ def test_the_same_tables_give_the_same_bytes_whatever_stood_there(tmp_path: Path
     assert write(tmp_path / "c.parquet", *tables, x="2").sha256 != first.sha256
 
 
-@pytest.mark.parametrize("tables", [[], [rows_table(0)], [rows_table(0), rows_table(2), rows_table(0)]])
-def test_empty_tables(tmp_path: Path, tables: list[pa.Table]) -> None:
-    writer = ShardWriter(tmp_path / "a.parquet", rows_table(0).schema)
-    for table in tables:
-        writer.write(table)
-    rows = writer.commit().rows
-    assert rows == sum(len(t) for t in tables) == pq.read_table(tmp_path / "a.parquet").num_rows
-    assert pq.read_schema(tmp_path / "a.parquet").equals(rows_table(0).schema)
-
-
 def test_metadata_replaces_that_of_the_input(tmp_path: Path) -> None:
     table = rows_table(2).replace_schema_metadata({"signature": "old", "mine": "kept"})
     write(tmp_path / "a.parquet", table, signature="new")
@@ -110,33 +100,6 @@ def test_a_failing_call_is_an_error_and_leaves_nothing(
     assert len(calls) == 1  # after a failed fsync a second one may lie
     assert names(tmp_path) == ["a.parquet"]
     assert (tmp_path / "a.parquet").read_bytes() == before
-
-
-FULL = """
-import resource, sys
-from pathlib import Path
-import pyarrow as pa
-from scorer.errors import OutputError
-from scorer.storage import ShardWriter
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-writer = None
-try:
-    table = pa.table({"x": [hash(str(i)) for i in range(50_000)]})
-    writer = ShardWriter(Path(sys.argv[1]), table.schema)
-    for _ in range(3):
-        writer.write(table)
-    writer.commit()
-except OutputError as error:
-    print(error)
-"""
-
-
-@pytest.mark.parametrize("room", [2, 300_000])
-def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, room: int) -> None:
-    status, out, errors = finish(FULL, str(tmp_path / "a.parquet"), str(room))
-    assert (status, errors) == (0, "")
-    assert out.startswith(f"cannot write {tmp_path}/a.parquet: File too large; raise the limit")
-    assert names(tmp_path) == []
 
 
 CRASH = """

@@ -141,15 +141,6 @@ def test_a_file_that_changed_since_it_was_probed(shard: str) -> None:
         assert sum(len(t) for t in reader.windows(shard, max_rows=900, max_bytes=1 << 20)) == 1001
 
 
-def test_a_file_that_is_written_to_while_it_is_read(shard: str) -> None:
-    with ShardReader(timeout_s=LIMIT_S) as reader:
-        windows = reader.windows(shard, max_rows=10, max_bytes=1000)
-        next(windows)
-        os.utime(shard, ns=(1, 1))
-        with pytest.raises(ShardError, match="was modified while it was read"):
-            list(windows)
-
-
 def test_an_iteration_that_is_left_or_crossed_does_not_confuse_the_next(shard: str) -> None:
     with ShardReader(timeout_s=LIMIT_S) as reader:
         for _ in reader.windows(shard, max_rows=10, max_bytes=1000):

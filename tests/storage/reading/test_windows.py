@@ -107,17 +107,6 @@ def test_a_shard_without_rows_gives_one_empty_table(reader: ShardReader, tmp_pat
     assert all(column.num_chunks == 1 for column in window.columns)
 
 
-def test_dictionaries_are_cut_down_to_what_a_window_uses(reader: ShardReader, tmp_path: Path) -> None:
-    values = [f"value {i % 50}" if i % 9 else None for i in range(400)]
-    column = pa.array(values).dictionary_encode()
-    for groups in (400, 30):
-        uri = write(tmp_path / f"{groups}.parquet", pa.table({"d": column}), row_group_size=groups)
-        windows = list(reader.windows(uri, max_rows=10, max_bytes=1 << 20))
-        assert [v for w in windows for v in w["d"].to_pylist()] == values
-        firsts = list(dict.fromkeys(v for v in values[20:30] if v))
-        assert windows[2]["d"].chunk(0).dictionary.to_pylist() == firsts
-
-
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     rows=st.lists(st.tuples(st.text(max_size=60), st.lists(st.integers(0, 9), max_size=6)), max_size=40),
