@@ -6,10 +6,10 @@ of local files alone: a store would have to send the whole file again.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import lru_cache
 
+from ..system.progress import sha256_of
 from .pieces import Piece
 from .records import Identity
 
@@ -31,7 +31,7 @@ def content_sha256(uri: str, identity: Identity) -> str | None:
     try:
         with open(uri, "rb") as file:  # noqa: PTH123  (names that are not UTF-8 stay as they are)
             before = os.fstat(file.fileno())
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = sha256_of(file)
             after = os.fstat(file.fileno())
     except (OSError, ValueError):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from ...errors import OutputError
 from ...system.waiting import several
-from ..durable import output_errors, require_space
+from ..durable import file_sha256, output_errors, require_space
 from ..finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, check_relative
 from ..listing import is_hidden
 from ..receipts import Receipts
@@ -98,6 +97,5 @@ def _check(out: StoreUri, folder: Path) -> None:
         path = folder / relative
         if not path.is_file():
             raise OutputError(f"{out}: the output {relative} has a receipt and is not there; run `scorer run` again")
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != receipt.output.sha256:
-                raise OutputError(f"{out}: the output {relative} is not what its receipt says; run `scorer run` again")
+        if file_sha256(path) != receipt.output.sha256:
+            raise OutputError(f"{out}: the output {relative} is not what its receipt says; run `scorer run` again")
