@@ -47,12 +47,6 @@ def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
     assert "system=a&<" in lines
 
 
-def test_json_alone_on_stdout(nights: tuple[Path, Path]) -> None:
-    document = decode(scorer(nights[1], "--json", "--by", "system").stdout.encode(), Document, "--json")
-    assert document.rows.all == 90
-    assert document.baseline is None
-
-
 def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) -> None:
     gates, xml = tmp_path / "gates.toml", tmp_path / "junit.xml"
     gates.write_text(
@@ -130,13 +124,6 @@ def test_unknown_columns_and_signatures_that_differ(nights: tuple[Path, Path], t
     assert "scored differently: prec" in scorer(nights[0], "--baseline", other, "--across-signatures").stdout
     assert "--by names no column" in scorer(nights[0], "--by", " , ", code=2).stderr
     assert "cannot group rows" in scorer(nights[0], "--by", "triples", code=2).stderr
-
-
-def test_files_are_written_whole_or_the_error_is_said(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for option in ("--junit", "--report", "--history"):
-        result = scorer(nights[0], option, tmp_path / "file" / "x", code=2)
-        assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_a_terminal_is_not_obeyed_by_data(tmp_path: Path) -> None:

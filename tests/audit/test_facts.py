@@ -62,14 +62,6 @@ def test_every_spelling(wanted: set[str]) -> None:
     assert again == expected(from_mr(column.slice(3)), wanted)
 
 
-def test_what_does_not_parse_has_no_predicate() -> None:
-    reader = FactReader("triples", lambda predicate: True)
-    column = pa.array([["a | b", None, "a | p | x"]], pa.list_(pa.string()))
-    assert shown(reader, reader.read(column)) == [[(None, None), (None, None), ("p", "x")]]
-    null = pa.array([[{"subject": "s", "predicate": None, "object": "x"}]], pa.list_(STRUCT))
-    assert shown(reader, reader.read(null)) == [[(None, None)]]
-
-
 def test_sentences_are_predicates_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scorer.audit.facts.MOST_SENTENCES", 2)
     reader = FactReader("facts")

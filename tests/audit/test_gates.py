@@ -158,9 +158,3 @@ def test_what_cannot_be_meant_is_said(nights: tuple[Path, Path], tmp_path: Path,
         gate(nights, tmp_path, text, baseline=False)
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
-
-
-def test_a_column_of_too_many_values(tmp_path: Path) -> None:
-    out = night(tmp_path / "out", [row(f"t{i}", id=i) for i in range(1001)])
-    with pytest.raises(UsageError, match="more than 1000 groups"):
-        audit(out, AuditOptions(by=(("id",),)))

@@ -14,7 +14,7 @@ from scorer.audit.document import Checked, Document
 from scorer.audit.rules import METRICS
 from scorer.commands import app
 from scorer.system.codec import decode
-from tests.audit.nights import SIGNATURE, Row, night, row, table
+from tests.audit.nights import Row, night, row, table
 from tests.scored_outputs import finish
 
 
@@ -87,15 +87,6 @@ def test_a_group_that_is_new_is_silent_and_one_that_went_fails(outs: dict[str, P
     document = judged(outs["good"], file, baseline=outs["two"])
     assert [gate.status for gate in document.gates] == ["pass", "fail"]
     assert document.gates[1].reason == "there are no rows"
-
-
-def test_what_the_run_did_not_look_for(tmp_path: Path) -> None:
-    signature = SIGNATURE.replace("checks:both", "checks:hallucination")
-    out = night(tmp_path / "out", good(5), signature=signature)
-    document = judged(out, gates(tmp_path, 'metric = "omission_rate"\nfail = 0.1'))
-    assert document.gates[0].reason == "the run did not look for omissions (--checks hallucination)"
-    document = judged(out, gates(tmp_path, 'metric = "not_ok_rate"\nfail = 0.1'), errors="excluded")
-    assert document.status == "pass"
 
 
 def test_min_rows_silences_on_purpose_and_nothing_checked_is_no_pass(outs: dict[str, Path], tmp_path: Path) -> None:

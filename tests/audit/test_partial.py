@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
 from scorer.commands import app
-from scorer.errors import UsageError
 from tests.audit.nights import night, row
 
 LIMITED = "only the first 10 rows were scored (--limit)"
@@ -79,14 +78,6 @@ def test_a_partial_output_against_a_complete_one(tmp_path: Path) -> None:
     document = audit(whole, AuditOptions(baseline=part, allow_partial=True))
     assert document.baseline is not None
     assert (document.partial, document.baseline.partial) == (None, LIMITED)
-
-
-def test_the_same_limit_compares_and_another_does_not(tmp_path: Path) -> None:
-    one, same = limited(tmp_path / "one", 10), limited(tmp_path / "same", 10)
-    other = limited(tmp_path / "other", 8, rows=8)
-    assert audit(one, AuditOptions(baseline=same)).partial == LIMITED
-    with pytest.raises(UsageError, match="and so is the baseline, in another way"):
-        audit(one, AuditOptions(baseline=other))
 
 
 def test_missing_shards(lacking: Path, tmp_path: Path) -> None:

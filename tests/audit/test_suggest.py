@@ -80,15 +80,6 @@ def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> 
     assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.1}
 
 
-def test_no_file_is_replaced(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    kept = tmp_path / "changes.toml"
-    kept.write_text("mine")
-    result = scorer("gates", "init", nights[0], "--gates", tmp_path / "g.toml", "--changes", kept, code=2)
-    assert "exists" in result.stderr
-    assert kept.read_text() == "mine"
-    assert not (tmp_path / "g.toml").exists()
-
-
 def test_what_gates_can_find_is_shown_without_a_baseline(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
     found = reached(nights[0], "--gates", files[1]).gates
     able = {(gate.metric, str(one.group.get("system"))[:1]): one.can_fire for gate in found for one in gate.groups}

@@ -51,13 +51,6 @@ def test_a_system_that_leaves_a_slot_out_is_no_bad_template(tmp_path: Path) -> N
     assert suspects(whole) == ["the template of 'food' looks wrong"]
 
 
-def test_a_night_of_empty_texts_says_nothing_of_templates(tmp_path: Path) -> None:
-    rows = made("ab", 30, {"a": 0.9, "b": 0.9})
-    for one in rows[:40]:
-        one["text"] = ""
-    assert suspects(audit(night(tmp_path / "out", rows))) == []
-
-
 def test_figures_by_template_and_object(tmp_path: Path) -> None:
     content = {
         "food": "<subject> serves <object>.",

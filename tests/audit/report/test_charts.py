@@ -30,11 +30,6 @@ def test_an_interval_is_drawn_to_scale() -> None:
     assert root.one("svg").attributes["aria-hidden"] == "true"
 
 
-def test_a_rate_beyond_the_scale_stands_at_its_end_and_is_hollow() -> None:
-    dot = parse(charts.interval(0.6, 0.4, 0.8, 0.2)).one("circle")
-    assert (at(dot, "cx"), dot.attributes["class"]) == (100, "dot hollow")
-
-
 def test_a_histogram_is_linear_and_names_its_axes() -> None:
     root = charted(charts.histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, ("0", "1"), "name", ("Share", "Confidence")))
     heights = [at(node, "height") for node in root.find("rect")]
@@ -49,16 +44,6 @@ def test_a_histogram_is_linear_and_names_its_axes() -> None:
         "Confidence",
     ]
     assert [node.text.strip() for node in root.find("span")] == ["0", "1"]
-
-
-def test_the_labels_of_a_scale_stand_on_its_lines_from_0_to_its_top() -> None:
-    root = charted(charts.histogram([0.15, 0.1], None, ("0", "1"), "name", ("", "")))
-    labels = [(node.text, at(node, "y") - 4) for node in root.find("text")]
-    full = charts.PLOT_HEIGHT - 14
-    assert [text for text, _ in labels] == ["0%", "5%", "10%", "15%", "20%"]
-    for text, y in labels:
-        assert y == pytest.approx(14 + full * (1 - float(text.removesuffix("%")) / 20), abs=0.01)
-    assert [at(line, "y1") for line in lines(root, "grid")] == [y for _, y in labels]
 
 
 def test_a_trend_breaks_at_a_run_without_a_figure() -> None:

@@ -90,12 +90,6 @@ def test_gates_stand_with_the_failed_first(page: Node) -> None:
     ]
 
 
-def test_predicates_stand_with_the_suspect_marked(page: Node) -> None:
-    rows = cells(table_of(page, "Predicates by omission rate. 3 more are not shown."))
-    assert rows[0] == ["customer rating suspect template", "12,644", "93.9% 93.5–94.3", "4.1%", "0%"]
-    assert rows[-1][3:] == ["–", "100%"]
-
-
 def test_every_row_is_explained(page: Node) -> None:
     found = [words(case) for case in page.find("li", class_="case")]
     assert len(found) == 8
@@ -105,14 +99,6 @@ def test_every_row_is_explained(page: Node) -> None:
     assert "A blank text says none of the facts" in found[5]
     assert "No label: too_long:hallucination." in found[6]
     assert "The text is null." in found[7]
-
-
-def test_a_trend_needs_two_runs() -> None:
-    assert not parse(render(document(runs=1))).find("section", id="trend")
-    two = parse(render(document(runs=2))).one("section", id="trend")
-    runs = cells(table_of(two, "All rows, run by run"))
-    assert [run[0] for run in runs] == ["2026-11-21", "2026-11-20"]
-    assert cells(table_of(two, "Not OK by group")) == [["tgensystem", "", "7.6%", "12.7%", "12.7%"]]
 
 
 def test_without_a_baseline_it_says_so() -> None:
@@ -284,3 +270,11 @@ def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
     assert len(root.find("li", class_="case")) == 20 * 6
     assert "up to 20 rows of each kind" in words(root.one("section", id="worst"))
     assert len(cells(table_of(root, "Verdict rates by system"))) == 201
+
+
+def test_a_trend_needs_two_runs() -> None:
+    assert not parse(render(document(runs=1))).find("section", id="trend")
+    two = parse(render(document(runs=2))).one("section", id="trend")
+    runs = cells(table_of(two, "All rows, run by run"))
+    assert [run[0] for run in runs] == ["2026-11-21", "2026-11-20"]
+    assert cells(table_of(two, "Not OK by group")) == [["tgensystem", "", "7.6%", "12.7%", "12.7%"]]
