@@ -32,7 +32,7 @@ from scorer.scoring.plain_rows import PlainRows
 from scorer.scoring.plan import Budgets
 from scorer.scoring.signature import Signature
 from scorer.scoring.windows import ScoredWindow, Tag, Window
-from scorer.storage import Counts, Receipts, RunOutput, SeenOutput
+from scorer.storage import Counts, Receipts, RunOutput, SeenOutput, ShardReader
 from scorer.storage.counts import RowCounts
 from scorer.storage.objects.uri import Location
 from scorer.storage.output import open_store
@@ -213,6 +213,16 @@ def test_a_bad_shard_is_set_aside_and_the_rest_is_scored(data: Path, target: Loc
     assert noted["_failed/lacks.parquet.json"]["message"] == "no column 'text'" and "_failed/torn.parquet.json" in noted
     assert noted["_failed/numbers.parquet.json"]["message"] == "column 'text' is int64"
     assert "numbers.parquet" not in found and "_SUCCESS" not in found
+
+
+def test_a_shard_of_which_rows_do_not_arrive_is_set_aside(
+    data: Path, target: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ShardReader.windows
+    monkeypatch.setattr(ShardReader, "windows", lambda *given, **more: list(real(*given, **more))[:-1])
+    outcome = lengths(data, target)
+    assert (outcome.exit_code, outcome.summary.shards.failed) == (3, 2) and data_files(target) == {}
+    assert b"read 24 rows, but its footer says 25" in files(target)["_failed/a.parquet.json"]
 
 
 def test_what_would_be_lost_needs_prune(data: Path, target: Location) -> None:
