@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from scorer.commands import app as scorer_app
 from scorer.commands.convert import app
 from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.metric.triples import iterate
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "data.md"
 BLOCK = re.compile(r"(?:^`([^`]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -49,14 +48,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     ran += 1
     assert ran == 9
     return folder
-
-
-def test_the_three_spellings_are_one_input(page: Path) -> None:
-    found = []
-    for name in ("structs", "strings", "slots"):
-        table = pq.read_table(page / f"{name}.parquet")
-        found.append(list(iterate(find_columns(table.schema, ColumnNames()).rows(table).triples)))
-    assert found[0] == found[1] == found[2] and len(found[0][0]) == 2
 
 
 def test_everything_on_the_page_can_be_read_by_a_run(page: Path) -> None:

@@ -67,29 +67,6 @@ def test_cleaned_data_passes_its_columns_on(write: Write, convert: Convert) -> N
     assert triples(convert("e2e", path, "--mr-column", "orig_mr", "--force").rows[0]) == LAMB_TRIPLES
 
 
-def test_passed_columns_have_free_names_and_their_types(write: Write, convert: Convert) -> None:
-    content = f"MR\toutput\tline\tscore\tscore\t\tcode\n{FOX}\tx\tL1\t0.5\t\tu\t007\n{LAMB}\ty\tL2\t1e-3\t7\tv\t12\n"
-    rows = convert("e2e", write("s.tsv", content)).rows
-    assert [row["source_line"] for row in rows] == ["L1", "L2"]
-    assert [row["score"] for row in rows] == [0.5, 0.001]
-    assert [row["score_2"] for row in rows] == [None, 7]
-    assert [row["column_6"] for row in rows] == ["u", "v"]
-    assert [row["code"] for row in rows] == ["007", "12"]
-
-
-def test_quotes_inside_values(write: Write, convert: Convert) -> None:
-    content = (
-        "mr,ref\n"
-        f'"{LAMB}","The ""Lamb"" is a pub, ""Thai"" too."\n'
-        f'"{FOX}","Two\nlines"\n'
-        f'"name[The ""Fox""], food[Thai]",It\'s 12" wide.\n'
-    )
-    rows = convert("e2e", write("s.csv", content)).rows
-    assert [row["text"] for row in rows] == ['The "Lamb" is a pub, "Thai" too.', "Two\nlines", "It's 12\" wide."]
-    assert [row["line"] for row in rows] == [2, 3, 5]
-    assert triples(rows[2]) == [('The "Fox"', "food", "Thai")]
-
-
 def test_tsv_with_unquoted_quotes_is_taken_literally(write: Write, convert: Convert) -> None:
     content = (
         f'MR\toutput\n{LAMB}\t"Thai" pub\n"{FOX}"\t"Fox\n{LAMB}\the said "so"\n{FOX}\t"whole"\n'
@@ -101,10 +78,6 @@ def test_tsv_with_unquoted_quotes_is_taken_literally(write: Write, convert: Conv
     ]  # fmt: skip
     assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, FOX_TRIPLES] * 3
     assert "0 malformed" in result.err
-
-
-def test_a_text_in_single_quotes_beside_a_plain_input_keeps_them(write: Write, convert: Convert) -> None:
-    assert convert("e2e", write("s.tsv", f"MR\toutput\n{FOX}\t'Fox'\n")).rows[0]["text"] == "'Fox'"
 
 
 def test_several_systems(write: Write, convert: Convert) -> None:
@@ -148,24 +121,6 @@ def test_text_files_beside_inputs(write: Write, convert: Convert) -> None:
         ("tgen", "t.txt", 2, ""),
     ]
     assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, FOX_TRIPLES] * 2
-
-
-@pytest.mark.parametrize("header", ["mr\n", "MR\n"])
-def test_inputs_alone_under_a_header(header: str, write: Write, convert: Convert) -> None:
-    texts = write("s.txt", "one\ntwo\n")
-    for name, content in [("plain", f"{header}{LAMB}\n{FOX}\n"), ("quoted", f'{header}"{LAMB}"\n"{FOX}"\n')]:
-        result = convert("e2e", write(f"{name}.csv", content), "--texts", texts, "--force")
-        assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, FOX_TRIPLES], result.err
-
-
-def test_text_files_beside_a_reference_file(write: Write, convert: Convert) -> None:
-    references = write("refs.csv", f'mr,ref\n"{LAMB}",r1\n"{LAMB}",r2\n"{FOX}",r3\n')
-    result = convert("e2e", references, "--texts", write("s.txt", "one\ntwo\n"))
-    assert [(row["text"], row["references"]) for row in result.rows] == [("one", ["r1", "r2"]), ("two", ["r3"])]
-    result = convert("e2e", references, "--texts", write("each.txt", "1\n2\n3\n"), "--force")
-    assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, LAMB_TRIPLES, FOX_TRIPLES]
-    result = convert("e2e", references, "--texts", write("off.txt", "1\n2\n3\n4\n"), "--force")
-    assert result.code == 2 and "has 4 lines" in result.err and "has 3 or 2 inputs" in result.err
 
 
 def test_unicode_line_separators_are_text(write: Write, convert: Convert) -> None:

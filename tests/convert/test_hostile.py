@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.convert.conftest import Convert, Write, triples
+from tests.convert.conftest import Convert, Write
 
 GOOD = "name[Fox], food[Thai]"
 FOX = [("Fox", "food", "Thai")]
@@ -40,12 +40,6 @@ def test_malformed_lines_are_named_and_kept(line: bytes, what: str, write: Write
     assert "Traceback" not in strict.err and strict.rows == []
 
 
-def test_what_can_be_read_of_a_malformed_line_is_kept(write: Write, convert: Convert) -> None:
-    rows = convert("e2e", write("s.tsv", f"MR\toutput\nfood[Thai]\tx\n{GOOD}\n")).rows
-    assert (rows[0]["mr"], rows[0]["text"], rows[0]["triples"]) == ("food[Thai]", "x", None)
-    assert (rows[1]["mr"], rows[1]["text"], triples(rows[1])) == (GOOD, None, FOX)
-
-
 def test_an_unclosed_quote_costs_one_row(write: Write, convert: Convert) -> None:
     lines = ["mr,ref", f'"{GOOD}",one', f'"{GOOD},two', f'"{GOOD}",three', f'"{GOOD}","fo"ur"', f'"{GOOD}","five']
     path = write("s.csv", "\n".join(lines))
@@ -62,13 +56,6 @@ def test_many_unclosed_quotes_do_not_take_quadratic_time(write: Write, convert: 
     result = convert("e2e", write("s.csv", "mr,ref\n" + '"open\nplain\n' * (lines // 2)))
     assert result.code == 0 and len(result.rows) == lines
     assert f"{lines:,} malformed" in result.err
-
-
-def test_twenty_are_shown_and_the_rest_counted(write: Write, convert: Convert) -> None:
-    path = write("s.tsv", "MR\toutput\n" + "food[Thai]\tx\n" * 25)
-    err = convert("e2e", path).err
-    assert err.count(f"{path}:") == 20
-    assert "and 5 more malformed lines" in err and "25 malformed lines" in err
 
 
 def test_values_in_messages_are_short_and_escaped(write: Write, convert: Convert) -> None:
@@ -95,16 +82,6 @@ def test_files_that_cannot_be_used(content: bytes, what: str, write: Write, conv
     result = convert("e2e", write("s.tsv", content))
     assert result.code == 2 and what in result.err and len(result.err.strip().splitlines()) == 1
     assert result.rows == []
-
-
-def test_missing_files_and_columns(tmp_path: Path, write: Write, convert: Convert) -> None:
-    assert "No such file" in convert("e2e", str(tmp_path / "none.tsv")).err
-    assert "Is a directory" in convert("e2e", str(tmp_path)).err
-    path = write("s.tsv", f"MR\toutput\n{GOOD}\tx\n")
-    result = convert("e2e", path, "--text-column", "gold")
-    assert result.code == 2 and "no column 'gold'" in result.err and "MR, output" in result.err
-    result = convert("e2e", path, path.replace("s.tsv", "t.tsv"), "--texts", path)
-    assert result.code == 2 and "one file of inputs" in result.err
 
 
 def test_text_lines_that_are_not_text(write: Write, convert: Convert) -> None:
@@ -135,7 +112,6 @@ def test_outputs_are_not_overwritten(write: Write, convert: Convert) -> None:
     assert not list(kept.parent.glob(".*"))
 
 
-ENTRY = "<entry eid='Id1'><modifiedtripleset><mtriple>{}</mtriple></modifiedtripleset><lex>x</lex></entry>"
 DOCUMENT = "<benchmark><entries>\n{}\n</entries></benchmark>"
 
 
@@ -165,21 +141,3 @@ def test_xml_that_is_refused(content: str | bytes, what: str, write: Write, conv
     result = convert("webnlg", path)
     assert result.code == 2 and what in result.err and path in result.err and result.rows == []
     assert len(result.err.strip().splitlines()) == 1
-
-
-def test_malformed_triples_in_xml(write: Write, convert: Convert) -> None:
-    entries = [ENTRY.format("A | b | C"), ENTRY.format("A | b"), "<entry eid='Id3'><lex>y</lex></entry>"]
-    path = write("t.xml", DOCUMENT.format("\n".join(entries)))
-    result = convert("webnlg", path)
-    assert [triples(row) for row in result.rows] == [[("A", "b", "C")], None, None]
-    assert result.rows[1]["mr"] == "A | b"
-    assert f"{path}:3: not a triple like subject | predicate | object: 'A | b'" in result.err
-    assert f"{path}:4: an entry without triples: 'Id3'" in result.err
-    assert convert("webnlg", path, "--strict", "--force").code == 2
-
-
-def test_malformed_triples_in_csv(write: Write, convert: Convert) -> None:
-    path = write("t.csv", "mr,text\nA | b | C<br>D | e,x\nA | b | C<br>,y\n ,z\n")
-    result = convert("webnlg", path)
-    assert [triples(row) for row in result.rows] == [None, [("A", "b", "C")], None]
-    assert f"{path}:2: 'D | e' is not a triple" in result.err and f"{path}:4: an input without triples" in result.err

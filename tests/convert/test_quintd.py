@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from scorer.convert import QUINTD, Problems, convert_annotated
 from scorer.convert.annotated_data import read_data
 from scorer.errors import InputError
@@ -157,22 +154,6 @@ def test_the_repositorys_files(tmp_path: Path) -> None:
     assert said == ["gpt-4/a.jsonl:2: an annotation that cannot be read (KeyError)"]
     with pytest.raises(InputError, match=r"a\.jsonl:2"):
         convert_annotated(QUINTD, str(tmp_path / "quintd-1"), Problems(True, said.append))
-
-
-def test_the_command_writes_three_files(tmp_path: Path) -> None:
-    def scorer(*arguments: Any, code: int = 0) -> Any:
-        result = CliRunner().invoke(app, ["convert", "quintd", *map(str, arguments)])
-        assert result.exit_code == code, result.output + str(result.exception)
-        return result
-
-    folder = repository(tmp_path / "quintd-1")
-    names = [tmp_path / f"{name}.parquet" for name in ("rows", "spans", "judged")]
-    options = [folder, "--out", names[0], "--spans", names[1], "--judge-spans", names[2]]
-    assert scorer(*options).stdout.split() == [str(name) for name in names]
-    assert [pq.read_table(name).num_rows for name in names] == [2, 4, 1]
-    assert "exists; choose another name" in scorer(*options, code=2).stderr
-    assert "has no outputs/test" in scorer(tmp_path, "--out", tmp_path / "new.parquet", code=2).stderr
-    assert "has no column 'model'" in scorer(names[0], "--out", tmp_path / "new.parquet", code=2).stderr
 
 
 @pytest.mark.skipif(not PREPARED.is_file(), reason=f"no data at {PREPARED}")

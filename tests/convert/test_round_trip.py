@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -23,23 +22,5 @@ def test_e2e_primary(shared_data: Path, tmp_path: Path, write: Write, convert: C
     result = convert("e2e", *paths)
     assert "0 malformed lines" in result.err
     assert [{key: row[key] for key in COLUMNS} for row in result.rows] == [
-        {**row, "text": row["text"].strip()} for row in rows
-    ]
-
-
-def test_webnlg_human_evaluation(shared_data: Path, tmp_path: Path, convert: Convert) -> None:
-    table = pq.read_table(shared_data / "webnlg17_humeval.parquet", columns=[*COLUMNS, "human_semantics"])
-    rows = table.to_pylist()
-    path = tmp_path / "all.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "mr", "team", "text", "human_semantics"])
-        writer.writerows(
-            [n, row["mr"], row["system"], row["text"], row["human_semantics"]] for n, row in enumerate(rows)
-        )
-    result = convert("webnlg", str(path))
-    assert "0 malformed lines" in result.err
-    kept = [*COLUMNS, "human_semantics"]
-    assert [{key: row[key] for key in kept} for row in result.rows] == [
         {**row, "text": row["text"].strip()} for row in rows
     ]

@@ -57,11 +57,6 @@ def test_lexicalisations_are_the_texts_without_system_files(write: Write, conver
     assert "4 rows, 2 inputs, 1 system, 0 malformed lines" in result.err
 
 
-def test_one_language(write: Write, convert: Convert) -> None:
-    rows = convert("webnlg", write("ship.xml", XML), "--lang", "ru").rows
-    assert [row["lid"] for row in rows] == ["Id3", "Id1"]
-
-
 def test_system_files(write: Write, convert: Convert) -> None:
     xml, first, second = write("t.xml", XML), write("forge.txt", "one\ntwo\n"), write("x/out.txt", "\n\n")
     result = convert("webnlg", xml, "--texts", first, "--texts", f"nil={second}")
@@ -89,14 +84,6 @@ def test_inputs_without_lexicalisations_need_texts(write: Write, convert: Conver
     assert result.code == 2 and "no lexicalisations" in result.err and "--texts" in result.err
     rows = convert("webnlg", xml, "--texts", write("s.txt", "a\nb")).rows
     assert [row["text"] for row in rows] == ["a", "b"] and "references" not in rows[0]
-
-
-def test_folders(write: Write, convert: Convert) -> None:
-    folder = write("train/2triples/b.xml", XML).rsplit("/", 2)[0]
-    write("train/1triples/a.xml", XML.replace("Ulm", "Bonn"))
-    result = convert("webnlg", folder)
-    assert [row["file"] for row in result.rows] == ["a.xml"] * 4 + ["b.xml"] * 4
-    assert "8 rows, 4 inputs" in result.err
 
 
 def test_enriched_version_has_the_text_in_an_element(write: Write, convert: Convert) -> None:

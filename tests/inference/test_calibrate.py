@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scorer import Scorer
 from scorer.errors import DeviceError
 from scorer.inference import calibrate as module
 from scorer.inference.bundle import Bundle
@@ -64,9 +63,3 @@ def test_the_fastest_budget_is_chosen(
     clock = Clock(engine, monkeypatch, costs)
     assert measure_budget(engine) == chosen
     assert clock.calls >= len(costs)
-
-
-def test_a_scorer_calibrates_unless_it_is_told(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scorer.inference.engine.known_budget", lambda use: 640)
-    assert Scorer(tiny, device="cpu", precision="fp32").engine.grid.token_budget == 640
-    assert Scorer(tiny, device="cpu", precision="fp32", token_budget=96).engine.grid.token_budget == 96

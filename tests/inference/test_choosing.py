@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
-from scorer.commands.common import open_scorer
 from scorer.errors import BundleError, CallError, DeviceError, ScorerError
 from scorer.inference import choosing as module
 from scorer.inference.batches import Grid
 from scorer.inference.bundle import Bundle
 from scorer.inference.cache import Use
-from scorer.inference.devices import PACKED, PADDED, device
+from scorer.inference.devices import PADDED, device
 from scorer.inference.engine import Engine
 from scorer.inference.execution import Execution, candidates
-from scorer.inference.facts import DeviceFacts, read_facts
+from scorer.inference.facts import read_facts
 from scorer.inference.first_use import require_smoke_test
-from scorer.run.explain import budgets_of_run, explain
-from scorer.scoring.output_files import settings_of
 from tests.inference.fake_cuda import install
 from tests.inference.packed_graph import make_packed_bundle
-from tests.inference.rows import with_row
 
 TEXTS = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "near Crowne Plaza Hotel", "x"]
 PREFERRED, FALLBACK = "PackedMultiHeadAttention sdpa_kernel=2", "Attention"
@@ -117,15 +108,6 @@ def test_the_fallback_is_taken_and_the_reason_is_said(
     assert (run().attention, run().instead) == (PREFERRED, "")
 
 
-def test_a_form_that_disagrees_with_the_checkpoint_is_not_taken(on_gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, _ = on_gpu
-    Tries(monkeypatch, {})
-    facts = {PREFERRED: DeviceFacts(32, 0.5, 9.0, 0.0, True), FALLBACK: DeviceFacts(32, 1.0, 0.1, 0.0, True)}
-    monkeypatch.setattr(module, "read_facts", lambda use, grid: facts[use.attention])
-    found = run()
-    assert found.layout == PADDED and "50" in found.instead
-
-
 def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(
     forms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,29 +121,3 @@ def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(
     assert facts is not None and facts.label_agreement == 1.0 and "tiny fp16.packed on cpu" in said[0]
     require_smoke_test(use, opened.variant("fp16.packed"), grid, 1024, said.append)
     assert len(said) == 1
-
-
-def test_a_run_records_the_layout_and_a_resume_and_explain_take_it(
-    forms: Path, tmp_path: Path, monkeypatch: Any
-) -> None:
-    with_row(monkeypatch, "cpu", layouts=(PACKED, PADDED), precisions=("fp16",))
-    table = pa.table({"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3})
-    (tmp_path / "in").mkdir()
-    for name in ("a", "b"):
-        pq.write_table(table, tmp_path / "in" / f"{name}.parquet")
-    out, plan = tmp_path / "out", tmp_path / "out" / "_plan.json"
-    command = ["--bundle", str(forms), "--out", str(out), "--precision", "fp16"]
-    ran = CliRunner().invoke(app, ["run", str(tmp_path / "in" / "a.parquet"), *command])
-    assert ran.exit_code == 0, ran.output
-    content = json.loads(plan.read_text())
-    assert content["budgets"]["layout"] == "packed"
-    with_row(monkeypatch, "cpu", layouts=(PADDED, PACKED), precisions=("fp16",))  # as if another version preferred it
-    again = CliRunner().invoke(app, ["run", str(tmp_path / "in"), *command])
-    assert again.exit_code == 0, again.output
-    assert json.loads(plan.read_text())["budgets"] == content["budgets"]
-    assert pq.read_table(out / "a.parquet").equals(pq.read_table(out / "b.parquet"))
-    settings = settings_of(out)
-    with open_scorer(settings, budgets_of_run(out, settings)) as scorer:
-        assert (scorer.engine.use.layout, scorer.engine.use.attention) == (PACKED, "PackedMultiHeadAttention")
-        found = explain(out, scorer, "b.parquet", 1)
-    assert (found.signature, found.difference, found.same_labels) == (found.stored_signature, 0.0, True)

@@ -75,12 +75,6 @@ def test_numbers_depend_on_driver_and_cudnn_and_not_on_which_gpu(driver: Driver)
     assert one.name == other.name == "NVIDIA H200"
 
 
-def test_without_a_driver_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "_driver", lambda: None)
-    assert read_gpu(0) is None
-    assert device("cuda", 3).name == "cuda:3"
-
-
 def test_preloading_looks_in_every_folder_of_wheels_and_prints_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

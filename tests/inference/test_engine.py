@@ -43,13 +43,6 @@ def test_answers_are_the_model_s(tiny: Path, precision: str) -> None:
     engine.close()
 
 
-def test_columns_follow_the_labels(tmp_path: Path, tiny: Path) -> None:
-    turned = make_bundle(tmp_path / "b", labels=("entailment", "neutral", "contradiction"))
-    one = ask(Engine(Bundle.load(tiny), device="cpu", precision="fp32"), [(0, 1)])
-    other = ask(Engine(Bundle.load(turned), device="cpu"), [(0, 1)])
-    assert one.probabilities[0].tolist() == other.probabilities[0, ::-1].tolist()
-
-
 def test_too_long_is_an_answer_of_its_own_or_is_cut(tiny: Path) -> None:
     texts = ["The Mill", "pub " * 200, "y" * 10_000_000]
     engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
@@ -66,13 +59,6 @@ def test_too_long_is_an_answer_of_its_own_or_is_cut(tiny: Path) -> None:
     assert answers.probabilities[1] == pytest.approx(
         softmax(expected_logits(ids, reference.get_vocab_size())), abs=1e-5
     )
-
-
-def test_the_longest_pair_that_fits_is_scored(tiny: Path) -> None:
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
-    for extra, status in ((0, SCORED), (1, TOO_LONG)):
-        texts = ["x" * 60, "x" * (128 - 4 - 60 + extra)]
-        assert ask(engine, [(0, 1)], texts).status.tolist() == [status]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -158,16 +144,6 @@ def test_a_provider_that_falls_back_is_an_error(tiny: Path, monkeypatch: pytest.
     with pytest.raises(DeviceError, match="took CPUExecutionProvider"):
         Engine(Bundle.load(tiny), device="cuda")
     assert Engine(Bundle.load(tiny), device="auto").device.kind == "cpu"
-
-
-def test_a_variant_is_verified_once_a_device(tiny: Path) -> None:
-    said: list[str] = []
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32", threads=1)
-    facts = verify(engine, said.append)
-    assert facts.label_agreement == 1.0
-    assert facts.bound < 1e-4
-    assert verify(engine, said.append) == facts == measure(engine)
-    assert said == []  # the child of the first use has measured it already
 
 
 def test_a_variant_that_changes_labels_is_refused_on_this_device(tmp_path: Path) -> None:

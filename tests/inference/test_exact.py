@@ -78,14 +78,6 @@ def test_labels_are_those_of_fp32_where_the_variant_s_are_not(
     assert exact.bound.pairs == (PAIRS if known else len(expected))
 
 
-def test_nothing_runs_again_where_nothing_strays(tiny: Path) -> None:
-    fast = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
-    engine = ExactEngine(fast)
-    _, again = labels(engine)
-    assert again == 0 and engine.bound is not None and engine.bound.pairs == len(pairs_of_texts()[0])
-    assert 0 <= fast.least_bound <= engine.bound.largest < 0.01
-
-
 def test_the_bound_is_the_largest_seen_and_at_least_the_probes_until_enough_were() -> None:
     zero = np.zeros((3, 3), np.float32)
     off = zero + np.array([[0.1], [-0.25], [np.nan]], np.float32)

@@ -58,12 +58,3 @@ def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: 
         assert (ask(engine, ["b"]) == OUT_OF_MEMORY).all()
         assert len(fake.options) == opened + 1
         assert ["opened again" in line for line in said] == [True, False, False]
-
-
-def test_a_session_that_is_opened_again_goes_on(fake: FakeCuda, tiny: Path) -> None:
-    """Memory in pieces: the first session cannot serve the call, the second can."""
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", in_smoke_test=True) as engine:
-        opened = len(fake.options)
-        fake.fail = lambda options, call: FULL if len(fake.options) == opened else None
-        assert (ask(engine, ["a"]) == SCORED).all()
-        assert len(fake.options) == opened + 1

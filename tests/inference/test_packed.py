@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scorer.inference.batches import Batch, Work, distinct_pairs
+from scorer.inference.batches import Work, distinct_pairs
 from scorer.inference.bundle import Bundle
-from scorer.inference.packed import Packed, places
+from scorer.inference.packed import Packed
 from scorer.inference.texts import TextTokenizer
 from scorer.status import SCORED
 from tests.bundles import tokenizer
@@ -100,15 +100,3 @@ def test_a_call_holds_its_pairs_as_the_tokenizer_writes_them(tiny: Path) -> None
             seen += 1
         assert ends[0] == 0 and ends[-1] == batch.tokens
     assert seen == 16
-
-
-def test_where_the_tokens_of_a_call_stand() -> None:
-    """Three sequences of 1, 2 and 4 tokens. The offsets are one array for all calls of a shape, which none may change:
-    the kernel reads their shape alone."""
-    batch = Batch(np.arange(3), 4, 3, 7)
-    found = places(np.array([1, 2, 4]), np.array([0, 1, 3, 7]), batch)
-    assert found["cumulative_sequence_length"].tolist() == [0, 1, 1 + 2, 1 + 2 + 4]
-    assert found["position_ids"].tolist() == [0, 0, 1, 0, 1, 2, 3]
-    assert found["token_offset"].shape == (3, 4) and not found["token_offset"].flags.writeable
-    other = places(np.array([3, 3, 1]), np.array([0, 3, 6, 7]), batch)
-    assert other["token_offset"] is found["token_offset"]

@@ -5,7 +5,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -59,13 +58,6 @@ def test_words_give_the_tokenizer_s_own_ids(made: tuple[Tokenizer, str], texts: 
     words = WordTokens(*made)
     assert by_words(words, texts) == whole(made[0], texts)
     assert by_words(words, texts[::-1]) == whole(made[0], texts[::-1])
-
-
-def test_real_texts_give_the_tokenizer_s_own_ids(made: tuple[Tokenizer, str], shared_data: Path) -> None:
-    words = WordTokens(*made)
-    for name in ("e2e_primary", "webnlg17_humeval", "st_texts"):
-        texts = pq.read_table(shared_data / f"{name}.parquet", columns=["text"])["text"].to_pylist()[:1500]
-        assert by_words(words, texts) == whole(made[0], texts)
 
 
 def test_what_is_remembered_is_bounded(made: tuple[Tokenizer, str], monkeypatch: pytest.MonkeyPatch) -> None:

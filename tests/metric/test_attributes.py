@@ -12,12 +12,9 @@ import pytest
 
 from scorer.errors import ColumnError
 from scorer.metric.attributes import from_attributes
-from scorer.metric.checks import Options, build_checks
-from scorer.metric.columns import to_worded_facts
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.keys import row_keys
 from scorer.metric.rows import from_arrow
-from scorer.metric.templates import Templates
 from scorer.metric.triples import Triple, from_lists, iterate
 
 GAME = {
@@ -51,16 +48,6 @@ FACTS = [
 def test_objects_are_read_depth_first_without_their_nulls(column: pa.Array, nulls: int) -> None:
     found = from_attributes(column)
     assert (list(iterate(found)), found.skipped, found.errors) == ([FACTS], nulls, {})
-
-
-def test_details_have_the_facts_as_worded_by_position() -> None:
-    templates = Templates.from_dict({"points": "<subject> has <object> points."})
-    column = pa.array([json.dumps(GAME), '{"x": 1}', None])
-    rows = from_arrow(from_attributes(column), pa.array([None, "A.", "B."]))  # the facts of a null text can be read
-    worded, malformed, none = to_worded_facts(rows, build_checks(rows, templates, Options())).to_pylist()
-    assert (malformed, none, len(worded)) == (None, None, len(FACTS))
-    assert worded[1] == "The attendance of Hawks at Celtics is 18624."
-    assert (worded[3], worded[-2]) == ("Celtics has 112 points.", "Tatum has 31 points.")
 
 
 def test_a_row_has_the_key_of_its_triples() -> None:
@@ -120,13 +107,6 @@ def test_a_subject_may_stand_in_a_column_or_under_another_key() -> None:
     assert rows.errors == {1: "no_subject"}
     by_key = find_columns(table.schema, ColumnNames(subject="title"))
     assert list(iterate(by_key.rows(table).triples)) == [[("T", "v", "1")]] * 2
-
-
-def test_text_that_is_not_utf8_fails_its_row_alone() -> None:
-    names = pa.array([b"\xff", b"A"], pa.binary()).view(pa.string())
-    column = pa.StructArray.from_arrays([names, pa.array([1, 2])], ["name", "v"])
-    found = from_attributes(column)
-    assert (found.errors, list(iterate(found))[1]) == ({0: "invalid_utf8"}, [("A", "v", "2")])
 
 
 def test_keys_of_a_wide_table_do_not_slow_each_other_down() -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from scorer.metric.checks import Checks
-from scorer.metric.columns import CHUNKED_SENTENCES, to_columns, to_details, to_mean_entailment, to_sentences
+from scorer.metric.columns import to_columns, to_details, to_mean_entailment, to_sentences
 from scorer.metric.document_checks import MOST_PAIRS, document_checks
 from scorer.metric.documents import from_documents
 from scorer.metric.keys import row_keys
@@ -113,12 +113,6 @@ def test_a_sentence_passes_with_any_chunk() -> None:
     assert verdicts.fine.tolist() == [2]
 
 
-def test_a_thousand_passages_are_packed_into_fewer_chunks() -> None:
-    passages = [f"Passage {i} has a few words. It has two sentences." for i in range(1000)]
-    checks = ask(from_document_pairs([(passages, "One. Two.")]), 509)
-    assert 2 * 10_000 // 400 <= len(checks) <= 2 * (10_000 // 380 + 1)
-
-
 def test_passages_are_one_document() -> None:
     passages = ["First passage.", None, " ", "Second passage.\n"]
     rows = from_document_pairs([(passages, "First."), ("First passage.\n\n \n\nSecond passage.\n", "First.")])
@@ -164,19 +158,6 @@ def test_a_document_that_is_not_utf8_is_an_error_of_its_row() -> None:
     assert from_documents(lists).errors == {1: "invalid_utf8", 2: "no_document"}
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
-)
-def test_every_layout_of_a_column_gives_the_same_rows(kind: pa.DataType) -> None:
-    values = ["a b.", None, "", "a b."]
-    expected = from_documents(pa.array(values))
-    found = from_documents(pa.array(values).cast(kind))
-    assert found.distinct == expected.distinct and found.errors == expected.errors
-    lists = pa.array([["a b."], None, [], ["a b."]])
-    for column in (lists, lists.cast(pa.large_list(pa.string()))):
-        assert from_documents(column).errors == expected.errors
-
-
 def test_keys_are_those_of_documents_alone() -> None:
     rows = from_document_pairs([("A.", "T"), (["A."], "T"), (["A.", "B."], "T"), ("A.", "U"), (None, "T")])
     keys = row_keys(rows).to_pylist()
@@ -203,14 +184,6 @@ def test_the_pairs_of_a_row_are_bounded() -> None:
     assert [row["error"] for row in judged(rows, checks)] == [None, "too_long:document"]
 
 
-def test_the_pairs_are_those_of_chunks_and_sentences() -> None:
-    rows = from_document_pairs([("Word word word. " * 200, "One. Two. Three.")])
-    checks = ask(rows)
-    chunks = len(set(zip(checks.chunks.starts.tolist(), checks.chunks.ends.tolist(), strict=True)))  # type: ignore[union-attr]
-    assert len(checks) == 3 * chunks
-    assert chunks <= 1 + 600 // (LIMIT - 1 - 3 - 3)
-
-
 def test_a_pair_without_an_answer_is_an_error_of_its_row() -> None:
     rows = from_document_pairs([(DOCUMENT, "One. Two."), (DOCUMENT, "One.")])
     checks = ask(rows)
@@ -219,10 +192,3 @@ def test_a_pair_without_an_answer_is_an_error_of_its_row() -> None:
     first, second = judged(rows, checks, status)
     assert first["error"] == "not_finite:hallucination" and first["fine"] is None and first["mean_entailment"] is None
     assert second["error"] is None
-
-
-def test_no_rows_have_the_columns_too() -> None:
-    rows = from_arrow(from_documents(pa.array([], pa.string())), pa.array([], pa.string()))
-    checks = ask(rows)
-    verdicts = decide(rows, checks, answers(checks), np.empty(0, np.int8), omission_side=False)
-    assert to_sentences(rows, checks, verdicts).type == CHUNKED_SENTENCES.type

@@ -5,21 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
-from scorer.audit import AuditOptions, audit
 from scorer.audit.grouping import GroupCodes
 from scorer.errors import ColumnError
 from scorer.metric.group_values import encode, texts
-from tests.audit.nights import night, row, table
-from tests.scored_outputs import finish
 
 FAR = 2**62
 D = decimal.Decimal
@@ -192,33 +187,3 @@ def test_names_are_those_of_python_where_python_has_them() -> None:
     assert texts(pa.array(spans), "x") == [str(span) for span in spans]
     times = [dt.time(3, 4), dt.time(23, 59, 59, 5)]
     assert texts(pa.array(times), "x") == [str(time) for time in times]
-
-
-def test_outputs_grouped_by_each_type_that_parquet_holds(tmp_path: Path) -> None:
-    tried = 0
-    for number, (make, expected) in enumerate([*SINGLE.values()][::4]):  # an audit each
-        column, rows = make(), [row(f"t{i}", [("food", 0.1)]) for i in range(len(expected))]
-        whole = table(rows).append_column("kind", column)
-        try:
-            pq.write_table(whole, tmp_path / "try.parquet")
-        except (pa.ArrowException, NotImplementedError):
-            continue  # Parquet has no such type
-        out = finish(tmp_path / str(number), {"a.parquet": whole})
-        document = audit(out, AuditOptions(by=(("kind",),)))
-        found = {group.group["kind"]: group.rows for group in document.groups[1:]}
-        assert sum(found.values()) == len(expected)
-        assert {one.group["kind"] for one in document.worst} == set(found)
-        tried += 1
-    assert tried > 4
-
-
-def test_the_worst_rows_show_the_same_names(tmp_path: Path) -> None:
-    whole = table([row(f"t{i}", [("food", 0.1)]) for i in range(3)])
-    far = stored([1, FAR, 5], pa.timestamp("ns", "Mars/Base"))
-    out = finish(tmp_path / "out", {"a.parquet": whole.append_column("system", far)})
-    document = audit(out)
-    assert {one.group["system"] for one in document.worst} == {group.group["system"] for group in document.groups[1:]}
-
-
-def test_a_night_without_rows_has_no_groups(tmp_path: Path) -> None:
-    assert len(audit(night(tmp_path / "out", [row(system="a")][:0])).groups) == 1

@@ -47,13 +47,6 @@ def test_a_selection_is_found_by_name_and_type() -> None:
     assert find_columns(schema.set(2, pa.field("selected", pa.bool_())), ColumnNames()).selected is None
 
 
-def test_kept_columns_and_what_is_read_for_scoring() -> None:
-    schema = pa.schema([TEXT, ("mr", pa.string()), ("id", pa.int64()), ("fine", pa.string())])
-    found = find_columns(schema, ColumnNames(keep=("id",)))
-    assert found.passed == ("id",)
-    assert found.needed == ["id", "text", "mr"]
-
-
 @pytest.mark.parametrize(
     ("fields", "names", "message"),
     [

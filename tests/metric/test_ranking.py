@@ -34,11 +34,3 @@ def test_labels_come_first_and_then_confidence(worse: Worse) -> None:
         expected_orders += expected
     assert orders == expected_orders
     assert chosen.count(-1) > 5
-
-
-def test_the_worse_error_decides() -> None:
-    fine = np.array([1, 2], np.int8)  # omission, hallucination
-    confidence = np.array([0.2, 0.9], np.float32)
-    offsets = np.array([0, 2])
-    assert best(offsets, fine, confidence, "hallucination").tolist() == [0]
-    assert best(offsets, fine, confidence, "omission").tolist() == [1]

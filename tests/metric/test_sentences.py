@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from scorer.metric.checks import HALLUCINATION, KIND_NAMES, SENTENCE, Checks, Options, build_checks
+from scorer.metric.checks import KIND_NAMES, SENTENCE, Checks, Options, build_checks
 from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
 from scorer.metric.rows import Rows, from_pairs
 from scorer.metric.sentences import Room, SentenceSide, add_sentences
@@ -154,15 +154,6 @@ def test_selected_facts_alone_are_shown() -> None:
     assert not any("1 rebounds" in premise for row, premise in shown if row == 1)
 
 
-def test_rows_do_not_meet() -> None:
-    """What a row is asked does not depend on the rows around it."""
-    pairs = [([ANN, BOB], TEXT), ([BOB], TEXT), ([ANN], "Ann."), ([ANN, BOB, ("Ann Ash", "REB", "1")], TEXT)]
-    for limit in (8, 14, 19, 40):
-        alone = [(i, *line[1:]) for i, pair in enumerate(pairs) for line in asked(ask(from_pairs([pair]), limit))]
-        together = asked(ask(from_pairs(pairs), limit))
-        assert sorted(together) == sorted(alone)
-
-
 # --- what the answers mean
 
 PASS, FAIL = (0.1, 0.1, 0.8), (0.2, 0.7, 0.1)
@@ -213,16 +204,6 @@ def test_sentences_decide_a_text_that_does_not_fit(limit: int, note: str) -> Non
     assert (row["fine"], row["note"]) == ("OK", note)
 
 
-def test_both_sides() -> None:
-    rows = from_pairs([([ANN, BOB], TEXT)])
-    facts = {"Bob Birch got 4 rebounds.": FAIL}
-    (row,) = judge(rows, 19, {SECOND: FAIL, **facts}, options=Options())
-    assert (row["fine"], row["omitted"]) == ("omission+hallucination", [1])
-    (row,) = judge(rows, 19, {}, status=dict.fromkeys(facts, TOO_LONG), options=Options())
-    assert (row["fine"], row["error"]) == (None, "too_long:omission")
-    assert [sentence["entailment"] for sentence in row["sentences"]] == [pytest.approx(0.8)] * 2
-
-
 def test_a_sentence_without_an_answer_costs_the_label_only_where_it_decides() -> None:
     rows = from_pairs([([ANN, BOB], TEXT)])
     (row,) = judge(rows, 20, {}, status={SECOND: NOT_FINITE})
@@ -230,11 +211,6 @@ def test_a_sentence_without_an_answer_costs_the_label_only_where_it_decides() ->
     assert [sentence["entailment"] for sentence in row["sentences"]] == [pytest.approx(0.8), None]
     (row,) = judge(rows, 19, {}, status={SECOND: TOO_LONG})
     assert (row["fine"], row["error"]) == (None, "too_long:hallucination")
-
-
-def test_notes_join() -> None:
-    (row,) = judge(from_pairs([([ANN, BOB], TEXT)]), 14, {}, truncated=[SECOND])
-    assert row["note"] == "facts_selected+truncated"
 
 
 def test_null_empty_and_broken_rows() -> None:
@@ -256,13 +232,3 @@ def test_a_text_in_which_no_sentence_is_found_is_one() -> None:
     found = add_sentences(checks, rows, SentenceSide(lambda text: [], Room(40, count, count)))
     assert found.sentences is not None
     assert (found.sentences.starts.tolist(), found.sentences.ends.tolist()) == ([0], [1])
-
-
-def test_without_sentences_nothing_changes() -> None:
-    rows = from_pairs([([ANN, BOB], TEXT)])
-    checks = build_checks(rows, TEMPLATES, Options())
-    assert checks.sentences is None
-    assert (checks.kind == HALLUCINATION).sum() == 1
-    verdicts = decide(rows, checks, np.full((len(checks), 3), 1 / 3, np.float32), np.zeros(len(checks), np.int8))
-    assert len(verdicts.sentence_entailment) == 0
-    assert to_sentences(rows, checks, verdicts).to_pylist() == [None]

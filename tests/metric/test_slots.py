@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from scorer import Scorer
-from scorer.commands import app
 from scorer.metric.slots import load_templates, slot_warning
 from scorer.metric.templates import Templates
-from tests.bundles import make_bundle
 
 WHOLE = {"p": "<subject> is <object>.", "q": {"yes": "<subject> does."}, "r": ["<object> of <subject>", "unused"]}
 
@@ -48,24 +44,3 @@ def test_one_line_names_the_first_and_counts_the_rest(
     said: list[str] = []
     assert load_templates(file, said.append) == Templates.from_dict(data)
     assert len(said) == (warning is not None)
-
-
-def test_python_and_the_command_line_say_it_once_for_each_file(tmp_path: Path) -> None:
-    lacking = {"eatType": "<subject> is a pub.", "area": "<subject> is in the <object> area."}
-    bundle = make_bundle(tmp_path / "tiny", templates=lacking)
-    file = tmp_path / "t.json"
-    file.write_text(json.dumps(lacking))
-    for templates in (None, file, lacking):
-        said: list[str] = []
-        Scorer(bundle, templates=templates, log=said.append)
-        assert len([line for line in said if "'eatType' has no <object>" in line]) == 1
-    row = ["--triples", "The Mill | eatType | pub", "--text", "The Mill is a pub."]
-    for call in (
-        ["check", *row, "--bundle", str(bundle), "--templates", str(file)],
-        ["check", *row, "--bundle", str(bundle)],
-    ):
-        for _ in range(2):  # the next command says it again
-            result = CliRunner().invoke(app, call)
-            assert result.exit_code == 0
-            assert result.stderr.count("'eatType' has no <object>") == 1
-            assert "has no" not in result.stdout

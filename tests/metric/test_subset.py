@@ -51,16 +51,3 @@ def test_nothing_is_kept_that_no_row_uses() -> None:
     assert len(part.triples.distinct) == 1
     assert part.text_values == [b"two"]
     assert build_checks(part, Templates(), Options()).texts == ["The b of a is c.", "two"]
-
-
-def test_checks_are_those_of_the_whole_window() -> None:
-    rows = window(True)
-    whole = build_checks(rows, Templates(), Options())
-    chosen = [5, 0]
-    part = build_checks(take(rows, np.array(chosen)), Templates(), Options())
-    for new, row in enumerate(chosen):
-        asked = [
-            [(c.kind[i], c.texts[c.premise[i]], c.texts[c.hypothesis[i]]) for i in np.flatnonzero(c.row == r)]
-            for c, r in ((whole, row), (part, new))
-        ]
-        assert asked[0] == asked[1]

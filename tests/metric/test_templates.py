@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
@@ -72,17 +71,6 @@ def test_what_is_looked_up_is_what_is_filled(
     assert fact.backoff is backoff
 
 
-def test_which_predicates_have_a_template_for_each_object() -> None:
-    templates = Templates.from_dict(RATED | {"$aliases": {"customer rating": "rating", "kids": "familyFriendly"}})
-    names = ("rating", "customer rating", "familyFriendly", "kids", "unknown")
-    assert [name for name in names if templates.depends_on_object(name)] == ["familyFriendly", "kids"]
-
-
-def test_without_a_file_everything_is_backoff() -> None:
-    assert Templates().fill(Triple("A", "eatType", "pub")).text == "The eat Type of A is pub."
-    assert Templates().sha256 == "none"
-
-
 def test_optional_facts_match_either_spelling_of_the_predicate() -> None:
     templates = Templates.from_dict(RATED)
     assert templates.optional == {("near", "the sea")}
@@ -125,16 +113,6 @@ def test_what_is_wrong_with_a_file_is_named(data: object, named: str) -> None:
         Templates.from_dict(data)
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b"[" * 100_000])
-def test_a_file_that_is_no_json(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "t.json"
-    path.write_bytes(content)
-    with pytest.raises(TemplateError, match=r"t\.json"):
-        Templates.load(path)
-    with pytest.raises(TemplateError, match="missing"):
-        Templates.load(tmp_path / "missing.json")
-
-
 def test_the_original_project_s_files_load_unchanged(shared_data: Path) -> None:
     e2e = Templates.load(shared_data / "templates" / "nlgi_eval_e2e_templates.json")
     assert e2e.fill(Triple("Blue Spice", "familyFriendly", "no")).text == "Blue Spice is not family-friendly ."
@@ -171,17 +149,6 @@ def test_a_key_that_stands_twice_is_refused(text: str, key: str, tmp_path: Path)
     file.write_text(text)
     with pytest.raises(TemplateError, match=re.escape(f"the key {key!r} occurs twice")):
         Templates.load(file)
-
-
-@pytest.mark.parametrize("data", [{3: "<subject> <object>"}, {"p": {3: "<subject>"}}, {"p": ["<subject>", {1, 2}]}])
-def test_python_data_that_json_could_not_hold(data: object) -> None:
-    with pytest.raises(TemplateError):
-        Templates.from_dict(data)
-
-
-def test_a_mapping_is_as_good_as_a_dictionary() -> None:
-    given = MappingProxyType({"p": "<subject> <object>", "q": MappingProxyType({"yes": "<subject>"})})
-    assert Templates.from_dict(given) == Templates.from_dict({"p": "<subject> <object>", "q": {"yes": "<subject>"}})
 
 
 def test_a_file_of_more_than_the_limit(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from scorer.audit.facts import FactReader
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.keys import row_keys
 from scorer.metric.part_names import part_names
@@ -39,15 +38,6 @@ def test_the_forms_give_the_same_triples_and_row_key(form: str) -> None:
     plain = from_lists(pa.array([[" | ".join(triple) for triple in TRIPLES]]))
     text = pa.array(["t"])
     assert row_keys(from_arrow(parsed, text)).equals(row_keys(from_arrow(plain, text)))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_an_audit_reads_the_same_predicates_and_objects(form: str) -> None:
-    reader = FactReader("triples", lambda predicate: True)
-    facts = reader.read(FORMS[form])
-    assert facts.lengths.tolist() == [2]
-    assert [reader.predicates.names[i] for i in facts.predicate] == ["eatType", "seats"]
-    assert [reader.objects.names[i] for i in facts.object] == ["pub", "12"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from scorer.metric.triples import (
     Triple,
     from_lists,
     from_mr,
-    from_python,
     iterate,
     parse_mr,
     parse_triple,
@@ -81,19 +80,6 @@ def test_a_hostile_meaning_representation_is_read_in_linear_time(text: str) -> N
     assert not parse_mr(text)
 
 
-def test_three_spellings_of_one_row_are_the_same_triples() -> None:
-    expected = [[Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "area", "riverside")]]
-    spellings = (
-        from_lists(structs([[("Blue Spice", "eatType", "pub"), (" Blue Spice ", "area", "riverside")]])),
-        from_lists(pa.array([["Blue Spice | eatType | pub", "Blue Spice|area|riverside"]])),
-        from_mr(pa.array(["name[Blue Spice], eatType[pub], area[riverside]"])),
-        from_python([[("Blue Spice", "eatType", "pub"), ("Blue Spice", "area", "riverside")]]),
-    )
-    for rows in spellings:
-        assert list(iterate(rows)) == expected
-        assert rows.errors == {}
-
-
 @pytest.mark.parametrize("kind", [None, pa.large_list(STRUCT), pa.list_view(STRUCT), pa.large_list_view(STRUCT)])
 def test_slices_nulls_and_list_layouts(kind: pa.DataType | None) -> None:
     rows: list[list[tuple[str | None, ...]] | None] = [
@@ -117,12 +103,6 @@ def test_slices_nulls_and_list_layouts(kind: pa.DataType | None) -> None:
     assert len(parsed.distinct) == len(set(parsed.distinct))
 
 
-def test_a_null_struct_and_a_null_string_are_malformed() -> None:
-    array = pa.array([[None], [{"subject": "a", "predicate": "b", "object": "c"}]], pa.list_(STRUCT))
-    assert from_lists(array).errors == {0: MALFORMED}
-    assert from_lists(pa.array([["a | b | c", None], ["a | b | c"]])).errors == {0: MALFORMED}
-
-
 def test_broken_utf8_costs_its_row_only() -> None:
     binary = pa.array([b"a | b | c", b"a | b | \xff", b"d | e | f"]).view(pa.string())
     parsed = from_lists(pa.ListArray.from_arrays([0, 1, 2, 3], binary))
@@ -130,17 +110,3 @@ def test_broken_utf8_costs_its_row_only() -> None:
     assert list(iterate(parsed)) == [[Triple("a", "b", "c")], [], [Triple("d", "e", "f")]]
     mr = pa.array([b"name[A], eatType[\xff]", b"name[A], eatType[pub]"]).view(pa.string())
     assert from_mr(mr).errors == {0: INVALID_UTF8}
-
-
-def test_dictionary_children_and_a_column_of_nulls() -> None:
-    kind = pa.list_(pa.struct([(n, pa.dictionary(pa.int8(), pa.string())) for n in ("subject", "predicate", "object")]))
-    parsed = from_lists(pa.array([[{"subject": "a", "predicate": "b", "object": "c"}]], kind))
-    assert list(iterate(parsed)) == [[Triple("a", "b", "c")]]
-    assert from_mr(pa.nulls(2)).errors == {0: NO_TRIPLES, 1: NO_TRIPLES}
-    assert from_lists(pa.nulls(2)).errors == {0: NO_TRIPLES, 1: NO_TRIPLES}
-
-
-def test_no_rows_at_all() -> None:
-    for parsed in (from_lists(structs([])), from_mr(pa.array([], pa.string())), from_python([])):
-        assert len(parsed) == 0
-        assert parsed.errors == {}

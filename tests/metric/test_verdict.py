@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.metric.checks import Options, build_checks
-from scorer.metric.columns import OUTPUT, to_columns, to_details
+from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.rows import Rows, from_pairs
 from scorer.metric.templates import Templates, parse_optional
 from scorer.metric.verdict import decide
@@ -115,19 +115,6 @@ def test_a_check_without_an_answer_costs_the_label_and_keeps_the_other_answers(
     assert row["omitted"] == omitted
     assert row["fact_entailment"] == [pytest.approx(f) if f is not None else None for f in facts]
     assert row["text_entailment"] == (pytest.approx(text) if text is not None else None)
-
-
-def test_details_hold_every_check_of_every_row() -> None:
-    rows = from_pairs([([A, B], "t"), ([A], None), ([B], "u")])
-    checks = build_checks(rows, Templates(), Options())
-    probabilities = np.arange(len(checks) * 3, dtype=np.float32).reshape(-1, 3)
-    details = to_details(rows, checks, probabilities, np.zeros(len(checks), np.int8))
-    details.validate(full=True)
-    assert [[(d["check"], d["fact"], d["contradiction"]) for d in row] for row in details.to_pylist()] == [
-        [("omission", 0, 0.0), ("omission", 1, 3.0), ("hallucination", None, 9.0)],
-        [],
-        [("omission", 0, 6.0), ("hallucination", None, 12.0)],
-    ]
 
 
 PART = st.sampled_from(["a", "Blue_Spice", "birthPlace", '"x"', "é", "a b"])

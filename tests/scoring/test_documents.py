@@ -122,21 +122,3 @@ def test_a_scorer_checks_one_kind_of_input(bundle: Path) -> None:
         assert "mean_entailment" in documents.score_table(both).schema.names
         with pytest.raises(ColumnError, match="'facts' and 'document'"):
             facts.score_table(both)
-
-
-def test_numbers_that_the_document_lacks_are_named(bundle: Path) -> None:
-    with Scorer(bundle, device="cpu", documents=True, check_numbers=True) as scorer:
-        verdict = scorer.score_document(["It opened in 1998.", "It has 12 tables."], "It has twelve tables, 3 rooms.")
-    assert verdict.unsupported_numbers == ["3"]
-
-
-def test_rows_do_not_depend_on_the_window(bundle: Path) -> None:
-    given = table()
-    with Scorer(bundle, device="cpu", documents=True, columns=ColumnNames(details=True)) as scorer:
-        expected = scorer.score_table(given).to_pylist()
-        parts = list(scorer.score_batches(given.slice(i, 5) for i in range(0, 24, 5)))
-        found = [row for part in parts for row in part.to_pylist()]
-    for one, other in zip(found, expected, strict=True):
-        assert (one["fine"], one["error"], one["note"], one["row_key"]) == (
-            other["fine"], other["error"], other["note"], other["row_key"])  # fmt: skip
-        assert [c["entailment"] for c in one["details"]] == pytest.approx([c["entailment"] for c in other["details"]])

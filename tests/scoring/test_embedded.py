@@ -112,13 +112,6 @@ def test_real_rows_columns_and_order_stay(shared_data: Path, tmp_path: Path, nam
     check(data, tmp_path / "out", summary, 60)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES[1:])
-def test_a_whole_real_data_set_keeps_rows_columns_and_order(shared_data: Path, tmp_path: Path, name: str) -> None:
-    data = shared_data / f"{name}.parquet"
-    check(data, tmp_path / "out", score(data, tmp_path / "out"), 1 << 30)
-
-
 def test_characters_that_the_tokenizer_does_not_know_are_noted() -> None:
     with Scorer.embedded() as opened:
         known = opened.score([("The Mill", "food", "Thai")], "The Mill serves Thai food.")

@@ -11,7 +11,6 @@ import pytest
 
 from scorer import Scorer
 from scorer.errors import BundleError, UsageError
-from scorer.scoring.signature import parse
 from tests.bundles import edit_manifest, expected_logits, make_bundle, tokenizer
 
 TRIPLES = [("Blue Spice", "eatType", "coffee shop"), ("Blue Spice", "area", "riverside"), ("The Mill", "near", "Café")]
@@ -55,13 +54,6 @@ def test_every_triple_is_asked_in_one_string(bundle: Path, precision: Any) -> No
         assert row["fine"] == ("omission" if row["omitted"] else "OK")
         assert row["text_entailment"] is None
     assert {row["fine"] for row in found} == {"OK", "omission"} or len({str(row["omitted"]) for row in found}) > 1
-
-
-def test_the_signature_has_no_templates(bundle: Path) -> None:
-    with Scorer(bundle, protocol="factspotter", device="cpu") as scorer:
-        parts = parse(scorer.signature)
-    assert "templates" not in parts
-    assert (parts["protocol"], parts["scheme"]) == ("factspotter", "binary")
 
 
 def test_a_bundle_is_asked_what_it_was_trained_for(bundle: Path, tmp_path: Path) -> None:

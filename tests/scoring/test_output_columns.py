@@ -14,7 +14,6 @@ from scorer.errors import ColumnError
 from scorer.scoring.output_columns import (
     from_scores,
     group_codes,
-    omitted_facts,
 )
 
 
@@ -48,12 +47,3 @@ def test_groups_of_any_plain_type_go_into_json(column: pa.Array, codes: list[int
     found, names = group_codes(column)
     assert (found.tolist(), names) == (codes, values)
     assert json.loads(json.dumps(names, allow_nan=False)) == values
-
-
-def test_omitted_facts_by_position() -> None:
-    column = pa.array([[1], None, [], [0, 2, 7, -1]], pa.list_(pa.int32()))
-    offsets = np.array([0, 2, 3, 4, 7])  # two facts, one, one, three
-    expected = [False, True, False, False, True, False, True]
-    assert omitted_facts(column, offsets).tolist() == expected
-    assert omitted_facts(column.slice(3), np.array([0, 3])).tolist() == expected[4:]
-    assert omitted_facts(column.slice(0, 0), np.array([0])).tolist() == []

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ import pytest
 from scorer.inference.batches import Batch, distinct_pairs
 from scorer.inference.engine import Answers, Work
 from scorer.inference.texts import Tokens
-from scorer.metric.inputs import ColumnNames, InputColumns, find_columns
+from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.scoring.counts import total
 from scorer.scoring.pipeline import Pipeline
 from scorer.scoring.windows import Mark, ScoredWindow, Window
@@ -123,34 +122,6 @@ def test_the_model_has_the_next_window_before_a_shard_ends() -> None:
     assert len(list(Pipeline(Slow()).stream(source()))) == 3
 
 
-class WaitingStandin(Standin):
-    """Runs its first window only once the second has been prepared: for ever, were the two done in turn."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.two_prepared = threading.Event()
-        self.overlapped = False
-
-    def prepare(self, texts: list[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]) -> Work:
-        work = super().prepare(texts, premise, hypothesis)
-        if self.log.count("prepare") == 2:
-            self.two_prepared.set()
-        return work
-
-    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
-        # The limit only ends a failing test; a passing one takes as long as preparing does.
-        self.overlapped = self.two_prepared.wait(60)
-        return super().run(work, stop)
-
-
-def test_the_next_window_is_prepared_while_the_model_works() -> None:
-    model = WaitingStandin()
-    for _ in Pipeline(model).stream(items([table(5), table(5, 5), table(5, 10)])):
-        pass
-    assert model.overlapped
-    assert model.log.count("run") == 3
-
-
 class HalfwayStandin(Standin):
     """Computes half of a window's tokens, and goes on once that was told."""
 
@@ -225,13 +196,3 @@ def test_counts_of_windows_add_up_to_those_of_the_whole() -> None:
     assert (one.rows, one.labels, one.facts) == (many.rows, many.labels, many.facts)
     assert one.checks.all == many.checks.all == 2 * (60 - 5 - 5)
     assert one.checks.unique <= many.checks.unique
-
-
-def test_kept_columns_prefix_and_details(tmp_path: Path) -> None:
-    names = ColumnNames(keep=("id",), prefix="nli_", details=True)
-    window = table(10)
-    columns: InputColumns = find_columns(window.schema, names)
-    (scored,) = stream(Pipeline(Standin(), names=names), iter([Window(0, window, columns)]))
-    out = scored.table
-    assert out.schema.names[:3] == ["id", "nli_fine", "nli_rough"]
-    assert out.schema.names[-1] == "nli_details"

@@ -41,19 +41,6 @@ def test_one_row_and_a_table_agree(bundle: Path) -> None:
         assert verdict.facts == ["The Mill is a pub.", "The area of The Mill is riverside."]
 
 
-def test_checks_are_explained(bundle: Path) -> None:
-    verdict = Scorer(bundle, protocol="nlgi_eval").score([("X", "eatType", "pub")], "X is a pub.")
-    assert [(c.check, c.fact) for c in verdict.checks] == [
-        ("omission", 0),
-        ("hallucination", None),
-        ("all_facts", None),
-    ]
-    for check in verdict.checks:
-        assert check.contradiction is not None
-        assert check.contradiction + check.neutral + check.entailment == pytest.approx(1.0, abs=1e-5)
-    assert verdict.confidence == min(c.entailment for c in verdict.checks if c.entailment is not None)
-
-
 def test_batches_are_scored_as_the_whole_table(bundle: Path) -> None:
     opened = Scorer(bundle)
     whole = opened.score_table(ROWS)
@@ -62,12 +49,6 @@ def test_batches_are_scored_as_the_whole_table(bundle: Path) -> None:
     together = pa.concat_tables(parts)
     assert together["fine"].to_pylist() == whole["fine"].to_pylist()
     assert together["row_key"].to_pylist() == whole["row_key"].to_pylist()
-
-
-def test_truncation_is_noted(bundle: Path) -> None:
-    table = Scorer(bundle, overlong="truncate").score_table(ROWS)
-    assert table["error"].to_pylist()[4] is None
-    assert table["note"].to_pylist() == [None, "empty_text", None, None, "truncated"]
 
 
 def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
@@ -112,18 +93,6 @@ def test_a_device_is_verified_alike_under_both_protocols(
         found.append(Scorer(bundle, protocol=protocol, precision="fp32").facts)
     assert found[0] == found[1]
     assert found[0].bound < 1e-4
-
-
-def test_unsupported_numbers_are_a_column_that_changes_no_label(bundle: Path) -> None:
-    rows = pa.table(
-        {"triples": [["The Mill | seats | 12450"]] * 3, "text": ["It has 12,450 seats.", "13 seats.", None]}
-    )
-    plain, checked = Scorer(bundle), Scorer(bundle, check_numbers=True)
-    without, found = plain.score_table(rows), checked.score_table(rows)
-    assert found["unsupported_numbers"].to_pylist() == [[], ["13"], None]
-    assert found.drop_columns(["unsupported_numbers"]).equals(without) and checked.signature == plain.signature
-    assert checked.score(["The Mill | seats | 12450"], "13 seats.").unsupported_numbers == ["13"]
-    assert plain.score(["The Mill | seats | 12450"], "13 seats.").unsupported_numbers is None
 
 
 _OPENED: list[Scorer] = []

@@ -17,7 +17,6 @@ from scorer import Scorer
 from scorer.commands import app
 from scorer.metric.checks import HALLUCINATION, SENTENCE
 from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.scoring.signature import parse
 from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
@@ -127,24 +126,6 @@ def test_what_is_asked_fits_the_model_as_closely_as_it_can(bundle: Path, protoco
     assert sorted(decided) == too_long, "exactly the rows that a run without --sentences could not judge"
 
 
-def test_labels_of_texts_that_fit_are_those_of_a_run_without(bundle: Path, scorer: Scorer) -> None:
-    table = rows(60)
-    plain = Scorer(bundle, device="cpu", checks="hallucination").score_table(table)
-    found = scorer.score_table(table)
-    assert "sentences" not in plain.schema.names
-    same = [i for i, error in enumerate(plain["error"].to_pylist()) if error != "too_long:hallucination"]
-    assert 0 < len(same) < 60
-    for name in plain.schema.names:
-        assert alike(found[name].take(same).to_pylist(), plain[name].take(same).to_pylist()), name
-
-
-def test_only_the_signature_of_a_run_with_sentences_changes(bundle: Path, scorer: Scorer) -> None:
-    plain = Scorer(bundle, device="cpu", checks="hallucination").signature
-    assert "sentences" not in parse(plain)
-    assert parse(scorer.signature) == parse(plain) | {"sentences": scorer.options.sentences}
-    assert parse(scorer.signature)["sentences"].startswith("nupunkt-")
-
-
 def run(*args: str) -> str:
     result = CliRunner().invoke(app, list(args))
     assert result.exit_code == 0, result.stderr
@@ -173,16 +154,3 @@ def test_a_run_its_explanation_and_its_resumption(bundle: Path, tmp_path: Path) 
     other = CliRunner().invoke(app, [*(each for each in command if each != "--sentences"), "--rescore"])
     assert other.exit_code == 0
     assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored again"
-
-
-def test_reused_rows_keep_their_sentences(bundle: Path, tmp_path: Path) -> None:
-    source = tmp_path / "in.parquet"
-    pq.write_table(rows(40), source)
-    command = ["run", str(source), "--bundle", str(bundle), "--device", "cpu", "--sentences", "--checks",
-               "hallucination", "--max-error-rate", "1", "--json", "--out"]  # fmt: skip
-    run(*command, str(tmp_path / "one"))
-    summary = json.loads(run(*command, str(tmp_path / "two"), "--reuse", str(tmp_path / "one")))
-    assert summary["rows"]["reused"] > 20
-    one, two = (pq.read_table(tmp_path / name / "in.parquet") for name in ("one", "two"))
-    for name in ("fine", "note", "sentences"):
-        assert two[name].to_pylist() == one[name].to_pylist()

@@ -48,13 +48,6 @@ def test_distinct_settings_have_distinct_signatures(
     assert sorted(map(list, optional_of(one.line))) == pairs
 
 
-def test_one_option_with_a_comma_is_not_two() -> None:
-    one = of_parts({**BASE, "optional": [["area", "riverside,food=French"]]})
-    two = of_parts({**BASE, "optional": [["area", "riverside"], ["food", "French"]]})
-    assert one.line != two.line
-    assert "optional:area=riverside%2Cfood%3DFrench|" in one.line
-
-
 def test_digests_are_compared_whole() -> None:
     """Two template files with one prefix of twelve digits can be made within minutes."""
     one, two = (of_parts({**BASE, "templates": "c" * 12 + last * 52}) for last in "01")

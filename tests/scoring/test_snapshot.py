@@ -105,23 +105,6 @@ def test_what_changes_is_named(
     assert not history.exists()
 
 
-def test_a_damaged_file_that_did_not_change_is_still_that(tmp_path: Path) -> None:
-    out = night(tmp_path / "out", rows(0.9))
-    path = out / "part-0.parquet"
-    content = bytearray(path.read_bytes())
-    content[60:400] = bytes(340)
-    path.write_bytes(content)
-    with pytest.raises(InputError):
-        audit(out)
-
-
-def test_an_audit_writes_nothing_into_the_folder(tmp_path: Path) -> None:
-    out = night(tmp_path / "out", rows(0.9), shards=3)
-    before = {path: path.stat().st_mtime_ns for path in [out, *out.rglob("*")]}
-    audit(out)
-    assert {path: path.stat().st_mtime_ns for path in [out, *out.rglob("*")]} == before
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,22 +63,3 @@ def check(text: str, splitter: Splitter) -> None:
 @given(st.text(st.characters(codec="utf-8"), max_size=60) | st.text("aA1 .!?\n\"'()é😀", max_size=60))
 def test_nothing_is_lost_of_any_text(splitter: Splitter, text: str) -> None:
     check(text, splitter)
-
-
-def test_nothing_is_lost_of_naughty_strings(splitter: Splitter, bad_data: Path) -> None:
-    for text in json.loads((bad_data / "blns.json").read_text(encoding="utf-8")):
-        check(text, splitter)
-
-
-def test_tokenised_texts_are_cut_where_their_annotators_cut_them(splitter: Splitter, shared_data: Path) -> None:
-    gold: dict[str, list[str]] = {}
-    for row in pq.read_table(shared_data / "st_sentences.parquet", columns=["text_id", "text"]).to_pylist():
-        gold.setdefault(row["text_id"], []).append(row["text"])
-    found = right = 0
-    for row in pq.read_table(shared_data / "st_texts.parquet", columns=["text_id", "text"]).to_pylist():
-        sentences = [row["text"][start:end] for start, end in splitter.split(row["text"])]
-        found += len(sentences)
-        right += (Counter(sentences) & Counter(gold[row["text_id"]])).total()
-    every = sum(map(len, gold.values()))
-    assert right >= 0.99 * every
-    assert found <= 1.01 * every

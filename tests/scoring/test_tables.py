@@ -36,13 +36,6 @@ def test_a_list_of_dictionaries(opened: Scorer, expected: list[dict[str, Any]]) 
     assert next(opened.score_batches([ROWS])) == expected
 
 
-def test_a_record_batch_is_scored_as_a_table(opened: Scorer, expected: list[dict[str, Any]]) -> None:
-    batch = pa.RecordBatch.from_pylist(ROWS)
-    found = opened.score_table(batch)
-    assert isinstance(found, pa.RecordBatch) and found.to_pylist() == expected
-    assert opened.score_table(batch.slice(0, 0)).num_rows == 0
-
-
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_a_data_frame_is_scored_as_a_table(opened: Scorer, expected: list[dict[str, Any]], library: str) -> None:
     module = importlib.import_module(library) if library == "polars" else pytest.importorskip(library)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,15 +85,6 @@ def test_a_row_may_have_several_references(tmp_path: Path, kind: pa.DataType) ->
     assert found.rows == 3
 
 
-def test_several_files_and_meaning_representations(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        mr = ["name[The Mill], eatType[pub]", "name[The Mill], eatType[pub], area[x]"]
-        pq.write_table(pa.table({"mr": mr, "text": ["The Mill is a pub."] * 2}), tmp_path / f"{name}.parquet")
-    found = read_references([str(tmp_path)], ColumnNames())
-    assert found.counts == {(Triple("The Mill", "eatType", "pub"), "The Mill is a pub."): 2}
-    assert found.rejected == {"several_triples": 2}
-
-
 def test_nothing_is_overwritten_and_nothing_is_written_for_nothing(data: str, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
     few = tmp_path / "few.parquet"
@@ -125,21 +115,3 @@ def test_nothing_is_overwritten_and_nothing_is_written_for_nothing(data: str, tm
 )
 def test_what_counts_as_usable(subject: str, value: str, text: str, expected: bool) -> None:
     assert is_usable(Triple(subject, "p", value), text) is expected
-
-
-def test_the_public_references(shared_data: Path, tmp_path: Path) -> None:
-    table = pq.read_table(shared_data / "webnlg17_1triple_refs.parquet")
-    table = table.filter(pc.equal(table["challenge17_part"], "train"))
-    pq.write_table(table, tmp_path / "train.parquet")
-    out = tmp_path / "t.json"
-    report = make_templates([str(tmp_path / "train.parquet")], out, ColumnNames())
-    train = table["predicate"].to_pylist()
-    assert report["references"]["all"] == len(train)
-    assert report["predicates"]["all"] == len(set(train))
-    assert report["predicates"]["share"] >= 0.85
-    assert report["predicates"]["usable"] >= 0.9 * len(set(train)), "the bar is not lowered by calling few usable"
-    assert report["references"]["share"] >= 0.75
-    templates = Templates.load(out)
-    covered = sum(predicate in templates.plain for predicate in set(train))
-    assert covered >= 0.85 * len(set(train))
-    assert all(pattern[1::2] and set(pattern[1::2]) == {"subject", "object"} for pattern in templates.plain.values())

@@ -21,7 +21,6 @@ from scorer.scoring.reuse.earlier import (
     open_earlier,
 )
 from scorer.scoring.reuse.earlier_rows import EarlierRows
-from scorer.scoring.reuse.key_index import key_words
 from scorer.scoring.signature import Signature
 from scorer.storage import Receipts, ShardWriter
 from tests.plans import made_plan
@@ -99,15 +98,6 @@ def test_rows_in_any_order_are_those_of_the_files(out: Path) -> None:
     assert rows.decoded == 3 + 3  # each row group once
 
 
-def test_keys_are_those_of_labelled_rows(out: Path) -> None:
-    rows, whole = reading(out)
-    words, numbers = (np.concatenate(parts) for parts in zip(*rows.all_keys(), strict=True))
-    labelled = np.flatnonzero(whole["fine"].is_valid().to_numpy())
-    assert numbers.tolist() == labelled.tolist()
-    keys = whole["row_key"].combine_chunks()
-    assert words.tolist() == key_words(keys)[labelled, 0].tolist()
-
-
 def test_row_groups_beyond_the_budget_are_given_up(out: Path) -> None:
     rows, whole = reading(out, cache_bytes=1)
     for number in (0, 1, 2, 30, 0):
@@ -155,18 +145,6 @@ def test_why_shards_are_not_believed(out: Path) -> None:
         OTHER_SIGNATURE: 2,
     }
     assert found.signature.line == "sig"
-
-
-def test_the_prefix_is_found(out: Path) -> None:
-    # The input of that run had columns of the same names; a run's own come last.
-    both = table(5, 9)
-    for name, column in zip(("p_fine", "p_omitted", "p_row_key"), table(5, 10, "p_").columns[1:], strict=True):
-        both = both.append_column(name, column)
-    put(out, "d.parquet", both)
-    shards = open_earlier(out, WANTED).shards
-    assert [shard.prefix for shard in shards] == ["", "", "", "p_"]
-    taken = rows_of(shards[3:], ["row_key"]).take(np.arange(5))
-    assert taken["row_key"].to_pylist() == both["p_row_key"].to_pylist()
 
 
 def test_folders_are_checked_before_anything_else(out: Path, tmp_path: Path) -> None:

@@ -68,22 +68,6 @@ def test_the_same_plan_gives_the_same_bytes(yesterday: tuple[Path, Path], tmp_pa
     assert (again["shards"]["skipped"], again["reuse"][0]["keys"]) == (3, None)
 
 
-def test_another_reuse_on_a_resume_mixes_nothing(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
-    data, before = yesterday
-    out = tmp_path / "out"
-    run(data, out, bundle, "--reuse", before)
-    for arguments in ((), ("--reuse", before)):
-        summary = run(data, out, bundle, *arguments)
-        assert summary["shards"]["skipped"] == 0
-        assert bool(summary["rows"]["reused"]) == bool(arguments)
-    planned = json.loads((out / "_plan.json").read_text())["reuse"]
-    assert [(one["out"], one["signature"]) for one in planned] == [(str(before), summary["signature"])]
-    # A receipt more in the earlier output makes it another one.
-    fewer = Path(shutil.copytree(before, tmp_path / "fewer"))
-    (fewer / "_receipts" / "a.parquet.json").unlink()
-    assert run(data, out, bundle, "--reuse", fewer)["shards"]["skipped"] == 0
-
-
 def test_rows_edited_added_removed_moved_and_rewritten(
     yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
 ) -> None:
@@ -144,17 +128,6 @@ def test_a_chain_of_runs_keeps_where_labels_come_from(
     for summary in (second, third):
         assert [one["device"]["name"] == "another machine" for one in summary["origins"]] == [False, True]
         assert summary["recheck"]["bound"] == pytest.approx((0.25 + summary["bound"]) / 2 + 1e-6)
-
-
-@pytest.mark.slow
-def test_parts_reuse_as_one_run_does(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
-    data, before = yesterday
-    for k in (1, 2):
-        summary = run(data, tmp_path / "out", bundle, "--reuse", before, "--part", f"{k}/2")
-    assert summary["rows"]["reused"] == 3 * SHARD - 6
-    assert (tmp_path / "out" / "_SUCCESS").exists()
-    run(data, tmp_path / "whole", bundle, "--reuse", before)
-    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "whole")
 
 
 def test_unsupported_numbers_are_reused_only_from_outputs_that_have_them(
