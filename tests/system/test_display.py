@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 import json
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import pytest
 from rich.table import Table
 
 from scorer.commands.show.console import make_console
-from scorer.system.display import all_visible, json_visible, visible
+from scorer.system.display import json_visible, visible
 
 
 class Row(msgspec.Struct):
@@ -37,27 +35,6 @@ def test_what_is_hidden_and_what_is_not(text: str, shown: str) -> None:
     assert visible(text) == shown
     assert json.loads(json_visible(json.dumps(text, ensure_ascii=False))) == text
     json_visible(json.dumps(text, ensure_ascii=False)).encode()
-
-
-@dataclass(frozen=True)
-class Held:
-    name: str
-    more: tuple[str, ...]
-
-
-def test_values_of_any_shape() -> None:
-    given = {
-        "a\n": ["\x1b", {"b": ("\x07", 3, None)}],
-        "held": Held("\x9b", ("\t",)),
-        "path": Path("x\x1b"),
-        "row": Row("\x1b", [1]),
-    }
-    assert all_visible(given) == {
-        "a<U+000A>": ["<U+001B>", {"b": ("<U+0007>", 3, None)}],
-        "held": Held("<U+009B>", ("<U+0009>",)),
-        "path": Path("x<U+001B>"),
-        "row": Row("<U+001B>", [1]),
-    }
 
 
 def test_a_console_shows_what_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
