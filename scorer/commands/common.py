@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -55,6 +55,12 @@ InputsArgument = Annotated[
 ]
 
 
+ScoredArgument = Annotated[
+    Any,  # a Path or a StoreUri: typer takes no unions
+    typer.Argument(
+        metavar="OUT", parser=location, help="Output of `scorer run`, local or in a store, or one scored file."
+    ),
+]
 ByOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import local, location, present, say
+from .common import ScoredArgument, local, present, say
 
 if TYPE_CHECKING:
     from ..storage.objects.uri import Location
@@ -24,10 +24,7 @@ class Against(StrEnum):
 
 
 def evaluate_command(
-    out: Annotated[
-        Any,  # a Path or a StoreUri: typer takes no unions
-        typer.Argument(metavar="OUT", parser=location, help="Output of `scorer run`, or one local scored file."),
-    ],
+    out: ScoredArgument,
     gold_fine: Annotated[
         str | None,
         typer.Option(

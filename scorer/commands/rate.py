@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..errors import UsageError
-from .common import local, location, print_json, say
+from .common import ScoredArgument, local, print_json, say
 from .files import written
 
 
 def rate_command(
-    out: Annotated[
-        Any,  # a Path or a StoreUri: typer takes no unions
-        typer.Argument(
-            metavar="OUT", parser=location, help="Output of `scorer run`, local or in a store, or one scored file."
-        ),
-    ],
+    out: ScoredArgument,
     labels: Annotated[
         list[Path] | None,
         typer.Option(

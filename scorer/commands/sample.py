@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import OutputError, UsageError
-from .common import local, location, say, tell
+from .common import ScoredArgument, local, say, tell
 from .files import written
 
 if TYPE_CHECKING:
@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 def sample_command(
-    out: Annotated[
-        Any,  # a Path or a StoreUri: typer takes no unions
-        typer.Argument(
-            metavar="OUT", parser=location, help="Output of `scorer run`, local or in a store, or one scored file."
-        ),
-    ],
+    out: ScoredArgument,
     file: Annotated[
         Path,
         typer.Option(

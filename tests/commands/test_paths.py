@@ -5,37 +5,30 @@ from __future__ import annotations
 import inspect
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.commands.files import local, location, written, written_parquet
 from tests.bundles import RESTAURANTS
+from tests.commands.test_user_files import COMMANDS
 from tests.faults import harness
-
-
-def parameters(group: typer.Typer = app, above: str = "") -> Iterator[tuple[str, inspect.Parameter]]:
-    """All parameters of all commands, as the functions declare them."""
-    for command in group.registered_commands:
-        assert command.callback is not None
-        for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():
-            yield f"{above}{command.name} {parameter.name}", parameter
-    for inner in group.registered_groups:
-        assert inner.typer_instance is not None
-        yield from parameters(inner.typer_instance, f"{inner.name} ")
 
 
 def parser_of(parameter: inspect.Parameter) -> Any:
     return next((getattr(one, "parser", None) for one in getattr(parameter.annotation, "__metadata__", ())), None)
 
 
-PATHS = {name: found for name, found in parameters() if "Path" in str(found.annotation) or parser_of(found)}
+PATHS = {
+    f"{' '.join(words)} {name}": found
+    for words, parameters in COMMANDS.items()
+    for name, found in parameters.items()
+    if "Path" in str(found.annotation) or parser_of(found)
+}
 STORES = {
     *(f"{command} out" for command in ("run", "rank", "baseline", "plan", "status", "audit", "evaluate", "explain")),
     *("sample out", "rate out", "audit baseline", "run reuse", "plan reuse"),
