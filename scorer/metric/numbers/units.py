@@ -117,7 +117,7 @@ for _dimension, _units in _TABLE.items():
     for _factor, _written, _named in _units:
         _unit = Unit(_dimension, Fraction(_factor))
         _SYMBOLS |= {symbol: _unit for symbol in _written.split("|") if symbol}
-        _NAMES |= {form: _unit for name in _named.split("|") if name for form in (name, f"{name}s")}
+        _NAMES |= {form: _unit for name in _named.lower().split("|") if name for form in (name, f"{name}s")}
 for _written, _unit in _TEMPERATURES.items():
     _SYMBOLS |= dict.fromkeys(_written.split("|"), _unit)
 for _name, _symbol in _DEGREES.items():
