@@ -67,6 +67,7 @@ def test_minicheck_s_separator_and_label(tmp_path: Path) -> None:
         assert scorer.score_document(*PAIRS[0]).confidence == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_hhem_s_single_logit(tmp_path: Path) -> None:
     from export import Answers, export_bundle
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from export.training.general.evaluate import nli
 from export.training.network import NLI_LABELS
@@ -22,6 +23,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 def test_each_pair_is_judged_by_its_own_answer(tmp_path: Path) -> None:
     with Engine(Bundle.load("embedded"), device="cpu", precision="fp32") as engine:
         found = [NLI_LABELS[int(np.argmax(engine.logits([p], [h])[0]))] for p, h in PAIRS]
