@@ -150,14 +150,6 @@ def test_a_string_of_a_json_list_is_a_list_of_passages() -> None:
     assert found.errors == expected.errors == dict.fromkeys((1, 2, 7), "no_document")
 
 
-def test_a_document_that_is_not_utf8_is_an_error_of_its_row() -> None:
-    values = pa.array([b"ok", b"\xff", b"\xff", None], pa.binary())
-    strings = pa.Array.from_buffers(pa.string(), 4, values.buffers())
-    lists = pa.ListArray.from_arrays(pa.array([0, 1, 3, 4]), strings)
-    assert from_documents(strings).errors == {1: "invalid_utf8", 2: "invalid_utf8", 3: "no_document"}
-    assert from_documents(lists).errors == {1: "invalid_utf8", 2: "no_document"}
-
-
 def test_keys_are_those_of_documents_alone() -> None:
     rows = from_document_pairs([("A.", "T"), (["A."], "T"), (["A.", "B."], "T"), ("A.", "U"), (None, "T")])
     keys = row_keys(rows).to_pylist()

@@ -57,8 +57,6 @@ SINGLE: dict[str, tuple[Callable[[], pa.Array], list[str | None]]] = {
         str(kind): (lambda kind=kind: pa.array([0, 7, None], kind), ["0", "7", None])  # type: ignore[misc]
         for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
     },
-    "uint64 at its end": (lambda: pa.array([2**64 - 1], pa.uint64()), [str(2**64 - 1)]),
-    "half": (lambda: pa.array(np.array([1.5, np.nan], np.float16)), ["1.5", "nan"]),
     "float": (lambda: pa.array([0.5, None, float("inf")], pa.float32()), ["0.5", None, "inf"]),
     "double": (lambda: pa.array([0.1, float("nan")]), ["0.1", "nan"]),
     **{
@@ -79,9 +77,7 @@ SINGLE: dict[str, tuple[Callable[[], pa.Array], list[str | None]]] = {
     "date32": (lambda: pa.array([dt.date(2026, 1, 2), None]), ["2026-01-02", None]),
     "date32, far": (lambda: stored([2**31 - 1, -(2**31)], pa.date32()), ["5881580-07-11", "-5877641-06-23"]),
     "date64": (lambda: pa.array([dt.date(2026, 1, 2)], pa.date64()), ["2026-01-02"]),
-    "date64, far": (lambda: stored([FAR], pa.date64()), ["146140482-04-24"]),
     "time32[s]": (lambda: pa.array([3661], pa.time32("s")), ["01:01:01"]),
-    "time32[ms]": (lambda: pa.array([1], pa.time32("ms")), ["00:00:00.001000"]),
     "time64[us]": (lambda: pa.array([1], pa.time64("us")), ["00:00:00.000001"]),
     "time64[ns]": (lambda: pa.array([1, 1000], pa.time64("ns")), ["00:00:00.000000001", "00:00:00.000001"]),
     "time64, out of a day": (
@@ -90,8 +86,6 @@ SINGLE: dict[str, tuple[Callable[[], pa.Array], list[str | None]]] = {
     ),
     "timestamp[s]": (lambda: pa.array([0, -1], pa.timestamp("s")), ["1970-01-01 00:00:00", "1969-12-31 23:59:59"]),
     "timestamp[s], far": (lambda: stored([FAR], pa.timestamp("s")), ["146138514283-06-19 07:45:04"]),
-    "timestamp[ms]": (lambda: pa.array([1], pa.timestamp("ms")), ["1970-01-01 00:00:00.001000"]),
-    "timestamp[us], far": (lambda: stored([FAR + 1], pa.timestamp("us")), ["148108-07-06 14:00:27.387905"]),
     "timestamp[ns]": (
         lambda: pa.array([1, 1000, None], pa.timestamp("ns")),
         ["1970-01-01 00:00:00.000000001", "1970-01-01 00:00:00.000001", None],
@@ -104,17 +98,11 @@ SINGLE: dict[str, tuple[Callable[[], pa.Array], list[str | None]]] = {
         lambda: pa.array([0], pa.timestamp("s", "Asia/Tokyo")),
         ["1970-01-01 09:00:00+09:00"],
     ),
-    "timestamp, an offset": (lambda: pa.array([0], pa.timestamp("s", "-02:30")), ["1969-12-31 21:30:00-02:30"]),
     "timestamp, no such zone": (
         lambda: pa.array([0, 1], pa.timestamp("us", "Mars/Base")),
         ["1970-01-01 00:00:00+00:00", "1970-01-01 00:00:00.000001+00:00"],
     ),
-    "timestamp, far in a zone": (
-        lambda: stored([FAR], pa.timestamp("us", "Asia/Tokyo")),
-        ["148108-07-06 14:00:27.387904+00:00"],
-    ),
     "duration[ms]": (lambda: pa.array([86400500], pa.duration("ms")), ["1 day, 0:00:00.500000"]),
-    "duration[ns]": (lambda: pa.array([1, -1], pa.duration("ns")), ["0:00:00.000000001", "-1 day, 23:59:59.999999999"]),
     "duration, far": (lambda: pa.array([FAR], pa.duration("s")), [f"{FAR} s"]),
     "interval": (
         lambda: pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
@@ -135,12 +123,6 @@ SINGLE: dict[str, tuple[Callable[[], pa.Array], list[str | None]]] = {
     "extension of nanoseconds": (
         lambda: pa.ExtensionArray.from_storage(Tagged(pa.timestamp("ns")), pa.array([1], pa.timestamp("ns"))),
         ["1970-01-01 00:00:00.000000001"],
-    ),
-    "extension of dictionaries": (
-        lambda: pa.ExtensionArray.from_storage(
-            Tagged(pa.dictionary(pa.int32(), pa.string())), pa.array(["a", None]).dictionary_encode()
-        ),
-        ["a", None],
     ),
 }
 NESTED: dict[str, Callable[[], pa.Array]] = {

@@ -109,12 +109,6 @@ def test_ambiguous_or_missing_facts_are_refused(fields: list, names: ColumnNames
         find_columns(pa.schema([TEXT, *fields]), names)
 
 
-def test_receipts_of_triples_are_those_of_earlier_versions() -> None:
-    shape = find_columns(pa.schema([TEXT, ("mr", pa.string())]), ColumnNames()).shape
-    assert list(shape) == ["text", "facts", "form", "selected", "keep", "prefix", "details"]
-    assert find_columns(pa.schema([TEXT, SENTENCES]), ColumnNames()).shape["form"] == "facts"
-
-
 def test_errors_of_python_name_its_own_arguments() -> None:
     table = pa.table({"txt": ["A."], "triples": [["A | b | c"]]})
     for names in (ColumnNames(), ColumnNames(text="txt", triples="t"), ColumnNames(text="txt", keep=("no",))):
