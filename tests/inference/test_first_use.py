@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from onnx import ModelProto
 
-from scorer.errors import BundleError, ScorerError
+from scorer.errors import BundleError, DeviceError, ScorerError
 from scorer.inference import cache, first_use
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
@@ -154,6 +154,12 @@ def test_entries_that_are_no_small_files_are_not_waited_for(kept: Path) -> None:
 def test_outputs_that_are_no_logits(tmp_path: Path, change: Callable[[ModelProto], None], message: str) -> None:
     with pytest.raises(BundleError, match=message):
         start(graphs.bundle_with(tmp_path / "b", change))
+
+
+def test_an_error_of_the_runtime_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match=r"a call of the model failed: \[ONNXRuntimeError\].*Gather") as found:
+        start(graphs.bundle_with(tmp_path / "b", graphs.out_of_bounds))
+    assert "\n" not in str(found.value)
 
 
 @pytest.mark.slow

@@ -68,6 +68,22 @@ def test_the_same_plan_gives_the_same_bytes(yesterday: tuple[Path, Path], tmp_pa
     assert (again["shards"]["skipped"], again["reuse"][0]["keys"]) == (3, None)
 
 
+def test_another_reuse_on_a_resume_mixes_nothing(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    out = tmp_path / "out"
+    run(data, out, bundle, "--reuse", before)
+    for arguments in ((), ("--reuse", before)):
+        summary = run(data, out, bundle, *arguments)
+        assert summary["shards"]["skipped"] == 0
+        assert bool(summary["rows"]["reused"]) == bool(arguments)
+    planned = json.loads((out / "_plan.json").read_text())["reuse"]
+    assert [(one["out"], one["signature"]) for one in planned] == [(str(before), summary["signature"])]
+    # A receipt more in the earlier output makes it another one.
+    fewer = Path(shutil.copytree(before, tmp_path / "fewer"))
+    (fewer / "_receipts" / "a.parquet.json").unlink()
+    assert run(data, out, bundle, "--reuse", fewer)["shards"]["skipped"] == 0
+
+
 def test_rows_edited_added_removed_moved_and_rewritten(
     yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
 ) -> None:

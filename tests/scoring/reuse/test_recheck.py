@@ -24,6 +24,20 @@ from scorer.storage.counts import Counts, RecheckCounts
 HERE = Origin(Device("cpu", "x", 2), "1.20", 0.1, 0.0)
 
 
+def test_only_one_device_with_numbers_of_their_own_must_agree_closely() -> None:
+    elsewhere = Origin(Device("cpu", "y", 2), "1.20", 0.3, 0.0)
+    newer = Origin(HERE.device, "1.21", 0.1, 0.0)
+    in_company = Origin(HERE.device, "1.20", 0.1, 0.01)
+    exact = Origin(HERE.device, "1.20", 1e-6, 0.0)
+    assert HERE.allowed(HERE) == 1e-4
+    assert exact.allowed(exact) == 2e-6
+    assert HERE.allowed(elsewhere) == elsewhere.allowed(HERE) == pytest.approx(0.4)
+    other_margin = Origin(HERE.device, "1.20", 0.1, 0.0, 0.3)
+    assert HERE.allowed(other_margin) == pytest.approx(0.2)
+    assert other_margin.allowed(other_margin) == 1e-4
+    assert HERE.allowed(newer) == HERE.allowed(in_company) == in_company.allowed(in_company) == pytest.approx(0.2)
+
+
 ROWS = from_pairs([([Triple("a", "b", "c"), Triple("d", "e", "f")], "text")])
 CHECKS = build_checks(ROWS, Templates(), Options("nlgi_eval"))
 

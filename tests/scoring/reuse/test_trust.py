@@ -82,6 +82,29 @@ def test_another_signature_is_named_part_by_part(yesterday: tuple[Path, Path], t
     )
 
 
+def test_details_and_prefix(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+    data, before = yesterday
+    detailed, out = tmp_path / "detailed", tmp_path / "out"
+    summary = run(data, detailed, bundle, "--details", "--prefix", "p_", "--reuse", before)
+    assert summary["reuse"][0]["shards_refused"] == {"no column worded_facts": 3}
+    assert summary["rows"]["reused"] == 0
+    # Tonight's input holds the columns of an earlier scoring, which are not yesterday's labels of these rows.
+    inner = tmp_path / "in"
+    for name in bytes_of(detailed):
+        table = pq.read_table(detailed / name)
+        (inner / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(replaced(table, "p_fine", 1, "OK"), inner / name)
+    more = ("--details", "--prefix", "q_")
+    assert run(inner, out, bundle, *more, "--reuse", detailed)["rows"]["scored"] == 0
+    run(inner, tmp_path / "full", bundle, *more)
+    for name in bytes_of(out):
+        full, found = pq.read_table(tmp_path / "full" / name), pq.read_table(out / name)
+        assert found.drop_columns("q_reused").equals(full.drop_columns("q_reused"))
+    # And that output, with two columns of keys, serves again.
+    assert run(data, tmp_path / "plain", bundle, "--reuse", out)["rows"]["scored"] == 0
+    assert_labels_of(before, tmp_path / "plain")
+
+
 def test_a_row_under_another_ones_number_is_not_believed(
     yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
