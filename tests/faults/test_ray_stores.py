@@ -50,17 +50,20 @@ def test_an_output_in_a_store_and_a_node_with_another_one(
         with elsewhere(nodes.joining(), wrong):
             nodes.wait_for(3)
             process = nodes.launch(data, out, bundle, *ON_CPU)
+            # Where Ray places the first worker on the wrong node, that one has been named before the second comes.
             wait_until(
-                lambda: len(workers()) == 2,
-                "the second worker, which comes when the plan is made, has not come",
+                lambda: len(workers()) == 2 or process.poll() is not None,
+                "neither a second worker, which comes when the plan is made, nor the end of the run",
                 LIMIT_S,
             )
-            (worker,) = right()
-            os.kill(worker, signal.SIGSTOP)  # so that the run cannot end before the other one has tried
-            try:
-                said = read_until(process, "the run continues without it")
-            finally:
-                os.kill(worker, signal.SIGCONT)
+            said = ""
+            if process.poll() is None:
+                (worker,) = right()
+                os.kill(worker, signal.SIGSTOP)  # so that the run cannot end before the other one has tried
+                try:
+                    said = read_until(process, "the run continues without it")
+                finally:
+                    os.kill(worker, signal.SIGCONT)
             said += finish(process)
     assert said.count("the run continues without it") == 1
     assert ACCESS not in said and SECRET not in said
