@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from scorer.inference.bundle import Bundle
+from scorer.inference.engine import Engine
 from scorer.run import pool as pools
-from scorer.run.messages import Moved, Ready
+from scorer.system.progress import advanced
 from tests.faults import harness
 from tests.faults import hostile_graphs as graphs
 from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
@@ -119,13 +121,9 @@ def test_a_first_use_is_heard_of_and_ended_when_it_hangs(
     reference: Reference, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    heard: list[object] = []
-    take = pools.Pool._take
-    monkeypatch.setattr(pools.Pool, "_take", lambda pool, worker, said, handle: (
-        heard.append(said), take(pool, worker, said, handle)))  # fmt: skip
-    run(reference[0], tmp_path / "out", bundle, "--devices", "cpu:1")
-    ready = next(at for at, said in enumerate(heard) if isinstance(said, Ready))
-    assert sum(isinstance(said, Moved) for said in heard[:ready]) > 1
+    before = advanced()
+    Engine(Bundle.load(bundle), device="cpu").close()
+    assert advanced() - before > 1  # what a worker tells the driver by
     endless = graphs.bundle_with(tmp_path / "endless", graphs.endless(always=True))
     monkeypatch.setattr(pools, "SILENCE_S", 6.0)
     said = run(reference[0], tmp_path / "out2", endless, "--devices", "cpu:1", code=2)
