@@ -26,8 +26,8 @@ SHIPPED = {
     "embedded": Shipped(
         "embedded-general",
         _FOLDER / "general",
-        "the embedded model is small, knows English only, and is often wrong; for labels that count pass a bundle of a "
-        "large checkpoint with --bundle",
+        "the embedded model is small, knows English only, and is often wrong; for production-quality labels, "
+        "export a large checkpoint and pass its bundle with --bundle",
     ),
 }
 DOMAINS = _FOLDER / "domains.parquet"
