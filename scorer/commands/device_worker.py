@@ -12,7 +12,6 @@ import queue
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from ..metric.choices import Worse
 from ..run.messages import Begin, Failed, Frames, Moved, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
 from ..run.options import RunOptions
 from ..scoring.settings import Settings
-from ..system.progress import advanced
+from ..system.progress import tell
 from ..system.signals import Terminated, ends_with_parent, leave, sigterm_raises
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class _Worker:
         self._guard = threading.Lock()
         self._messages: queue.Queue[Any] = queue.Queue()
         threading.Thread(target=self._listen, name="messages", daemon=True).start()
-        threading.Thread(target=self._tell, name="progress", daemon=True).start()
+        tell(lambda: self.send(Moved()), _TICK_S)
 
     def send(self, message: object) -> None:
         """Tell the driver; without one, this process is about to end."""
@@ -101,15 +100,6 @@ class _Worker:
         with self._guard, suppress(OSError):
             while content:
                 content = content[os.write(self._sink, content) :]
-
-    def _tell(self) -> None:
-        """Tell the driver whenever something more was done."""
-        seen = -1
-        while True:
-            if (done := advanced()) != seen:
-                seen = done
-                self.send(Moved())
-            time.sleep(_TICK_S)
 
     def work(self) -> None:
         """Answer the request, then score what is given."""

@@ -10,8 +10,8 @@ import json
 import os
 import sys
 import threading
-import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 
 from ..errors import BundleError, MissingDependencyError, ScorerError
 from ..system import children
-from ..system.progress import advanced
+from ..system.progress import tell
 from .bundle import Bundle
 from .calibrate import measure_budget
 from .engine import Engine
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> NoReturn:
     except MissingDependencyError as e:
         _say(replies, _error(e))
     children.limit_process(asked["memory"])
-    threading.Thread(target=_tell, args=[replies], daemon=True).start()
+    tell(partial(_say_that_it_moves, replies), _TICK_S)
     try:
         answer = _try(asked)
     except ScorerError as e:
@@ -82,15 +82,9 @@ def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
     )
 
 
-def _tell(replies: int) -> NoReturn:
-    """Print a line whenever something more was done."""
-    seen = -1
-    while True:
-        time.sleep(_TICK_S)
-        if (done := advanced()) != seen:
-            seen = done
-            with _SAYING:
-                os.write(replies, b"+\n")
+def _say_that_it_moves(replies: int) -> None:
+    with _SAYING:
+        os.write(replies, b"+\n")
 
 
 def _say(replies: int, answer: dict[str, Any]) -> NoReturn:

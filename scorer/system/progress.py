@@ -6,7 +6,10 @@ Whatever may take long advances it: bytes hashed, calls of a model, windows read
 from __future__ import annotations
 
 import hashlib
-from typing import BinaryIO
+import threading
+import time
+from collections.abc import Callable
+from typing import BinaryIO, NoReturn
 
 _BLOCK = 1 << 20
 _steps = 0
@@ -21,6 +24,20 @@ def advance() -> None:
 def advanced() -> int:
     """How often something was done so far."""
     return _steps
+
+
+def tell(say: Callable[[], object], every_s: float) -> None:
+    """Call ``say`` in another thread, after each interval in which something was done, until this process ends."""
+
+    def watch() -> NoReturn:
+        seen = -1
+        while True:
+            time.sleep(every_s)
+            if (done := advanced()) != seen:
+                seen = done
+                say()
+
+    threading.Thread(target=watch, name="progress", daemon=True).start()
 
 
 def sha256_of(file: BinaryIO) -> str:
