@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import errno
 import glob
-import json
 import os
 import re
 import shutil
@@ -31,7 +30,7 @@ from ..errors import OutputError, UsageError
 from ..system.input_formats import Format, suffixes_of
 from . import lease
 from .durable import atomic_bytes, output_errors
-from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS
+from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, planned_inputs
 from .listing import is_hidden
 from .local_paths import local_path
 
@@ -130,9 +129,9 @@ def check_user_file(
 
 def _scored_from(out: str) -> list[str]:
     """What the run read whose output folder this is."""
-    with suppress(UsageError, OSError, ValueError, TypeError, KeyError, AttributeError):  # not an output, or damaged
-        plan = json.loads((local_path(out) / PLAN).read_bytes())
-        return [str(shard["uri"]) for shard in plan["inputs"].values()]
+    with suppress(UsageError, OSError):  # not an output
+        plan = local_path(out) / PLAN
+        return [record.uri for record in (planned_inputs(plan.read_bytes(), str(plan)) or {}).values()]
     return []
 
 

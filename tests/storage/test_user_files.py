@@ -13,9 +13,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.errors import OutputError
-from scorer.storage import Receipts, RunOutput, ShardWriter
+from scorer.errors import OutputError, SchemaError
+from scorer.storage import InputRecord, Receipts, RunOutput, ShardWriter
 from scorer.storage.user_files import check_user_file, staged, write_user_file
+from scorer.system.codec import encode
 from tests.plans import made_plan
 from tests.processes import LIMIT_S
 from tests.storage.receipts import receipt
@@ -171,11 +172,14 @@ def test_what_the_run_read_is_refused_where_its_output_is_read(tmp_path: Path) -
     rows, out = tmp_path / "rows.jsonl", tmp_path / "out"
     rows.touch()
     out.mkdir()
-    (out / "_plan.json").write_text(f'{{"inputs": {{"rows.parquet": {{"uri": "{rows}"}}}}}}')
+    (out / "_plan.json").write_bytes(encode({"inputs": {"rows.parquet": InputRecord(str(rows), None)}}))
     with pytest.raises(OutputError, match=r"is an input \(.*rows.jsonl\)"):
         check_user_file(rows, "--summary", inputs=[out])
     (out / "_plan.json").write_text("[1]")
     check_user_file(rows, "--summary", inputs=[out])
+    (out / "_plan.json").write_text('{"schema": 999}')
+    with pytest.raises(SchemaError):
+        check_user_file(rows, "--summary", inputs=[out])
 
 
 STDOUT = """
